@@ -1,4 +1,4 @@
-"""Work that may be larger than a turn, done in slices: a little of each in every turn, in rotation."""
+"""Work that may be larger than a turn: it is done in slices, a little of each chore in every turn."""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ from artemis_py.errors import StorageError
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Chore(ABC):
-    """Something that was decided and is carried out over as many turns as it takes."""
+    """Work that was decided and is carried out over as many turns as it takes."""
 
     @abstractmethod
     def work(self, budget: Budget, now_ms: int) -> bool:
-        """Do some of it, spending from ``budget`` and stopping soon after it is spent. True when all is done. It must
-        get on by at least one step even with a budget that is spent already.
+        """Do some of it. Spend from ``budget`` and stop soon after that is spent, but get on by at least one step even
+        when it is spent already. Returns True when everything is done.
         """
 
     def recover(self) -> bool:
-        """``work`` has raised an exception. True when there is more to do that does not depend on what failed; else the
-        chore is given up.
+        """``work`` has raised an exception. Returns True when there is more to do that does not depend on the step that
+        failed; otherwise the chore is given up.
         """
         return False
 
 
 @final
 class Agenda:
-    """The chores that are not done. Each gets its share of a turn, so that no one of them holds up another."""
+    """The unfinished chores. Each gets its share of a turn, so none holds up another."""
 
     __slots__ = ("_chores", "_share", "broken")
 
     def __init__(self) -> None:
         self.broken: list[tuple[str, Exception]] = []
-        """Chores that broke off and are given up, by the name of their class; whoever tells of them takes them out."""
+        """Chores that raised an exception, by the name of their class. Whoever reports them takes them out."""
         self._chores: deque[Chore] = deque()
         self._share = Budget()
 
@@ -45,13 +45,15 @@ class Agenda:
         return len(self._chores)
 
     def add(self, chore: Chore) -> None:
-        """Have a chore done, beginning with the next ``run``."""
+        """Have a chore done, from the next ``run`` on."""
         self._chores.append(chore)
 
     def run(self, budget: Budget, now_ms: int) -> None:
-        """Go once around the chores at the most. The first one gets on in any case: a turn that is used up by others
-        must not put it off for ever. One that breaks off keeps none of the others from its share and is told in
-        ``broken``; it goes on if it says so (``Chore.recover``). StorageError passes: the disk failed.
+        """Go around the chores once at most. The first chore gets on in any case: a turn that others have used up must
+        not put it off for ever.
+
+        A chore that raises an exception leaves the shares of the others alone. It is noted in ``broken`` and goes on if
+        ``Chore.recover`` says so. StorageError passes: the disk failed.
         """
         chores = self._chores
         share = self._share

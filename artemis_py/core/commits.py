@@ -1,4 +1,4 @@
-"""Transactions with an id: each is carried out once, however often its client, unsure of the outcome, repeats it."""
+"""Transactions with an id: each is carried out once, even if a client that is unsure of the outcome repeats it."""
 
 from __future__ import annotations
 
@@ -10,31 +10,31 @@ from artemis_py.errors import DuplicateError
 from artemis_py.records import RecordLog
 
 NO_ADDRESS: Final = ""
-"""Stands in the log's records in the place of the address that has seen an id."""
+"""Stands in the log's records instead of the address that has seen an id."""
 
 _BETWEEN: Final = "\0"
 
 
 class Commits:
-    """The last N ids under which transactions were committed, as an address keeps those of messages (Artemis manual,
-    "Duplicate Message Detection": "it will ignore the entire transaction").
+    """The last ``size`` ids under which transactions were committed. An address keeps those of messages in the same way
+    (Artemis manual, "Duplicate Message Detection": "it will ignore the entire transaction").
 
-    They belong to no address, so a transaction may go to any number of them, in any order, and they outlive addresses
-    that are deleted. With an id may come a digest of what the transaction holds; the broker only compares it.
+    The ids belong to no address. So a transaction may go to any number of addresses, in any order, and its id outlives
+    addresses that are deleted. An id may come with a digest of what the transaction holds; the broker only compares it.
     """
 
     def __init__(self, size: int, holdings: Holdings, *, keeps: bool) -> None:
         self.size = size
         self._holdings = holdings
         self.keeps = keeps
-        """Do they survive a restart (``persist-id-cache``)?"""
+        """Do the ids survive a restart (``persist-id-cache``)?"""
         self._digests: OrderedDict[str, str] = OrderedDict()
 
     def has_seen(self, commit_id: str, digest: str) -> bool:
         """Was a transaction committed under this id?
 
-        Raises DuplicateError when both of them came with a digest, and another one: then this is not the transaction
-        that happened, and neither repeating nor leaving it out is right.
+        Raises DuplicateError when both came with a digest and these differ. Then this is another transaction, and
+        neither repeating nor ignoring it is right.
         """
         seen = self._digests.get(commit_id)
         if seen is None:
@@ -44,13 +44,15 @@ class Commits:
         return True
 
     def remember(self, commit_id: str, digest: str, log: RecordLog) -> None:
-        """A transaction is being committed under this id; the record goes into its group."""
+        """Remember the id of a transaction that is being committed. The record joins the transaction's group in the
+        log.
+        """
         self._add(commit_id, digest)
         if self.keeps:
             log.duplicate_id(NO_ADDRESS, f"{commit_id}{_BETWEEN}{digest}" if digest else commit_id)
 
     def take_back(self, kept: list[str]) -> None:
-        """Remember again what was known before a restart."""
+        """Restore the ids that were known before a restart."""
         for one in kept:
             commit_id, _, digest = one.partition(_BETWEEN)
             self._add(commit_id, digest)

@@ -1,4 +1,4 @@
-"""Dead and expired messages of which a copy belongs on another address."""
+"""Dead and expired messages whose copies belong on another address."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from artemis_py.records import RecordLog
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Copies:
-    """Queues note here what left them; the broker makes the copies later in the turn. From the first note to ``close``
-    the log is one group: the end of an original and its copy survive together.
+    """Queues note messages here when they die or expire, and the broker makes the copies later in the turn.
+
+    From the first note to ``close`` the log writes one group, so the end of an original and its copy survive together
+    or not at all.
     """
 
     def __init__(self, log: RecordLog) -> None:
@@ -23,16 +25,16 @@ class Copies:
 
     @property
     def are_due(self) -> bool:
-        """Is there something to copy?"""
+        """Are there copies to make?"""
         return bool(self.dead or self.expired)
 
     def note_dead(self, queue: QueueReference, message: Message) -> None:
-        """The message failed for the last time; a copy belongs on the dead-letter address."""
+        """The message failed for the last time: a copy belongs on the dead-letter address."""
         self._open()
         self.dead.append((queue, message))
 
     def note_expired(self, queue: QueueReference, message: Message) -> None:
-        """The message expired; a copy belongs on the expiry address."""
+        """The message expired: a copy belongs on the expiry address."""
         self._open()
         self.expired.append((queue, message))
 
@@ -42,7 +44,7 @@ class Copies:
             self._log.begin_group()
 
     def close(self) -> None:
-        """All copies were made."""
+        """All copies are made: end the group."""
         if self._is_open:
             self._is_open = False
             self._log.end_group()

@@ -1,4 +1,4 @@
-"""What each queue holds, told to a log that is retained."""
+"""How many messages each queue holds, for a retained log."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from artemis_py.records import Depth
 
 
 def depths_of(queues: Iterable[Queue], coming: dict[int, list[int]]) -> list[Depth]:
-    """The durable queues that hold persistent messages. ``coming`` is what is written down for queues and is not there
-    yet (``Placing.add_to``): to a reader of the log they have it.
+    """The depths of durable queues that hold persistent messages. ``coming`` counts messages that are logged for a
+    queue and not on it yet (``Placing.add_to``): for a reader of the log the queue has them.
     """
     if not coming:
         return [depth for queue in queues if (depth := queue.depth()) is not None]

@@ -1,8 +1,8 @@
-"""What is due happens: scheduled messages fall due, gates open, and queues look again at what they set alarms for.
+"""Carries out what is due: scheduled messages become ready, gates open, and queues answer their alarms.
 
-Of scheduled messages that are due at one time the earliest is first in line. So all of them are collected before the
-first one moves (``Falling``), and each queue puts the latest to its head first, each of the others before it. A restart
-finds them in the same order: what the log hears of later stands further in front.
+Of scheduled messages that are due together the earliest is first in line. So all of them are collected before the first
+one moves (``Falling``). Each queue then puts the latest at its head first, and each of the others before it. A restart
+finds them in the same order: a message that the log mentions later stands further in front.
 """
 
 from __future__ import annotations
@@ -23,16 +23,18 @@ _TAKE_UNITS: Final = 2
 
 @final
 class Due:
-    """Begins what is due. ``queues`` are all that there are, by number."""
+    """Begins what is due. ``queues`` are all queues, by number."""
 
     def __init__(self, host: Host, queues: dict[int, Queue]) -> None:
         self._host = host
         self._queues = queues
         self._falling: Falling | None = None
-        """Scheduled messages that are due, while they are taken out of the schedule."""
+        """Scheduled messages that are due, while they are taken from the schedule; None before the first."""
 
     def run(self, now_ms: int) -> bool:
-        """Begin what is due; False when that will go on for some turns, and what is due later comes after it."""
+        """Begin what is due at the date ``now_ms``. Returns False when that takes several turns; what is due later must
+        wait for it.
+        """
         host = self._host
         is_done = self._falling is None or self._falling.is_done
         if is_done and host.timers.scheduled.is_due(now_ms, host.clock.shift_ms):
@@ -58,8 +60,8 @@ class Due:
                 queue.tick_gate(steady_ms)
 
     def _ring(self, now_ms: int) -> None:
-        """Have queues look at what they set alarms for. What is left of them when the budget is spent is due in the
-        next turn, too.
+        """Have queues answer their alarms. Alarms that are left when the budget is spent are due in the next turn,
+        too.
         """
         budget = self._host.budget
         is_more = True
@@ -80,7 +82,7 @@ class Due:
 
 @final
 class Falling(Chore):
-    """Takes what is due at ``until_ms`` from the schedule and hands it to the queues."""
+    """Takes everything due at the date ``until_ms`` from the schedule and hands it to the queues."""
 
     def __init__(self, host: Host, queues: dict[int, Queue], until_ms: int) -> None:
         self._host = host
@@ -113,7 +115,7 @@ class Falling(Chore):
         return True
 
     def _collect(self, budget: Budget) -> bool:
-        """Take some of what is due out of the schedule; True when that was all."""
+        """Take some due items from the schedule. Returns True when none is left."""
         timers = self._host.timers
         count = min(max(budget.left // _TAKE_UNITS, 1), SLICE_MAX)
         due = timers.scheduled.pop_due(self._until_ms, self._shift_ms, count)

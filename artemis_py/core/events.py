@@ -1,7 +1,7 @@
-"""What happens to queues and somebody who runs the broker may want to know. The core notes it; the server writes it.
+"""Events of queues that an operator may want to know. The core notes them; the server writes them.
 
-Codes are those of Qpid Broker-J's operational log (docs/queues.md, Operational log), so that tools made for it find
-them; what Qpid has no code for has ours, which begin with ``ART``.
+The codes are those of Qpid Broker-J's operational log (docs/queues.md, Operational log), so tools made for it find
+them. Events for which Qpid has no code have one that begins with ``ART``.
 """
 
 from __future__ import annotations
@@ -53,14 +53,16 @@ MEANINGS: Final = {
     SET_ASIDE: "queue paused because a step failed; a restart tries again",
     GIVEN_UP: "a copy or a chore failed and was given up",
 }
-"""By code, what happened."""
+"""What each code means."""
 
 
 _ERROR_TEXT_MAX: Final = 200
 
 
 def described(step: str, error: Exception) -> dict[str, str | int]:
-    """What an event tells of a step that broke off. Raises the error when the disk failed: the broker stops then."""
+    """The fields of an event about a step that raised an exception. Raises the error again when the disk failed: the
+    broker stops then.
+    """
     if isinstance(error, StorageError):
         raise error
     return {"step": step, "error": f"{type(error).__name__}: {error}"[:_ERROR_TEXT_MAX]}
@@ -68,7 +70,7 @@ def described(step: str, error: Exception) -> dict[str, str | int]:
 
 @final
 class Event:
-    """One thing that happened. ``fields`` are its numbers and names, ``count`` how often it happened, told together."""
+    """One event. ``fields`` are its numbers and names; ``count`` is how often it happened, reported together."""
 
     __slots__ = ("code", "count", "fields", "queue")
 
@@ -80,15 +82,17 @@ class Event:
 
 
 class Events:
-    """What happened since somebody asked. Bounded: with ``NOTED_MAX`` different ones in one turn only counts go on."""
+    """Events since somebody asked. After ``NOTED_MAX`` different ones in one turn only ``counts`` go on."""
 
     def __init__(self) -> None:
         self.counts: dict[str, int] = {}
-        """By code, since the start."""
+        """How often each code was noted since the start."""
         self._noted: dict[tuple[str, str, str], Event] = {}
 
     def note(self, code: str, queue: str, fields: dict[str, str | int], *, kind: str = "", count: int = 1) -> None:
-        """Something happened. Events of one code, queue and ``kind`` are told together, with the latest fields."""
+        """Note an event. Events with the same code, queue and ``kind`` are reported together, with the latest
+        fields.
+        """
         self.counts[code] = self.counts.get(code, 0) + count
         noted = self._noted.get((code, queue, kind))
         if noted is not None:
@@ -99,11 +103,11 @@ class Events:
 
     @property
     def is_empty(self) -> bool:
-        """Did nothing happen?"""
+        """Was nothing noted?"""
         return not self._noted
 
     def take(self) -> list[Event]:
-        """What was noted, in order; it is forgotten here."""
+        """Take the noted events, in order. They are forgotten here."""
         noted, self._noted = self._noted, {}
         return list(noted.values())
 

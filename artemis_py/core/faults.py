@@ -1,4 +1,4 @@
-"""What happens when a step of a queue, or a chore, breaks off."""
+"""What happens when a step of a queue, or a chore, raises an exception."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from artemis_py.core.queue.queue import Queue
 
 
 def set_aside(host: Host, queue: Queue, step: str, error: Exception) -> None:
-    """A queue's own step broke off: it is paused until somebody resumes it or the broker starts again, all others go
-    on. Raises the error when the disk failed, for which no queue can stand.
+    """Pause a queue, because one of its own steps raised ``error``. It is paused until somebody resumes it or the
+    broker starts again; all other queues go on. Raises the error again when the disk failed, which is no queue's fault.
     """
     fields = described(step, error)
     queue.pause()

@@ -1,9 +1,9 @@
-"""A copy on its way to another address, and how often it went on by itself: what goes in a circle must end.
+"""Copies on their way to other addresses, and how often each has been forwarded: a loop must end.
 
-The count stands in the message, so it survives pages and restarts. It counts only hops that nobody asked for: diverts,
-expiry, and messages without a route. When a consumer has failed for the last time the count begins again, because what
-goes round then does so at the consumer's pace (RabbitMQ's rule for cycles of dead letters). So a queue of messages that
-wait for another attempt, and expire back to where they failed, works for as long as somebody fails.
+The count of hops stands in the message, so it survives pages and restarts. It counts only forwards that nobody asked
+for: diverts, expiry, and messages without a route. When a consumer fails for the last time, the count starts again,
+because that loop runs at the consumer's pace (RabbitMQ's rule for cycles of dead letters). So a retry queue, whose
+messages expire back to where they failed, works for as long as the consumer fails.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from artemis_py.core.address import ANYCAST, MULTICAST
 from artemis_py.message import Head, HeaderName, LargeBody, Message
 
 HOPS_MAX: Final = 16
-"""How often one message may be forwarded before it is taken for a loop and dropped."""
+"""How often one message may be forwarded. Beyond that it is taken for a loop and dropped."""
 HOPS_HEADER: Final = "_ART_HOPS"
-"""How often a copy was forwarded, where that is more than once. No client may set it."""
+"""The header with the number of hops, where that is more than one. No client may set it."""
 
 _HOPS: Final = HeaderName(HOPS_HEADER)
 _ORIGIN: Final = HeaderName("_AMQ_ORIG_ADDRESS")
@@ -26,7 +26,7 @@ _ROUTING_TYPE_CODES: Final = {MULTICAST: "0", ANYCAST: "1"}
 
 @dataclass(slots=True)
 class Forward:
-    """A copy on its way to another address, published later in the turn (so that nothing recurses)."""
+    """A copy on its way to another address. It is published later in the turn, so nothing recurses."""
 
     address: str
     head: Head
@@ -37,17 +37,19 @@ class Forward:
     creates: bool = False
     """May the target address be created, as for a sender's message?"""
     as_it_is: bool = False
-    """Nothing of the head was changed, so a duplicate id in it is that of the original and says nothing here."""
+    """The head is unchanged, so a duplicate id in it is that of the original and means nothing here."""
     origin: int = 0
-    """The connection that sent the original of a diverted copy, which may be nowhere else; 0 for other copies."""
+    """The connection that sent the original of a diverted copy; 0 for other copies. The original may be nowhere
+    else.
+    """
     passed: tuple[str, ...] = ()
-    """The diverts that it came through since it was sent or lay on a queue. None takes what it has made: where each of
-    a circle gives to several addresses, a few hops would make millions of copies.
+    """The diverts that it has passed since it was sent or lay on a queue. A divert ignores copies that it has made
+    itself: in a loop of diverts with several targets each, a few hops would make millions of copies.
     """
 
 
 def hops_of(head: Head) -> int:
-    """How often the message was forwarded since a client or consumer had to do with it."""
+    """How often the message was forwarded since a client sent it or a consumer failed."""
     text = head.first(_HOPS)
     if text is not None and text.isascii() and text.isdigit() and len(text) <= len(str(HOPS_MAX)):
         return int(text)
@@ -55,8 +57,8 @@ def hops_of(head: Head) -> int:
 
 
 def copy_headers(message: Message, address: str, queue: str | None, hops: int) -> dict[str, str]:
-    """The headers that say where a copy came from (Artemis manual, "Message Expiry" and "Undelivered messages"); the
-    last hop wins. One that was forwarded more than once says how often.
+    """The headers that say where a copy comes from (Artemis manual, "Message Expiry" and "Undelivered messages"). Those
+    of the last hop win. ``hops`` above 1 adds their number.
     """
     changes = {"_AMQ_ORIG_ADDRESS": address, "_AMQ_ORIG_MESSAGE_ID": str(message.id)}
     if queue is not None:

@@ -1,8 +1,8 @@
-"""The one account of what clients make the broker hold in memory, by kind, and the limit on all of it.
+"""The one account of the memory that clients make the broker hold, by kind, and the limit on all of it.
 
-Whoever owns a thing moves the account when the thing comes and when it goes, and once a batch where it grows. Sizes are
-what the things take in interpreted CPython, rounded up (docs/memory.md has the table); they need not be exact, but
-everything that clients can pile up must be in it.
+The owner of a thing moves the account when the thing comes and goes, or once a batch where it grows. Sizes are those of
+interpreted CPython, rounded up (docs/memory.md has the table). They need not be exact, but everything that clients can
+pile up must be counted.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ _NAMES: Final = (
 CONNECTION_BYTES: Final = 6144
 SUBSCRIPTION_BYTES: Final = 3072
 TERM_BYTES: Final = 400
-"""A name or an operator of a selector, compiled. Texts in it cost their characters."""
+"""A name or an operator in a compiled selector. Texts in it cost their characters."""
 QUEUE_BYTES: Final = 5632
 ADDRESS_BYTES: Final = 2048
 ID_BYTES: Final = 200
-"""A duplicate id or the id of a commit, beside its text."""
+"""A duplicate id or the id of a commit, besides its text."""
 GROUP_BYTES: Final = 400
-"""A message group that is with a consumer, beside its name."""
+"""A message group, besides its name."""
 HTTP_CONNECTION_BYTES: Final = 98304
-"""With the largest request that it takes."""
+"""An HTTP connection, with the largest request that it takes."""
 FRAME_BYTES: Final = 400
-"""A frame that waits, beside its body."""
+"""A waiting frame, besides its body."""
 HEADER_BYTES: Final = 200
-"""A decoded header of a frame that waits, beside its text."""
+"""A decoded header of a waiting frame, besides its text."""
 ACKNOWLEDGED_BYTES: Final = 100
 """An acknowledgement in a transaction."""
 _TEXTS: Final = re.compile("'[^']*+'")
@@ -54,7 +54,8 @@ SETTING: Final = "global-max-held-size"
 
 @final
 class Holdings:
-    """Bytes by kind, beside the messages, which have an account of their own (``messages``; part of the total).
+    """Bytes that clients make the broker hold, by kind. Messages have an account of their own (``messages``), which is
+    part of the total.
 
     ``bytes_max`` is the limit on everything together; -1: none.
     """
@@ -65,38 +66,38 @@ class Holdings:
         self.messages = messages
         self.bytes_max = bytes_max
         self.refused_count = 0
-        """Requests that were refused at the limit."""
+        """Requests refused at the limit."""
         self.cut_off_count = 0
-        """Connections that were closed at the limit."""
+        """Connections closed at the limit."""
         self._by_kind = [0] * len(_NAMES)
         self._others_bytes = 0
 
     def move(self, kind: int, size_bytes: int) -> None:
-        """So much more of a kind is held; a negative number: less."""
+        """Add ``size_bytes`` to a kind. A negative number takes away."""
         self._by_kind[kind] += size_bytes
         self._others_bytes += size_bytes
 
     def of(self, kind: int) -> int:
-        """How much of a kind is held, in bytes."""
+        """The bytes held of a kind."""
         return self._by_kind[kind]
 
     @property
     def total_bytes(self) -> int:
-        """Everything, messages included."""
+        """The bytes held of every kind, messages included."""
         return self._others_bytes + self.messages.size_bytes
 
     @property
     def is_full(self) -> bool:
-        """Is the limit reached? Messages count for three quarters of it at most: however many wait, those who are to
-        take them can come.
+        """Is the limit reached? Messages count for three quarters of it at most: however many wait, consumers that
+        would take them must be able to connect.
         """
         message_bytes = min(self.messages.size_bytes, self.bytes_max - self.bytes_max // 4)
         return 0 < self.bytes_max <= self._others_bytes + message_bytes
 
     @property
     def leaves_no_room(self) -> bool:
-        """Is the limit reached without what is in transactions? Then every address is full. A transaction must not
-        keep its own COMMIT, and those of others, from an address.
+        """Is the limit reached even without what transactions hold? Then every address is full. What a transaction
+        holds must not keep its own COMMIT, or that of others, from an address.
         """
         return 0 < self.bytes_max <= self.total_bytes - self._by_kind[TRANSACTIONS]
 
@@ -105,13 +106,13 @@ class Holdings:
         return {"messages": self.messages.size_bytes, **dict(zip(_NAMES, self._by_kind, strict=True))}
 
     def admit(self, what: str) -> None:
-        """Raises LimitError when the limit is reached: ``what`` would make the broker hold more."""
+        """Let ``what`` be held. Raises LimitError when the limit is reached."""
         if self.is_full:
             self.refused_count += 1
             raise LimitError(self.why_full(what))
 
     def why_full(self, what: str) -> str:
-        """The reason for a refusal, with the next step."""
+        """The reason for refusing ``what``, with what to do about it."""
         return (
             f"{what} is refused: the broker holds {self.total_bytes} bytes for clients, and {SETTING} allows "
             f"{self.bytes_max}. Consume messages, close what you do not use, or raise {SETTING}"
@@ -119,7 +120,7 @@ class Holdings:
 
 
 def selector_bytes(text: str | None) -> int:
-    """What a selector takes, about; ``text`` is known to be one."""
+    """The approximate memory of a compiled selector, in bytes. ``text`` must be a valid selector, or None."""
     if text is None:
         return 0
     return 2 * len(text) + TERM_BYTES * len(_TERMS.findall(_TEXTS.sub("", text)))

@@ -7,8 +7,8 @@ from artemis_py.core.memory import Memory
 
 
 class Home:
-    """The part of an address that its queues see. The address itself knows its queues; they do not look back at what
-    hangs on it.
+    """The part of an address that its queues see. The address knows its queues; they do not see what else belongs to
+    it.
     """
 
     __slots__ = ("is_wildcard", "memory", "name", "settings", "temporary")

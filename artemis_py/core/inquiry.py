@@ -1,4 +1,4 @@
-"""The selectors about a transaction's messages, asked before its COMMIT."""
+"""Asks selectors about a transaction's messages before its COMMIT."""
 
 from __future__ import annotations
 
@@ -12,12 +12,14 @@ from artemis_py.message import Message
 from artemis_py.selector import Program
 
 _PASSES_MAX: Final = 8
-"""So often it is looked whether new selectors came meanwhile: who subscribes without end keeps no COMMIT waiting."""
+"""How many passes look for selectors that arrived meanwhile. A client that subscribes without end must not hold up a
+COMMIT.
+"""
 
 
 @final
 class Inquiry:
-    """Asks some in each turn, because all of them may cost more than one turn has."""
+    """Asks some selectors in each turn, because all of them may cost more than one turn has."""
 
     __slots__ = ("_asked", "_passes_left", "_place", "_sends", "verdicts")
 
@@ -26,18 +28,20 @@ class Inquiry:
         self._place = 0
         self._passes_left = _PASSES_MAX
         self._asked: dict[Route, list[Program]] = {}
-        """What is asked of the messages of each route, as it was when this pass came to the first of them."""
+        """The programs that this pass asks about the messages of each route, taken when it reached the first of
+        them.
+        """
         self.verdicts: dict[Message, Verdicts] = {}
 
     def ask(self, bindings: Bindings, budget: Budget, stop_at: int) -> bool:
-        """Ask until the budget is down to ``stop_at``, at least one selector; True when all are asked."""
+        """Ask until the budget is down to ``stop_at`` units, at least one selector. Returns True when all are asked."""
         while not self._pass_on(bindings, budget, stop_at):
             if budget.left <= stop_at:
                 return False
         return True
 
     def _pass_on(self, bindings: Bindings, budget: Budget, stop_at: int) -> bool:
-        """Go on with this pass; True when it was the last."""
+        """Go on with this pass. Returns True when it was the last."""
         sends = self._sends
         while self._place < len(sends):
             route, message, _ = sends[self._place]

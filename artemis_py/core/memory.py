@@ -1,4 +1,4 @@
-"""What all addresses hold in memory together, and its limits."""
+"""The memory of all addresses together, and its limits."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from artemis_py.message import Account
 
 
 class Memory:
-    """What all addresses hold in memory together, and may (``global-max-size``, ``global-max-messages``; -1: no
-    limit). As in Artemis the number of messages counts only where there is a limit on bytes. ``holdings`` is what there
-    is beside messages; when that leaves no room every address is full, too.
+    """What all addresses hold in memory together, and its limits: ``global-max-size`` in bytes and
+    ``global-max-messages``; -1: no limit. As in Artemis the number of messages counts only where bytes are limited.
+
+    ``holdings`` counts what clients make the broker hold besides messages. When that leaves no room, every address is
+    full, too.
     """
 
     __slots__ = ("account", "bytes_max", "disk_full", "holdings", "messages_max")
@@ -18,7 +20,7 @@ class Memory:
         self.account = Account()
         self.holdings = Holdings(self.account)
         self.disk_full = False
-        """Is the disk too full to take messages in? Then every address is full, and ``disk-full-policy`` says what that
+        """Is the disk too full for more messages? Then every address is full, and ``disk-full-policy`` says what that
         means.
         """
         self.bytes_max = bytes_max
@@ -33,7 +35,7 @@ class Memory:
         return self.holdings.leaves_no_room
 
     def has_room_for(self, count: int, size_bytes: int) -> bool:
-        """Would ``count`` messages of ``size_bytes`` together stay under the limits?"""
+        """Would ``count`` messages of ``size_bytes`` together stay within the limits?"""
         account = self.account
         if 0 < self.bytes_max < account.size_bytes + size_bytes or self.holdings.leaves_no_room:
             return False

@@ -9,34 +9,34 @@ from artemis_py.message import Message
 from artemis_py.selector import Program, Selector
 
 _PLACES_PER_UNIT: Final = 8
-"""Of messages published together the first costs a unit for each queue, which is found and asked for it; the others
-only stand in its list.
+"""How many places cost a unit for each message but the first of a batch. The first costs a unit for each queue, which
+is found and asked for it. The others only join its list.
 """
 _HEADERS_UNITS_PER_KB: Final = 2
-"""What it costs to decode headers for the first selector."""
+"""The cost of decoding headers for the first selector, in units for each 1,024 bytes."""
 
 
 @final
 class PlanCost:
-    """One unit for each queue and divert, and for each selector, asked once, what that costs."""
+    """The cost of a plan: a unit for each queue and divert, and for each different selector what it costs."""
 
     __slots__ = ("_asked", "place_count", "programs", "units", "units_per_kb", "units_saved")
 
     def __init__(self) -> None:
         self.place_count = 0
-        """Queues and diverts."""
+        """Queues and diverts together."""
         self._asked: set[Program] = set()
         self.programs: list[Program] = []
-        """What all selectors ask, each once. Grows at its end."""
+        """The programs of all selectors, each once. It grows at its end."""
         self.units = 1
-        """For a message without headers; 1: there is nothing but one queue without a selector."""
+        """Units for a message without headers. 1: the plan is a single queue without a selector."""
         self.units_per_kb = 0
-        """For each 1,024 bytes of headers and body."""
+        """Units for each 1,024 bytes of headers and body."""
         self.units_saved = 0
-        """What each message but the first costs less when several are published together."""
+        """Units that each message but the first saves when several are published together."""
 
     def add(self, selector: Selector | None) -> None:
-        """One more queue or divert gets messages, or those that its selector wants."""
+        """Add a queue or divert, with its selector if it has one."""
         self.place_count += 1
         if self.place_count > 1:
             self.units += 1
@@ -56,15 +56,15 @@ class PlanCost:
         return self.units + (self.units_per_kb * size_bytes >> 10)
 
     def places_of(self, count: int) -> int:
-        """Units for ``count`` messages, published together, about which all selectors were asked before: each queue
-        with a selector looks up what it said of each message.
+        """Units for ``count`` messages published together, when all selectors have been asked before. A queue with a
+        selector only looks up the verdict on each message.
         """
         if self.programs:
             return self.place_count * count
         return self.place_count + self.place_count * (count - 1) // _PLACES_PER_UNIT
 
     def of_all(self, messages: list[Message]) -> int:
-        """Units for several messages, published together."""
+        """Units for several messages published together."""
         count = len(messages)
         saved = self.units_saved * (count - 1)
         if not self.units_per_kb:
@@ -72,8 +72,8 @@ class PlanCost:
         return sum([self.of(message.head.size_bytes) for message in messages]) - saved
 
     def affordable(self, units: int, sizes_bytes: Iterator[int], count: int) -> int:
-        """How many of ``count`` messages, published together, so many units are enough for. ``sizes_bytes`` is asked
-        only where sizes matter.
+        """How many of ``count`` messages, published together, ``units`` are enough for. ``sizes_bytes`` is read only
+        where sizes matter.
         """
         each = self.units - self.units_saved
         units -= self.units_saved
@@ -87,4 +87,4 @@ class PlanCost:
 
 
 PLAIN: Final = PlanCost()
-"""Of one queue without a selector."""
+"""The cost of one queue without a selector."""

@@ -1,9 +1,8 @@
-"""How many addresses and queues clients may bring into being, together and by login, and how many connections a login
-may have.
+"""Limits on how many addresses and queues clients may create, together and by login, and on the connections of a login.
 
-What exists after a restart counts. What the broker needs itself is not held up by a limit, because messages would be
-lost: queues for dead and expired messages (one each for an address at the most) and the targets of diverts, which the
-file names.
+Addresses and queues that a restart finds count. The broker's own needs are not limited, because messages would be lost:
+queues for dead and expired messages (at most one each for an address), and the targets of diverts that broker.xml
+names.
 """
 
 from __future__ import annotations
@@ -15,14 +14,14 @@ from artemis_py.core.events import LIMITED, Events
 from artemis_py.errors import LimitError
 
 ANYBODY: Final = "*"
-"""Stands for each login that has no limits of its own. Clients without a login count as one."""
+"""Stands for every login without limits of its own. Clients without a login count as one login."""
 _UNLIMITED: Final = UserLimits()
 
 
 @final
 class Quota:
-    """Counts, and refuses. -1 is no limit. ``by`` is a login, empty for a client that gave none, and None for the
-    broker itself.
+    """Counts addresses, queues and connections, and refuses more than the limits allow; -1: no limit. ``by`` is a
+    login, empty for a client that gave none, and None for the broker itself.
     """
 
     __slots__ = ("_connections", "_events", "_limits", "_owners", "_queues", "addresses_max", "queues_max")
@@ -37,7 +36,7 @@ class Quota:
         self._connections: dict[str, int] = {}
 
     def check_address(self, name: str, count: int, by: str | None) -> None:
-        """A client wants another address beside ``count`` that are there. Raises LimitError when it may not have it."""
+        """Check whether a client may create an address, when ``count`` exist. Raises LimitError when it may not."""
         if by is not None and 0 <= self.addresses_max <= count:
             self._refuse(
                 f"Address {name[:200]} was not created: there are {count} addresses, the limit of max-addresses; let "
@@ -48,7 +47,7 @@ class Quota:
             )
 
     def check_queue(self, name: str, count: int, by: str | None) -> None:
-        """A client wants another queue beside ``count`` that are there. Raises LimitError when it may not have it."""
+        """Check whether a client may create a queue, when ``count`` exist. Raises LimitError when it may not."""
         if by is None:
             return
         if 0 <= self.queues_max <= count:
@@ -72,11 +71,11 @@ class Quota:
             )
 
     def owner_of(self, queue_id: int) -> str | None:
-        """Who brought the queue into being, where that is counted."""
+        """The login that created the queue; None when that is not counted."""
         return self._owners.get(queue_id)
 
     def queue_came(self, queue_id: int, by: str | None) -> None:
-        """A queue was created, or is there again after a restart."""
+        """Count a queue that was created, or that a restart found."""
         if by or (by is not None and ANYBODY in self._limits):
             self._owners[queue_id] = by
             self._queues[by] = self._queues.get(by, 0) + 1
@@ -88,7 +87,7 @@ class Quota:
             _count_down(self._queues, by)
 
     def connected(self, by: str) -> None:
-        """A client was greeted. Raises LimitError when its login has as many connections as it may."""
+        """Count a connection that was accepted. Raises LimitError when its login has as many as it may."""
         if self._limits:
             connections_max = self._limits_of(by).connections_max
             if 0 <= connections_max <= self._connections.get(by, 0):
@@ -102,7 +101,7 @@ class Quota:
         self._connections[by] = self._connections.get(by, 0) + 1
 
     def disconnected(self, by: str) -> None:
-        """A client that was greeted is gone."""
+        """A counted connection has ended."""
         _count_down(self._connections, by)
 
     def _limits_of(self, by: str) -> UserLimits:

@@ -1,7 +1,6 @@
-"""What a queue is composed of: from broker.xml's words to strategies. The only place that names the strategy
-classes.
+"""Composes queues: from the words of broker.xml to strategies. Only this module names the strategy classes.
 
-Everything that counts for a queue comes as one :class:`~artemis_py.config.tables.queue_settings.QueueSettings`.
+Everything that is configured for a queue comes as one :class:`~artemis_py.config.tables.queue_settings.QueueSettings`.
 """
 
 from __future__ import annotations
@@ -50,16 +49,16 @@ _SHARED_MAX: Final = 1024
 _UNBOUNDED: Final = Unbounded()
 _NO_DEFAULTS: Final = ConsumerDefaults()
 _USUAL_RULES: Final = MessageRules()
-"""What has no state is made once: there are many queues."""
+"""Strategies without state are made once, because there are many queues."""
 
 
 def overflow_for(ring_size: int) -> Overflow:
-    """A ring, or no bound (-1)."""
+    """A ring of this size; no limit for -1."""
     return Ring(ring_size) if ring_size >= 0 else _UNBOUNDED
 
 
 def _overflow_by_policy(own: QueueSettings) -> Overflow:
-    """The queue's overflow-policy where there is one and a limit for it, else its ring-size."""
+    """The queue's ``overflow-policy``, if it has one and a limit of depth; otherwise its ``ring-size``."""
     depth = Depth(own.max_depth_messages, own.max_depth_bytes)
     if own.overflow_policy == "NONE" or not own.limits_depth:
         return overflow_for(own.ring_size)
@@ -73,7 +72,7 @@ def _overflow_by_policy(own: QueueSettings) -> Overflow:
 
 
 def redelivery_for(settings: AddressSettings, attempts_max: int) -> Redelivery:
-    """The address-setting's redelivery rules, with the queue's own number of attempts."""
+    """The redelivery rules of the address-setting, with the queue's own maximum of attempts."""
     return _redelivery(
         settings.redelivery_delay,
         settings.redelivery_delay_multiplier,
@@ -91,7 +90,7 @@ def _redelivery(
 
 
 def _order_for(own: QueueSettings) -> Order:
-    """One level is strict FIFO; without a type it is Artemis' ten priorities."""
+    """The order for a ``queue-type``. One level is strict FIFO; a queue without a type has Artemis' ten priorities."""
     if own.sort_key is not None:
         return SortedOrder(own.sort_key)
     if own.queue_type == PRIORITY:
@@ -154,9 +153,10 @@ def _consumer_defaults_for(own: QueueSettings) -> ConsumerDefaults:
 def build_queue(
     id: int, config: QueueConfig, address: Home, host: Host, *, auto_created: bool = False, temporary: bool = False
 ) -> Queue:
-    """Compose a queue. Raises SelectorError for a filter or consumer-selector that does not parse.
+    """Compose a queue. A temporary queue has one reader, so it has no groups.
 
-    A temporary queue has one reader, and nothing to group."""
+    Raises SelectorError for a ``filter`` or ``consumer-selector`` that does not parse.
+    """
     settings = address.settings
     own = queue_settings(config, settings, declared=not auto_created)
     reference = QueueReference(id, config.name, address, durable=own.durable, rules=_rules_for(own, config))
@@ -190,7 +190,7 @@ def build_queue(
 
 
 def _full_when(settings: AddressSettings) -> str:
-    """In words: when an address with these settings is full."""
+    """When an address with these settings is full, in words."""
     limits = []
     if settings.max_size_bytes >= 0:
         limits.append(f"{settings.max_size_bytes} bytes")
@@ -229,7 +229,7 @@ def _overflow_in_words(own: QueueSettings) -> tuple[str, str]:
 
 
 def _time_in_words(own: QueueSettings) -> list[tuple[str, str, str]]:
-    """Only what a queue has beyond the settings of its address."""
+    """Rows for what the queue sets itself, besides the settings of its address."""
     rows = []
     if own.min_message_ttl:
         rows.append(("time to live", f"at least {own.min_message_ttl} ms", "for messages that expire"))
@@ -286,7 +286,7 @@ def _consumers_in_words(own: QueueSettings) -> list[tuple[str, str, str]]:
 
 
 def describe(own: QueueSettings, settings: AddressSettings) -> list[tuple[str, str, str]]:
-    """What ``artemis-py explain`` shows: (axis, choice, why) for each axis a queue is composed of."""
+    """What ``artemis-py explain`` shows of a queue: (axis, choice, why) for each axis."""
     non_destructive = own.non_destructive
     gate = _gate_for(own)
     return [

@@ -1,4 +1,6 @@
-"""How persistent messages are written down: what a crash must not undo, or, for readers of the log, all of them."""
+"""How persistent messages are logged: those that a crash must not lose, or all of them for readers of a retained
+log.
+"""
 
 from __future__ import annotations
 
@@ -10,24 +12,24 @@ from artemis_py.message import Message
 from artemis_py.records import RecordLog
 
 Share = tuple[Queue, list[Message]]
-"""What one queue takes of a batch."""
+"""One queue, and the messages of a batch that it takes."""
 Durable = list[tuple[int, list[Message]]]
-"""What durable queues take, by their number."""
+"""The messages that durable queues take, by queue number."""
 
 
 def recording_of(log: RecordLog) -> Recording:
-    """The recording that a log wants."""
+    """The recording that this log needs."""
     return FullRecording(log) if log.story.is_told else Recording(log)
 
 
 class Recording:
-    """Writes down what durable queues take: each message once, with all of them."""
+    """Logs the messages that durable queues take: each message once, with all of its queues."""
 
     def __init__(self, log: RecordLog) -> None:
         self._log = log
 
     def record(self, batch: Batch, shares: list[Share]) -> None:
-        """Messages are about to come to these queues."""
+        """Log messages that are about to come to these queues."""
         durable = _durable(shares)
         if len(durable) == 1:
             queue_id, taken = durable[0]
@@ -36,24 +38,26 @@ class Recording:
             _write(batch, durable, self._log.published, with_others=False)
 
     def record_unrouted(self, batch: Batch) -> None:
-        """No queue takes the messages."""
+        """Log messages that no queue takes."""
         return
 
     def begin_paged(self, batch: Batch, shares: list[Share]) -> None:
-        """Messages are about to come into pages, which have them then."""
+        """Log messages that are about to go to pages. Without a retained log nothing is written: the pages have
+        them.
+        """
         return
 
     def end_paged(self) -> None:
-        """They are in pages."""
+        """The messages are in pages: end what ``begin_paged`` began."""
         return
 
     def record_unpaged(self, batch: Batch, shares: list[Share]) -> None:
-        """These queues take no message that goes to a page."""
+        """Log messages for queues that take none of those that go to pages."""
         self.record(batch, shares)
 
 
 class FullRecording(Recording):
-    """Writes down what no durable queue takes, too, and what stands in pages."""
+    """Logs messages that no durable queue takes, too, and those that go to pages."""
 
     def record(self, batch: Batch, shares: list[Share]) -> None:
         _write(batch, _durable(shares), self._log.published, with_others=True)
@@ -62,7 +66,9 @@ class FullRecording(Recording):
         _write(batch, [], self._log.published, with_others=True)
 
     def begin_paged(self, batch: Batch, shares: list[Share]) -> None:
-        """Each with the place that it will have. No crash leaves a message in the log and not in its page."""
+        """Log each message with the place that it will have. They form one group with their pages, so no crash leaves a
+        message in the log and not in its page.
+        """
         self._log.begin_group()
         stream = batch.route.address.stream
         place = 1 if stream is None else stream.next_place
@@ -83,7 +89,7 @@ class FullRecording(Recording):
         self._log.end_group()
 
     def record_unpaged(self, batch: Batch, shares: list[Share]) -> None:
-        """``begin_paged`` has told of all."""
+        """Nothing to do: ``begin_paged`` has logged all of them."""
         return
 
 
@@ -94,7 +100,7 @@ def _durable(shares: list[Share]) -> Durable:
 def _write(
     batch: Batch, durable: Durable, write: Callable[[Message, list[int], int], int], *, with_others: bool
 ) -> None:
-    """Write the persistent ones of a batch; ``with_others``: those that no durable queue takes, too."""
+    """Log the persistent messages of a batch. ``with_others``: those that no durable queue takes, too."""
     messages, due_ms = batch.messages, batch.due_ms
     if all(taken is messages for _, taken in durable):
         queue_ids = [queue_id for queue_id, _ in durable]
@@ -107,7 +113,7 @@ def _write(
         for message in taken:
             if message.head.persistent:
                 targets[message.id].append(queue_id)
-    for message in messages:  # in this order a restart finds them, in each of the queues
+    for message in messages:  # a restart finds them in this order, in every queue
         some_ids = targets.get(message.id)
         if some_ids or (some_ids is not None and with_others):
             message.lsn = write(message, some_ids, due_ms)

@@ -1,8 +1,8 @@
 """Retroactive addresses: the last messages of an address, kept for queues that are created later.
 
-As in Artemis (``retroactive-message-count``; manual, "Retroactive Addresses") two rings on an address of their own keep
-them, one for each routing type, and everything sent to the address is copied there. They are queues like others: in the
-journal, in the metrics, gone with the address.
+As in Artemis (``retroactive-message-count``; manual, "Retroactive Addresses"), two rings on an internal address keep
+them, one for each routing type. A divert copies everything sent to the address there. The rings are ordinary queues:
+they are in the journal and in the metrics, and go with the address.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ _ROUTING_TYPES: Final = (ANYCAST, MULTICAST)
 
 
 def is_internal(address_name: str) -> bool:
-    """Is this the broker's own address? Queues on wildcard addresses get nothing of it."""
+    """Is this an internal address of the broker? Queues on wildcard addresses get nothing sent there."""
     return address_name.startswith(PREFIX)
 
 
 def internal_address(address_name: str) -> str:
-    """Where the messages of an address are kept."""
+    """The name of the internal address that keeps the messages of an address."""
     return f"{PREFIX}{address_name}.address.retro"
 
 
 def ring_name(address_name: str, routing_type: str) -> str:
-    """The ring with the messages of a routing type."""
+    """The name of the ring that keeps messages of a routing type."""
     return f"{PREFIX}{address_name}.queue.{routing_type.lower()}.retro"
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """What a retroactive address asks for: an address of its own, rings on it, and a divert that copies to them."""
+    """What a retroactive address needs: an internal address, rings on it, and a divert that copies to them."""
 
     inner_address: str
     rings: tuple[QueueConfig, ...]
@@ -47,7 +47,7 @@ class Retention:
 
 
 def retention_of(address: Address) -> Retention | None:
-    """What the settings of an address ask for, if anything."""
+    """What the address needs to be retroactive; None when its settings do not ask for it."""
     count = 0 if is_internal(address.name) or address.temporary else address.settings.retroactive_message_count
     if count <= 0 or address.is_wildcard:
         return None
@@ -69,7 +69,7 @@ def retention_of(address: Address) -> Retention | None:
 
 
 def copies_of(ring: Queue, queue: Queue, account: Account, host: Host) -> list[Message]:
-    """Copies of what a ring keeps, for a new queue, in order: only what it accepts."""
+    """Copies of a ring's messages for a new queue, in order, as far as the queue accepts them."""
     kept = sorted(ring.contents.order, key=lambda entry: entry.message.id)
     return [
         Message(

@@ -1,4 +1,4 @@
-"""Heaps for everything that falls due: scheduled messages, redelivery delays, gates, alarms."""
+"""Heaps of everything that falls due: scheduled messages, redelivery delays, gates, alarms."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Any, Final, Generic, TypeVar
 Item = TypeVar("Item")
 
 _LOOKS: Final = 2
-"""At so many old items each new one makes the heap look: so what is void stays fewer than what is not."""
+"""How many old items each new one makes the heap check, so that void ones stay fewer than the others."""
 
 
 class Schedule(Generic[Item]):
-    """Items by due time; of two due at once the one that was added first comes first. It never looks at a clock.
+    """Items by due time. Of two items due at the same time, the one added first comes first. It never reads a clock.
 
-    An item names what is due and does not hold it: clients choose the times, and what is gone must not stay until then.
-    ``is_void`` says whether an item has nothing to do any more; such items go little by little.
+    An item names what is due and does not hold it: clients choose the times, and what is gone must not stay in memory
+    until then. ``is_void`` tells whether an item has nothing left to do. Void items are removed little by little.
     """
 
     __slots__ = ("_added", "_heap", "_is_void", "_looked_at")
@@ -32,7 +32,7 @@ class Schedule(Generic[Item]):
         return len(self._heap)
 
     def add(self, due_ms: int, item: Item) -> None:
-        """Note an item for ``due_ms``: milliseconds of a clock that is the caller's."""
+        """Add an item that is due at ``due_ms``, in milliseconds of the caller's clock."""
         self._added += 1
         heappush(self._heap, (due_ms, self._added, item))
         self._looked_at = drop_void(self._heap, self._looked_at, _LOOKS, self._is_stale)
@@ -49,7 +49,7 @@ class Schedule(Generic[Item]):
         return len(self._heap) > 0 and self._heap[0][0] <= now_ms
 
     def pop_due(self, now_ms: int, count_max: int = maxsize) -> list[Item]:
-        """Every item due at ``now_ms``, or the first ``count_max`` of them, earliest first."""
+        """Take the items due at ``now_ms``, or the first ``count_max`` of them, earliest first."""
         due: list[Item] = []
         heap = self._heap
         while heap and heap[0][0] <= now_ms and len(due) < count_max:
@@ -62,8 +62,10 @@ class Schedule(Generic[Item]):
 
 
 class Timetable(Generic[Item]):
-    """Items that fall due at a date beside items that fall due when a time has passed: a wall clock that is set moves
-    the first and not the second. ``shift_ms`` is ``Clock.shift_ms``; ``is_void`` is as in Schedule.
+    """Items that are due at a date, beside items that are due at a steady time. When somebody sets the wall clock, the
+    first move and the second do not.
+
+    ``shift_ms`` is ``Clock.shift_ms``; ``is_void`` is as in ``Schedule``.
     """
 
     __slots__ = ("_added", "_dates", "_dates_looked_at", "_is_void", "_spans", "_spans_looked_at")
@@ -80,13 +82,13 @@ class Timetable(Generic[Item]):
         return len(self._dates) + len(self._spans)
 
     def add_date(self, date_ms: int, item: Item) -> None:
-        """Note an item for a date."""
+        """Add an item that is due at a date, in epoch ms."""
         self._added += 1
         heappush(self._dates, (date_ms, self._added, item))
         self._dates_looked_at = drop_void(self._dates, self._dates_looked_at, _LOOKS, self._is_stale)
 
     def add_span(self, steady_ms: int, item: Item) -> None:
-        """Note an item for a steady time."""
+        """Add an item that is due at a steady time, in ms."""
         self._added += 1
         heappush(self._spans, (steady_ms, self._added, item))
         self._spans_looked_at = drop_void(self._spans, self._spans_looked_at, _LOOKS, self._is_stale)
@@ -95,7 +97,7 @@ class Timetable(Generic[Item]):
         return self._is_void(one[2])
 
     def next_due_ms(self, shift_ms: int) -> int | None:
-        """The date at which the first item is due if nobody sets the clock until then, or None."""
+        """The date at which the first item is due, if nobody sets the clock until then; None without items."""
         if not self._spans:
             return self._dates[0][0] if self._dates else None
         span_ms = self._spans[0][0] + shift_ms
@@ -107,7 +109,7 @@ class Timetable(Generic[Item]):
         return due_ms is not None and due_ms <= now_ms
 
     def pop_due(self, now_ms: int, shift_ms: int, count_max: int = maxsize) -> list[Item]:
-        """Every item due at the date ``now_ms``, or the first ``count_max`` of them, earliest first."""
+        """Take the items due at the date ``now_ms``, or the first ``count_max`` of them, earliest first."""
         due: list[Item] = []
         dates, spans = self._dates, self._spans
         while len(due) < count_max:
@@ -125,8 +127,8 @@ class Timetable(Generic[Item]):
 
 
 def drop_void(heap: list[Any], start: int, looks: int, is_void: Callable[[Any], bool]) -> int:
-    """Look at ``looks`` items of a heap from the place ``start`` on, and take out what is void; returns where to go on.
-    Going round and round meets every item.
+    """Check ``looks`` items of a heap, from index ``start`` on, and remove void ones. Returns where the next check goes
+    on; repeated checks meet every item.
     """
     place = start
     for _ in range(looks):
@@ -142,7 +144,7 @@ def drop_void(heap: list[Any], start: int, looks: int, is_void: Callable[[Any], 
 
 
 def _remove_at(heap: list[Any], place: int) -> None:
-    """Take one item out of a heap (as of heapq), in logarithmic time."""
+    """Remove one item from a heap (as of heapq), in logarithmic time."""
     moved = heap.pop()
     if place == len(heap):
         return

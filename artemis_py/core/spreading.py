@@ -1,9 +1,9 @@
-"""A message that goes to more queues than a turn has units for: decided and written down at once, then put on its
-queues in slices.
+"""Messages that go to more queues than a turn has units for: decided and logged at once, then put on their queues in
+slices.
 
-The record of the message names all of its queues, so a crash leaves all of the places or none. What is told here is
-only when a queue learns of it. Publications to one address keep their order: while one is being carried out, those that
-come stand behind it.
+The record of a message names all of its queues, so a crash keeps all of its places or none. Only the moment when a
+queue gets it differs. Publications to one address keep their order: those that arrive while one is being carried out
+wait behind it.
 """
 
 from __future__ import annotations
@@ -20,11 +20,13 @@ from artemis_py.core.queue.works import SLICE_MAX
 from artemis_py.message import Message
 
 PLACE_UNITS: Final = 2
-"""What one message on one queue costs when it is put there by itself."""
+"""What it costs to put one message on one queue, in units."""
 
 
 def put(queue: Queue, messages: list[Message], due_ms: int, now_ms: int, size_bytes: int) -> None:
-    """Messages come to a queue; ``due_ms`` above 0: as scheduled ones. ``size_bytes`` is what they have together."""
+    """Put new messages, of ``size_bytes`` together, on a queue. With ``due_ms`` above 0 (epoch ms) they are
+    scheduled.
+    """
     if due_ms:
         for message in messages:
             queue.arrivals.schedule(Entry(message), due_ms, now_ms)
@@ -34,7 +36,7 @@ def put(queue: Queue, messages: list[Message], due_ms: int, now_ms: int, size_by
 
 @final
 class Placing:
-    """One batch on its way to its queues. Who published it may wait until it is ``done``."""
+    """One batch on its way to its queues. Its publisher may have to wait until it is ``done``."""
 
     __slots__ = ("_due_ms", "_messages", "_place", "_plain", "_shares", "_start", "done", "failed")
 
@@ -47,17 +49,19 @@ class Placing:
         self._plain = plain
         self._place = 0
         self._start = 0
-        """How much of the share whose turn it is was put on its queue."""
+        """How many messages of the current share were put on its queue."""
         self.done = False
         self.failed = False
-        """One of the queues broke off, which was told; the others have what they were to get."""
-        for message in messages:  # kept until all of the queues have seen it
+        """Has a step of one of the queues raised an exception? It is reported, and the other queues have what they were
+        to get.
+        """
+        for message in messages:  # a reference until every queue has its messages
             if not message.refs:
                 message.account.charge(1, message.memory_bytes)
             message.refs += 1
 
     def work(self, budget: Budget, now_ms: int) -> bool:
-        """Do some of it; True when all is done."""
+        """Do some of it. Returns True when everything is done."""
         shares = self._shares
         while self._place < len(shares):
             queue, taken = shares[self._place]
@@ -65,7 +69,7 @@ class Placing:
             if len(taken) > SLICE_MAX:
                 part = taken[self._start : self._start + SLICE_MAX]
             self._start += len(part)
-            if self._start >= len(taken):  # before it is done: what breaks off is not tried again
+            if self._start >= len(taken):  # before the attempt: what raises is not tried again
                 self._place += 1
                 self._start = 0
             budget.spend(PLACE_UNITS + len(part) - 1)
@@ -78,7 +82,7 @@ class Placing:
         return True
 
     def end(self) -> None:
-        """All of the queues have seen it."""
+        """Every queue has its messages: release the batch's own references."""
         self.done = True
         self._shares = []
         messages, self._messages = self._messages, []
@@ -100,7 +104,7 @@ class Placing:
         put(queue, messages, self._due_ms, now_ms, size_bytes)
 
     def add_to(self, coming: dict[int, list[int]]) -> None:
-        """Count what durable queues are still to get of persistent messages: count, bytes and how many of them are
+        """Add up the persistent messages that durable queues have still to get: count, bytes and how many are
         scheduled, by queue number.
         """
         start = self._start
@@ -116,18 +120,18 @@ class Placing:
 
 @final
 class Spread(Chore):
-    """What was published to one address and is not on all of its queues yet, in order."""
+    """Publications to one address that are not on all of their queues yet, in order."""
 
     def __init__(self) -> None:
         self._placings: deque[Placing] = deque()
 
     @property
     def may_go_on(self) -> bool:
-        """Is everything where it belongs?"""
+        """Is everything on its queues?"""
         return not self._placings
 
     def add(self, placing: Placing) -> None:
-        """One more, behind all others."""
+        """Add a publication behind all others."""
         self._placings.append(placing)
 
     def work(self, budget: Budget, now_ms: int) -> bool:
@@ -143,10 +147,10 @@ class Spread(Chore):
         return True
 
     def finish(self, now_ms: int) -> None:
-        """Carry all of it out now: what comes next must find it in its place."""
+        """Carry out everything now: what comes next must find it in its place."""
         self.work(Budget(), now_ms)
 
     def add_to(self, coming: dict[int, list[int]]) -> None:
-        """Count what durable queues are still to get; see ``Placing``."""
+        """Add up what durable queues have still to get; see ``Placing``."""
         for placing in self._placings:
             placing.add_to(coming)

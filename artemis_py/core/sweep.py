@@ -1,4 +1,4 @@
-"""The regular rounds: removing what expired, and deleting auto-created queues and addresses that nobody uses."""
+"""The regular rounds: they remove expired messages, and delete auto-created queues and addresses that nobody uses."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _DELETION: Final = 2
 class Sweep(Chore):
     """``message-expiry-scan-period`` and ``address-queue-scan-period``, both in ms; -1 switches a round off.
 
-    A queue or address is deleted when two rounds running find it unused (Artemis' reaper does the same), so that
-    something created a moment before a round has one period to be used. A round lasts as many turns as it takes; what
-    is due meanwhile waits for the next one.
+    A queue or address is deleted when two rounds in a row find it unused (as Artemis' reaper does). So one created a
+    moment before a round has a whole period to be used. A round lasts as many turns as it takes. One that is due
+    meanwhile follows it.
     """
 
     def __init__(self, host: Host, registry: Registry, config: BrokerConfig, steady_ms: int) -> None:
@@ -41,21 +41,21 @@ class Sweep(Chore):
         self._is_running = False
         """Is a round being made?"""
         self._asked = 0
-        """What the next round is to do."""
+        """What the next round must do (flags)."""
         self._duties = 0
-        """What the round that runs does."""
+        """What the current round does (flags)."""
         self._deletions = 0
-        """How many rounds looked for what nobody uses."""
+        """How many rounds have looked for unused queues and addresses."""
 
     def next_due_ms(self) -> int | None:
-        """The steady time at which the next round is due, or None when both are off."""
+        """The steady time, in ms, at which the next round is due; None when both are off."""
         deletion_ms, expiry_ms = self._next_deletion_ms, self._next_expiry_ms
         if deletion_ms is None or expiry_ms is None:
             return deletion_ms if expiry_ms is None else expiry_ms
         return min(deletion_ms, expiry_ms)
 
     def run(self, now_ms: int) -> None:
-        """Begin the rounds that are due: they are on the agenda then."""
+        """Put the rounds that are due on the agenda."""
         steady_ms = self._host.clock.steady_ms(now_ms)
         if self._next_expiry_ms is not None and steady_ms >= self._next_expiry_ms:
             self._next_expiry_ms = steady_ms + self._expiry_period_ms
@@ -86,11 +86,11 @@ class Sweep(Chore):
                 return False
 
     def recover(self) -> bool:
-        return True  # with the next one: what broke off is behind
+        return True  # with the next item: the failed one is behind
 
     def _step(self, budget: Budget, now_ms: int) -> bool:
-        """Look at one address or queue; False when all were seen. Addresses first: one of which the last queue goes in
-        this round is found empty by the next.
+        """Look at one address or queue. Returns False when all were seen. Addresses come first: one that loses its last
+        queue in this round is found empty by the next.
         """
         budget.spend(1)
         address = self._bindings.address_walk.take() if self._duties & _DELETION else None

@@ -1,4 +1,4 @@
-"""What queues wait for: scheduled messages, gates that open after a delay, and times to look at something again."""
+"""What queues wait for: scheduled messages, gates that open after a delay, and alarms."""
 
 from __future__ import annotations
 
@@ -8,60 +8,60 @@ from artemis_py.core.queue.entry import Entry
 from artemis_py.core.schedule import Schedule, Timetable
 
 _STEP_MS: Final = 1000
-"""When the clock was set by this much, every alarm rings: what queues wait for may be elsewhere now."""
+"""When the clock is set by this many ms, every alarm is due: what queues wait for may be at another time now."""
 
 
 @final
 class Timers:
-    """Holds numbers of queues and messages, never the things themselves: clients choose the times, and what is gone
-    must not stay until then.
+    """Times at which queues must do something. It holds numbers of queues and messages, never the things themselves:
+    clients choose the times, and what is gone must not stay in memory until then.
     """
 
     def __init__(self) -> None:
         self._aside: dict[int, dict[int, Entry]] = {}
-        """By queue number, what is scheduled there: whoever is not in it waits no more."""
+        """The scheduled entries of each queue, by queue number. An item that is not in it waits no more."""
         self.scheduled: Timetable[tuple[int, int]] = Timetable(self._waits_no_more)
-        """Numbers of queues and ids of messages."""
+        """Queue numbers and message ids."""
         self._gates: Schedule[tuple[int, int]] = Schedule(self._opens_no_more)
-        """Numbers of queues and the steady times at which their gates open."""
+        """Queue numbers, and the steady times at which their gates open."""
         self._gate_ms: dict[int, int] = {}
-        """When the gate of each queue opens, by number."""
+        """When the gate of each queue opens (steady ms), by queue number."""
         self._alarms: Schedule[tuple[int, int]] = Schedule(self._rings_no_more)
-        """Numbers of queues and dates."""
+        """Queue numbers and dates."""
         self._alarm_ms: dict[int, int] = {}
-        """The date of the one alarm that each queue has set, by number: whoever looks then sets the next."""
+        """The date of the one alarm that each queue has set, by queue number. Whoever answers it sets the next."""
         self._rung_at_shift_ms = 0
 
     def __len__(self) -> int:
-        """How many queues had something scheduled once."""
+        """How many queues have ever scheduled a message."""
         return len(self._aside)
 
     @property
     def alarm_count(self) -> int:
-        """Alarms that are set."""
+        """How many alarms are set."""
         return len(self._alarms)
 
     # ---- noting ----------------------------------------------------------------------------------
 
     def note_date(self, date_ms: int, queue_id: int, aside: dict[int, Entry], message_id: int) -> None:
-        """A message of ``aside``, what its queue has scheduled, waits for a date."""
+        """A message waits for a date. ``aside`` is what its queue has scheduled."""
         self._aside[queue_id] = aside
         self.scheduled.add_date(date_ms, (queue_id, message_id))
 
     def note_span(self, steady_ms: int, queue_id: int, aside: dict[int, Entry], message_id: int) -> None:
-        """The same, for a steady time."""
+        """A message waits for a steady time. ``aside`` is what its queue has scheduled."""
         self._aside[queue_id] = aside
         self.scheduled.add_span(steady_ms, (queue_id, message_id))
 
     def note_gate(self, steady_ms: int, queue_id: int) -> None:
-        """A gate opens at a steady time."""
+        """A queue's gate opens at a steady time."""
         if self._gate_ms.get(queue_id) == steady_ms:
             return
         self._gate_ms[queue_id] = steady_ms
         self._gates.add(steady_ms, (queue_id, steady_ms))
 
     def note_alarm(self, date_ms: int, queue_id: int) -> None:
-        """A queue looks at something again at a date at the latest; earlier when somebody has set the clock."""
+        """Set a queue's alarm for a date. It is due earlier when somebody sets the clock."""
         set_ms = self._alarm_ms.get(queue_id)
         if set_ms is not None and set_ms <= date_ms:
             return
@@ -69,7 +69,7 @@ class Timers:
         self._alarms.add(date_ms, (queue_id, date_ms))
 
     def forget(self, queue_id: int) -> None:
-        """The queue is gone; so is all that it waited for."""
+        """Forget a queue that was deleted, and everything that it waited for."""
         self._aside.pop(queue_id, None)
         self._alarm_ms.pop(queue_id, None)
         self._gate_ms.pop(queue_id, None)
@@ -87,7 +87,7 @@ class Timers:
     # ---- what is due -----------------------------------------------------------------------------
 
     def next_due_ms(self, shift_ms: int) -> int | None:
-        """The date at which something is due if nobody sets the clock until then, or None."""
+        """The date at which something is due, if nobody sets the clock until then; None when nothing waits."""
         gate_ms = self._gates.next_due_ms()
         first_ms = None if gate_ms is None else gate_ms + shift_ms
         for due_ms in (self.scheduled.next_due_ms(shift_ms), self._alarms.next_due_ms()):
@@ -100,7 +100,7 @@ class Timers:
         return self._alarms.is_due(now_ms) or self._gates.is_due(steady_ms)
 
     def look_at_clock(self, shift_ms: int, now_ms: int) -> None:
-        """When the clock was set, every alarm is due."""
+        """Make every alarm due if the clock was set."""
         if abs(shift_ms - self._rung_at_shift_ms) >= _STEP_MS:
             self._rung_at_shift_ms = shift_ms
             self._alarms.clear()
@@ -114,7 +114,9 @@ class Timers:
         return None if aside is None else aside.get(item[1])
 
     def pop_gates(self, steady_ms: int) -> list[int]:
-        """Numbers of queues of which the gate opens by a steady time. A gate that cannot open yet is noted again."""
+        """Take the queues whose gates open by a steady time; returns their numbers. A gate that cannot open yet is
+        noted again by the caller.
+        """
         opening: list[int] = []
         for item in self._gates.pop_due(steady_ms):
             if not self._opens_no_more(item):
@@ -123,8 +125,8 @@ class Timers:
         return opening
 
     def pop_alarms(self, now_ms: int, count_max: int) -> tuple[list[int], int]:
-        """Numbers of queues that are to look again, and how many alarms were taken out for that, ``count_max`` at the
-        most.
+        """Take at most ``count_max`` alarms that are due. Returns the numbers of their queues, and how many alarms were
+        taken.
         """
         due = self._alarms.pop_due(now_ms, count_max)
         ringing: list[int] = []

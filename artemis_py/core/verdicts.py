@@ -1,5 +1,5 @@
-"""What selectors say of one message: each different one is asked once, however many queues, diverts and consumers have
-it.
+"""What selectors say about one message. Each different selector is asked once, however many queues, diverts and
+consumers share it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from artemis_py.selector import Program, Selector
 
 @final
 class Verdicts:
-    """Answers about one message. They may be asked for ahead, some in each turn."""
+    """The verdicts on one message. They may be asked for ahead, some in each turn."""
 
     __slots__ = ("_asked", "_known", "_programs", "message")
 
@@ -34,8 +34,8 @@ class Verdicts:
         return known
 
     def ask_ahead(self, programs: list[Program], budget: Budget, stop_at: int) -> bool:
-        """Ask what all selectors of a plan ask, until the budget is down to ``stop_at``; at least one. True when all
-        are asked. What came to the plan meanwhile is asked too.
+        """Ask all programs of a plan, including those that were added meanwhile, until the budget is down to
+        ``stop_at`` units; at least one. Returns True when all are asked.
         """
         if programs is not self._programs:
             self._programs = programs

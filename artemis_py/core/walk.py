@@ -1,4 +1,4 @@
-"""A walk over all queues, or all addresses, that may last many turns while they come and go."""
+"""A walk over all queues, or all addresses, that may last many turns while some are added and removed."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ Item = TypeVar("Item")
 
 @final
 class Walk(Generic[Item]):
-    """All items in a circle, each with a mark. A step shows the first one and puts it at the end, so a walk needs no
-    copy of them, and a step costs the same however many there are. When somebody leaves during a walk, another may be
-    seen twice in it.
+    """All items in a circle, each with a mark. A step shows the first item and moves it to the end. So a walk needs no
+    copy, and a step costs the same however many items there are. When an item is removed during a walk, the walk may
+    show another one twice.
     """
 
     __slots__ = ("_left", "_marks")
@@ -22,19 +22,19 @@ class Walk(Generic[Item]):
         self._left = 0
 
     def add(self, item: Item) -> None:
-        """An item came; its mark is 0."""
+        """Add an item; its mark is 0."""
         self._marks[item] = 0
 
     def discard(self, item: Item) -> None:
-        """An item went."""
+        """Remove an item."""
         self._marks.pop(item, None)
 
     def begin(self) -> None:
-        """Walk once around, over all that are there now."""
+        """Begin a walk over all present items."""
         self._left = len(self._marks)
 
     def take(self) -> Item | None:
-        """The next one; None when all were seen."""
+        """The next item; None when all were shown."""
         if self._left <= 0 or not self._marks:
             return None
         self._left -= 1
@@ -43,9 +43,9 @@ class Walk(Generic[Item]):
         return item
 
     def mark_of(self, item: Item) -> int:
-        """The number that was put on an item last."""
+        """The mark of an item."""
         return self._marks[item]
 
     def mark(self, item: Item, number: int) -> None:
-        """Put a number on an item."""
+        """Set the mark of an item."""
         self._marks[item] = number

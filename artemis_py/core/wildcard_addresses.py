@@ -1,4 +1,4 @@
-"""The addresses that are patterns: which of them match an address, and whether anything about them changed."""
+"""Addresses that are patterns: which of them match an address, and whether anything about them has changed."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from artemis_py.core.address import Address
 
 @final
 class WildcardAddresses:
-    """Found by the words of an address; what that costs does not depend on how many addresses there are.
+    """Finds wildcard addresses by the words of an address. The cost does not depend on how many addresses there are.
 
-    Whoever worked something out from them remembers the counts that stand here, and looks again when they have grown.
-    So a queue on a wildcard address comes and goes at the same cost, however many addresses match it.
+    Whoever derives something from them remembers the counts here, and looks again when they have grown. So a queue on a
+    wildcard address comes and goes at the same cost, however many addresses match it.
     """
 
     __slots__ = ("_addresses", "_index", "anycast_losses", "changes")
@@ -25,8 +25,8 @@ class WildcardAddresses:
         self.changes = 0
         """Grows with every wildcard address, and every queue on one, that comes or goes."""
         self.anycast_losses = 0
-        """Grows with every anycast queue on one of them that goes: an address may have lost the only one that took its
-        messages.
+        """Grows with every anycast queue on a wildcard address that goes: an address may have lost the only queue that
+        took its messages.
         """
 
     def add(self, address: Address) -> None:
@@ -42,7 +42,7 @@ class WildcardAddresses:
         self.changes += 1
 
     def matching(self, name: str) -> list[Address]:
-        """The wildcard addresses whose queues get what is sent to an address, in the order of their names."""
+        """The wildcard addresses whose queues get messages sent to this address, ordered by name."""
         addresses = self._addresses
         if not addresses or not self._index.syntax.routing_enabled:
             return []

@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
+from artemis_py.core.groups.owners import GroupOwners
+from artemis_py.core.groups.parking import Parking
 from artemis_py.core.groups.rule import GroupRule
-from artemis_py.core.groups.views import GroupViews
+from artemis_py.core.groups.table import GroupTable
 from artemis_py.core.order.last_value import LastValues
 from artemis_py.core.order.priority import LevelCursor, PriorityOrder
 from artemis_py.core.order.sorted import RankCursor, SortedOrder
@@ -115,7 +117,7 @@ def _everybody(self: RoundRobin, consumer: Consumer) -> bool:
     return True
 
 
-def _anything(self: GroupViews, consumer: Consumer, key: str | None) -> bool:
+def _anything(self: GroupTable, consumer: Consumer, key: str | None) -> bool:
     return True
 
 
@@ -193,12 +195,12 @@ _on_time = Schedule.pop_due
         (LastValues, "is_outdated", _never),
         (LastValues, "forget", _nothing),
         (Gate, "consumer_left", _nothing),
-        (GroupViews, "_may_have", _anything),
-        (GroupViews, "_offer", _nothing),
-        (GroupViews, "settle", _nothing),
-        (GroupViews, "put_aside", _nothing),
-        (GroupViews, "leave_aside", _nothing),
-        (GroupViews, "_free", _nothing),
+        (GroupTable, "admits", _anything),
+        (Parking, "_offer", _nothing),
+        (GroupOwners, "settle", _nothing),
+        (GroupOwners, "put_aside", _nothing),
+        (GroupOwners, "leave_aside", _nothing),
+        (GroupOwners, "_free", _nothing),
         (RoundRobin, "_is_served", _everybody),
         (Distribution, "wake_all", _nothing),
         (Account, "credit", _count_only),
@@ -217,7 +219,7 @@ _on_time = Schedule.pop_due
         (Aftermath, "run", _nothing),
         (GroupRule, "closes", _none_is_last),
         (GroupRule, "group_of", _no_bucket),
-        (GroupViews, "rebalance", _nothing),
+        (GroupOwners, "rebalance", _nothing),
         (Lifetime, "expires_ms", _as_it_asks),
         (ConsumerDefaults, "replay", _all_of_the_past),
         (Exclusivity, "admit", _admit),

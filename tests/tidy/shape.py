@@ -14,7 +14,6 @@ CLASS_METHODS_MAX = 25
 LARGE_CLASSES = {
     "Contents": "The only place that moves entries, counters and references; a second place would be worse.",
     "FileDisk": "Each verb of the disk is a method, and each has its own way to fail.",
-    "GroupViews": "Still all that consumers see of a queue with groups in one class.",
     "Queue": "The list of all verbs that others may use; each of them is a few lines.",
     "RecordWriter": "Most of its methods are the verbs of the log that the core writes.",
 }

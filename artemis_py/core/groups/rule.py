@@ -1,9 +1,4 @@
-"""Message groups: which group a message belongs to, and which consumer a group is with.
-
-What of a queue is ready and may not go out yet, because its group is with another consumer, is *parked*: noted by its
-place, once for each view, and not looked at again until its group is free. So a busy consumer holds up its own groups
-and nobody else's, and a dispatch costs the same with one entry parked and with a million.
-"""
+"""Message groups: which group a message belongs to, and which message closes it."""
 
 from __future__ import annotations
 
@@ -13,8 +8,6 @@ from typing import Final, final
 from zlib import crc32
 
 from artemis_py.config.tables.queue_settings import QueueSettings
-from artemis_py.core.order.order import Place
-from artemis_py.core.queue.consumer import Consumer
 from artemis_py.message import HeaderName, Message
 
 SHARED: Final = "SHARED_GROUPS"
@@ -29,13 +22,15 @@ _RULES_MAX: Final = 1024
 @final
 @dataclass(frozen=True, slots=True)
 class GroupRule:
-    """How a queue groups (``group-…`` of its configuration). ``fallback`` is the group of messages that name none, None
-    when those are in no group; ``buckets`` -1 keeps each group apart.
+    """How a queue groups messages (the ``group-…`` attributes).
+
+    ``names`` are the headers that may name the group. ``fallback`` is the group of messages that name none; None when
+    they are in no group. ``buckets``: the number of buckets that groups are spread over; -1 keeps each group apart.
     """
 
     names: tuple[HeaderName, ...]
     marks: tuple[bytes, ...]
-    """Bytes of which one is in every header block that names a group."""
+    """Every header block that names a group contains at least one of these."""
     shared: bool = False
     fallback: str | None = None
     buckets: int = -1
@@ -46,8 +41,8 @@ class GroupRule:
 
     @staticmethod
     def of(own: QueueSettings) -> GroupRule | None:
-        """The rule of a queue, None where nothing is grouped: when that is switched off, when one consumer gets
-        everything (Artemis), and when consumers take nothing away (row Q-29, tests/queues/rows.py).
+        """The rule of a queue. None when nothing is grouped: grouping is off, one consumer gets everything (Artemis),
+        or consumers take nothing away (row Q-29, tests/queues/rows.py).
         """
         if own.group_type == _NONE or own.group_buckets == 0 or own.exclusive or own.non_destructive:
             return None
@@ -63,7 +58,7 @@ class GroupRule:
         )
 
     def group_of(self, message: Message) -> str | None:
-        """The group of a message, None when it is in none. With buckets, the bucket stands for its groups."""
+        """The group of a message; None when it is in none. With buckets, the bucket's number stands for the group."""
         head = message.head
         for name in self.names:
             group = head.first(name)
@@ -72,13 +67,13 @@ class GroupRule:
         return self.fallback
 
     def may_name_group(self, blocks: bytes) -> bool:
-        """Are messages with these header blocks worth looking at? False is certain. This is asked of every batch that
+        """May a message with these header blocks name a group? False is certain. This is asked of every batch that
         comes to a plain queue.
         """
         return self.fallback is not None or any(mark in blocks for mark in self.marks)
 
     def closes(self, message: Message) -> bool:
-        """Is this the last message that its group's consumer must get (Artemis: group sequence -1)?"""
+        """Does this message close its group (Artemis: group sequence -1)?"""
         return any(message.head.first(name) == _LAST for name in self.sequence_names)
 
 
@@ -92,7 +87,7 @@ def _rule(
     pauses: bool,
     first_key: str | None,
 ) -> GroupRule:
-    """A rule; queues that group alike share one."""
+    """A rule. Queues that group alike share one."""
     names = tuple(HeaderName(name) for name in (_USUAL_NAMES if key is None else (key,)))
     return GroupRule(
         names=names,
@@ -104,25 +99,3 @@ def _rule(
         pauses=pauses,
         first_key=first_key,
     )
-
-
-@final
-class Group:
-    """One group: the consumer it is with, and what of it is parked."""
-
-    __slots__ = ("aside", "held", "key", "owner", "parked")
-
-    def __init__(self, key: str) -> None:
-        self.key = key
-        self.owner: Consumer | None = None
-        self.held = 0
-        """In shared groups: how many messages are with the consumer and not settled."""
-        self.aside = 0
-        """How many wait for another attempt: nothing of the group may overtake them."""
-        self.parked: dict[int, list[Place]] = {}
-        """Places by number of the view, as heaps."""
-
-    @property
-    def is_idle(self) -> bool:
-        """Is there nothing to remember?"""
-        return self.owner is None and not self.held and not self.aside and not self.parked

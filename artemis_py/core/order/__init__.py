@@ -1,1 +1,1 @@
-"""Which ready entry is next, and which is the least (the one a ring gives up)."""
+"""Which ready entry is next, and which is the least: the one that a ring drops."""

@@ -1,9 +1,9 @@
 """A lane: entries in sequence order, each in the slot that its sequence names.
 
-Order is a key, not a place: an append takes the next sequence, an entry that goes to the head takes the next one
-below all others, and an entry that comes back keeps its own. The slots stand in blocks of 256, found by number, so
-that every one of these costs the same at a depth of ten and of ten million. A block exists while it has an entry;
-only the tail's stays, so that a queue that is nearly empty does not make one for each message.
+Order is a key, not a place. An append takes the next sequence. An entry that goes to the head takes the next one below
+all others. An entry that comes back keeps its own. The slots stand in blocks of 256, found by number, so each of these
+costs the same at a depth of ten and of ten million. A block exists while it has an entry. Only the tail's block stays,
+so a nearly empty queue does not make one for each message.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class _Block:
 
 
 class Lane:
-    """Entries of one priority. It does not know what an entry is worth, who wants it, or the time."""
+    """Entries of one level. It knows neither their rank, nor who wants them, nor the time."""
 
     __slots__ = ("_blocks", "_first", "_next_head", "_numbers", "count", "tail")
 
@@ -38,7 +38,7 @@ class Lane:
         """The sequence that the next append takes."""
         self._next_head = -1
         self._first = 0
-        """No entry has a lower sequence than this."""
+        """No entry has a lower sequence."""
         self._blocks: dict[int, _Block] = {}
         self._numbers: list[int] = []
 
@@ -54,7 +54,7 @@ class Lane:
         block.live += 1
 
     def extend(self, entries: list[Entry]) -> None:
-        """Append ``entries`` at the tail."""
+        """Append entries at the tail."""
         tail = self.tail
         size = len(entries)
         if not self.count:
@@ -84,7 +84,7 @@ class Lane:
         return block
 
     def restore(self, entry: Entry) -> None:
-        """Put an entry back to its own sequence."""
+        """Put an entry back at its own sequence."""
         sequence = entry.sequence
         if not self.count or sequence < self._first:
             self._first = sequence
@@ -96,7 +96,7 @@ class Lane:
         self.count += 1
 
     def take_head_sequence(self) -> int:
-        """A sequence before every one given so far."""
+        """A new sequence below every other."""
         sequence = self._next_head
         self._next_head = sequence - 1
         return sequence
@@ -107,8 +107,8 @@ class Lane:
         return None if block is None else block.slots[sequence & _MASK]
 
     def next_from(self, sequence: int) -> Entry | None:
-        """The first entry whose sequence is at least ``sequence``; its ``sequence`` field is filled in. It stays
-        here.
+        """The first entry whose sequence is at least ``sequence``; None when there is none. It stays, and its
+        ``sequence`` field is filled in.
         """
         if sequence >= self.tail:
             return None
@@ -151,7 +151,7 @@ class Lane:
         return found
 
     def remove(self, sequence: int) -> None:
-        """Take the entry with this sequence out; it is known to be here."""
+        """Take the entry with this sequence out. It must be here."""
         number = sequence >> _SHIFT
         block = self._blocks[number]
         block.slots[sequence & _MASK] = None

@@ -1,7 +1,7 @@
 """Last value: of the messages with one key a queue keeps the newest.
 
-This is laid over an order, not an order of its own: where a message stands, the order says; which one stays, this. It
-holds no queue, and says what has to go.
+This is laid over an order and is not one itself. The order says where a message stands, this says which one stays. It
+holds no queue and only tells which messages must go.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from artemis_py.message import HeaderName, Message
 class LastValues:
     """The newest value of each key, wherever it is: ready, put aside after a failed delivery, or with a consumer.
 
-    A message without the key replaces nothing and is replaced by nothing. A scheduled message counts from when it is
+    A message without the key replaces nothing, and nothing replaces it. A scheduled message counts from the time it is
     due.
     """
 
@@ -24,15 +24,17 @@ class LastValues:
         self._key = HeaderName(key)
         self._newest: dict[str, Entry] = {}
         self._outdated: set[int] = set()
-        """Ids of messages that are with consumers while a newer value came."""
+        """Ids of messages that consumers held when a newer value came."""
 
     def older(self, message: Message) -> Entry | None:
-        """The value that a new message replaces, if there is one."""
+        """The value that a new message replaces; None when there is none."""
         key = message.head.first(self._key)
         return None if key is None else self._newest.get(key)
 
     def enter(self, entry: Entry) -> None:
-        """A new value; the one before, if there is one and it was not forgotten, is with a consumer and outdated."""
+        """Make the entry the newest value of its key. The one before, if it was not forgotten, is with a consumer and
+        is outdated now.
+        """
         key = entry.message.head.first(self._key)
         if key is not None:
             older = self._newest.get(key)
@@ -41,11 +43,11 @@ class LastValues:
             self._newest[key] = entry
 
     def is_outdated(self, entry: Entry) -> bool:
-        """Did a newer value come while this entry was away? Then it must not come back."""
+        """Did a newer value come while this entry was away? Then the entry must not come back."""
         return entry.message.id in self._outdated
 
     def forget(self, messages: list[Message]) -> None:
-        """The queue no longer has these messages."""
+        """Forget messages that have left the queue."""
         for message in messages:
             key = message.head.first(self._key)
             if key is None:

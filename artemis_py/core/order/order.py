@@ -1,7 +1,7 @@
-"""The axis "order": which ready entry is next, and which is the least, the one that a ring gives up.
+"""The axis "order": which ready entry is next, and which is the least, the one that a ring drops.
 
-An entry's place is its level and its sequence. What a level is, the order alone knows; queues keep it only to look
-again at a place where an entry stood.
+An entry's place is its level and its sequence. Only the order knows what a level means. Queues keep a level only to
+find the place of an entry again.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from artemis_py.core.queue.entry import Entry
 from artemis_py.message import Message
 
 Place = tuple[Any, int]
-"""What decides which entry is next, smaller first: what the entry is worth in its order, and its sequence."""
+"""The order key of an entry, smaller first: its rank in the order, and its sequence."""
 
 
 LOWEST: Final = -(1 << 62)
@@ -22,11 +22,10 @@ LOWEST: Final = -(1 << 62)
 
 
 class Cursor(ABC):
-    """One reader's place in an order: it shows each entry once, in the order's own sequence.
+    """One reader's place in an order. It shows each entry once, in the order's own sequence, and takes none out.
 
-    It does not take entries. An entry that comes back to a place already passed is shown (again) only while
-    ``sees_returns`` is true, and one that comes from a page only where it does not read pages itself
-    (``reads_pages``).
+    An entry that comes back to a place already passed is shown again only while ``sees_returns`` is true. One that
+    comes from a page is shown only to a cursor that does not read pages itself (``reads_pages``).
     """
 
     __slots__ = ("reads_pages", "seen_before", "sees_returns")
@@ -35,19 +34,19 @@ class Cursor(ABC):
         self.sees_returns = True
         self.reads_pages = True
         self.seen_before = LOWEST
-        """What has a lower sequence than this and comes from a page was seen there."""
+        """An entry from a page with a lower sequence was seen in the page."""
 
     def is_news(self, sequence: int) -> bool:
-        """Was what comes from a page to this sequence not seen in its page?"""
+        """Is an entry from a page, with this sequence, new to the reader?"""
         return not self.reads_pages or sequence >= self.seen_before
 
     @abstractmethod
     def skip_to(self, sequence: int) -> None:
-        """What stands before this sequence was seen elsewhere (in a page)."""
+        """Pass everything before this sequence: the reader has seen it in a page."""
 
     @abstractmethod
     def advance(self) -> Entry | None:
-        """The next entry not shown yet, or None. Its ``sequence`` is filled in; it stays in the order."""
+        """The next entry not shown yet, or None. It stays in the order, and its ``sequence`` is filled in."""
 
 
 class Order(ABC):
@@ -60,28 +59,28 @@ class Order(ABC):
 
     @abstractmethod
     def level_of(self, message: Message) -> int:
-        """The level on which an entry of this message stands."""
+        """The level of a message's entry."""
 
     # ---- in --------------------------------------------------------------------------------------
 
     @abstractmethod
     def extend(self, entries: list[Entry]) -> None:
-        """Put in arrivals, in order; there is at least one."""
+        """Append arrivals in order; at least one."""
 
     @abstractmethod
     def restore(self, entry: Entry, *, fresh: bool = False) -> None:
-        """Put an entry back to its own place; cursors that have passed it are told. ``fresh``: no cursor can have shown
-        it.
+        """Put an entry back in its own place. Cursors that have passed the place are told. ``fresh``: no cursor can
+        have shown the entry.
         """
 
     @abstractmethod
     def place(self, entry: Entry) -> None:
-        """Put an entry that comes from a page to its own place. Cursors that have seen it in its page are not told."""
+        """Put an entry that comes from a page in its own place. Cursors that have seen it in the page are not told."""
 
     @abstractmethod
     def restore_at_head(self, entry: Entry, *, fresh: bool) -> None:
-        """Put an entry before all others that are worth the same. ``fresh``: it never stood here, so no cursor has
-        shown it.
+        """Put an entry before all others of the same rank. ``fresh``: it never stood here, so no cursor has shown
+        it.
         """
 
     # ---- sequences -------------------------------------------------------------------------------
@@ -92,17 +91,17 @@ class Order(ABC):
 
     @abstractmethod
     def reserve(self, sequence: int) -> None:
-        """Arrivals stand at or behind this sequence from now on: what is before it is for messages in pages, which
+        """Give arrivals this sequence or a higher one from now on. Those below belong to messages in pages, which
         cursors have passed there.
         """
 
     @abstractmethod
     def take_sequence(self, message: Message) -> int:
-        """The sequence that an arrival of this message would take; it is not given again."""
+        """Take the sequence that an arrival of this message would get. It is not given again."""
 
     @abstractmethod
     def last_sequence(self, message: Message) -> int:
-        """The sequence that the newest arrival on this message's level took."""
+        """The sequence of the newest arrival on this message's level."""
 
     # ---- out -------------------------------------------------------------------------------------
 
@@ -116,11 +115,11 @@ class Order(ABC):
 
     @abstractmethod
     def pop_least(self) -> Entry:
-        """Take out the entry that a ring gives up. Raises IndexError when there is none."""
+        """Take out the least entry, the one that a ring drops. Raises IndexError when there is none."""
 
     @abstractmethod
     def remove(self, entry: Entry, sequence: int) -> bool:
-        """Take this very entry out from its place; False when it does not stand there (in delivery, or gone)."""
+        """Take this very entry out of its place. Returns False when it does not stand there (in delivery, or gone)."""
 
     # ---- looking ---------------------------------------------------------------------------------
 
@@ -130,11 +129,11 @@ class Order(ABC):
 
     @abstractmethod
     def standing_at(self, place: Place) -> Entry | None:
-        """The entry at this place, if any; its ``sequence`` is filled in."""
+        """The entry at this place, or None. Its ``sequence`` is filled in."""
 
     @abstractmethod
     def at(self, level: int, sequence: int) -> Entry | None:
-        """The entry at exactly this place, if any."""
+        """The entry with exactly this level and sequence, or None."""
 
     @abstractmethod
     def __iter__(self) -> Iterator[Entry]:
@@ -146,4 +145,4 @@ class Order(ABC):
 
     @abstractmethod
     def close_cursor(self, cursor: Cursor) -> None:
-        """Forget a cursor; entries that come back are no longer noted for it."""
+        """Forget a cursor. It is not told of entries that come back any more."""

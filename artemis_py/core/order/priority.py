@@ -1,6 +1,6 @@
-"""Priority order: the highest level first, arrival order inside a level.
+"""Priority order: the highest level first, order of arrival inside a level.
 
-Ten levels are Artemis' plain queue, one level is strict FIFO; what stands between maps the ten priorities to fewer
+Ten levels are Artemis' plain queue, and one level is strict FIFO. Numbers between map the ten priorities to fewer
 levels, as Qpid does. The least entry is the oldest of the lowest level (seed: Qpid's rule for rings).
 """
 
@@ -24,15 +24,15 @@ _DEFAULT_PRIORITY: Final = 4
 def levels_of_priorities(level_count: int) -> tuple[int, ...]:
     """The level of each priority from 0 to 9, with ``level_count`` levels from 1 to 10.
 
-    Qpid Broker-J's mapping (row Q-07, tests/queues/rows.py): the default priority and what is one above it are told
-    apart as long as there are two levels, and the others fall to the ends.
+    Qpid Broker-J's mapping (row Q-07, tests/queues/rows.py): with at least two levels the default priority and the one
+    above it are on different levels. Priorities further away fall to the lowest and the highest level.
     """
     shift = _DEFAULT_PRIORITY + 1 - (level_count + 1) // 2
     return tuple(min(max(priority - shift, 0), level_count - 1) for priority in range(PRIORITIES))
 
 
 class PriorityOrder(Order):
-    """Ready entries of one queue, in a lane per level."""
+    """Ready entries of one queue, in one lane for each level."""
 
     __slots__ = ("_lanes", "_levels", "_reserved", "_top", "cursors", "level_count")
 
@@ -43,7 +43,7 @@ class PriorityOrder(Order):
         self._levels = levels_of_priorities(level_count)
         self._lanes: list[Lane | None] = [None] * level_count
         self._top = 0
-        """No entry is on a higher level than this."""
+        """No entry is on a higher level."""
         self._reserved = 0
 
     def level_of(self, message: Message) -> int:
@@ -167,7 +167,7 @@ class PriorityOrder(Order):
         self.cursors = [other for other in self.cursors if other is not cursor]
 
     def next_at(self, level: int, sequence: int) -> Entry | None:
-        """The first entry of this level at or after ``sequence``; it stays."""
+        """The first entry of this level at or after ``sequence``, or None. It stays."""
         lane = self._lanes[level]
         return None if lane is None or not lane.count else lane.next_from(sequence)
 
@@ -186,7 +186,7 @@ class PriorityOrder(Order):
 
 
 class LevelCursor(Cursor):
-    """A cursor with a place on each level; it shows the highest level first."""
+    """A cursor with a place on each level. It shows the highest level first."""
 
     __slots__ = ("_noted", "_order", "_places", "_returns")
 

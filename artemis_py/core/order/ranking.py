@@ -1,12 +1,11 @@
 """A ranking: places in sorted order, each once.
 
-A place is a rank (a text) and a sequence; no two have the same sequence. The places stand in blocks of at most 256,
-found by the last place of each, so that putting in and taking out cost two searches by halves and the moving of a few
+A place is a rank (a text) and a sequence, and no two places have the same sequence. The places stand in blocks of at
+most 256, found by the last place of each. So inserting and removing cost two binary searches and the moving of a few
 kilobytes, whatever the number of places.
 
-A search goes by the first bytes of ranks, which stand side by side as numbers, and looks at the texts only where those
-are equal: with a million places it is not the number of comparisons that costs, but every text that has to be fetched
-from memory for one.
+A search compares the first bytes of ranks, which stand side by side as numbers. It looks at the texts only where those
+are equal. With a million places it is not comparisons that cost, but fetching each text from memory.
 """
 
 from __future__ import annotations
@@ -23,13 +22,13 @@ _START_BYTES: Final = 8
 
 
 def start_of(rank: str) -> int:
-    """The first bytes of a rank as a number: of two ranks the lower one has the lower number, or the same."""
+    """The first bytes of a rank as a number. The lower of two ranks has the lower number, or the same."""
     beginning = rank[:_START_BYTES].encode("utf-8", "surrogatepass")
     return int.from_bytes(beginning[:_START_BYTES].ljust(_START_BYTES, b"\0"))
 
 
 class _Sorted:
-    """Places in order, beside the starts of their ranks."""
+    """Sorted places, beside the starts of their ranks."""
 
     __slots__ = ("places", "starts")
 
@@ -38,7 +37,7 @@ class _Sorted:
         self.places = places
 
     def find(self, start: int, place: Place) -> int:
-        """Where the first place is that is not before this one."""
+        """The index of the first place that is not before this one."""
         starts = self.starts
         index = bisect_left(starts, start)
         if index == len(starts) or starts[index] != start:
@@ -46,17 +45,17 @@ class _Sorted:
         return bisect_left(self.places, place, index, bisect_right(starts, start, index))
 
     def insert(self, index: int, start: int, place: Place) -> None:
-        """Put one in."""
+        """Insert a place."""
         self.starts.insert(index, start)
         self.places.insert(index, place)
 
     def replace(self, index: int, start: int, place: Place) -> None:
-        """Another place instead of the one that is there."""
+        """Replace a place."""
         self.starts[index] = start
         self.places[index] = place
 
     def delete(self, index: int) -> None:
-        """Take one out."""
+        """Remove a place."""
         del self.starts[index]
         del self.places[index]
 
@@ -72,7 +71,7 @@ class Ranking:
         """The last place of each block."""
 
     def add(self, place: Place) -> None:
-        """Put a place in."""
+        """Insert a place."""
         start = start_of(place[0])
         blocks, lasts = self._blocks, self._lasts
         index = lasts.find(start, place)
@@ -92,7 +91,7 @@ class Ranking:
             lasts.insert(index, block.starts[-1], block.places[-1])
 
     def remove(self, place: Place) -> None:
-        """Take out a place that is known to be in."""
+        """Remove a place, which must be in."""
         start = start_of(place[0])
         index = self._lasts.find(start, place)
         self._take_out(index, self._blocks[index].find(start, place))
@@ -108,7 +107,7 @@ class Ranking:
         return place
 
     def after(self, place: Place) -> Place | None:
-        """The first place behind this one, which need not be in."""
+        """The first place behind this one, or None. This one need not be in."""
         start, behind = start_of(place[0]), (place[0], place[1] + 1)
         index = self._lasts.find(start, behind)
         if index == len(self._blocks):

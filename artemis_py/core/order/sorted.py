@@ -1,7 +1,7 @@
-"""Sorted order: by the text of one header, arrival order where it is equal; messages without it come first.
+"""Sorted order: by the text of one header, order of arrival where it is equal. Messages without the header come first.
 
-Qpid's sorted queue (rows Q-09 to Q-12, tests/queues/rows.py). The least entry is the oldest, whatever its key: a ring
-deletes the oldest messages first, and only a priority queue has another rule (Q-54).
+This is Qpid's sorted queue (rows Q-09 to Q-12, tests/queues/rows.py). The least entry is the oldest, whatever its key:
+a ring drops the oldest messages first, and only a priority queue has another rule (Q-54).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _BEFORE_ALL: Place = ("", LOWEST)
 
 
 def utf16_order(text: str) -> str:
-    """A text that sorts, character by character, as UTF-16 units of ``text`` do: as Java compares strings."""
+    """A text that sorts, by characters, as the UTF-16 units of ``text`` do. That is how Java compares strings."""
     if text.isascii() or max(text) <= "\uffff":
         return text
     units = text.encode("utf-16-be", "surrogatepass")
@@ -45,7 +45,7 @@ class SortedOrder(Order):
         return 0
 
     def place_of(self, message: Message, sequence: int) -> Place:
-        """The place of a message with this sequence. A key that is present and empty stands behind no key at all."""
+        """The place of a message with this sequence. An empty key comes behind no key at all."""
         key = message.head.first(self._key)
         return (_KEYLESS if key is None else _KEYED + utf16_order(key), sequence)
 
@@ -155,12 +155,12 @@ class SortedOrder(Order):
         self.cursors = [other for other in self.cursors if other is not cursor]
 
     def next_after(self, place: Place) -> Place | None:
-        """The first place behind this one at which an entry stands."""
+        """The first place behind this one at which an entry stands, or None."""
         return self._ranking.after(place)
 
 
 class RankCursor(Cursor):
-    """A cursor with one place in the ranking. What comes to a place that it has passed, an arrival too, is noted."""
+    """A cursor with one place in the ranking. It notes entries that come to a place it has passed, arrivals too."""
 
     __slots__ = ("_noted", "_order", "_passed", "_returns")
 

@@ -1,8 +1,8 @@
-"""A queue's part of an address' pages: what it still has there, what it has taken out of turn, and how far it has read.
+"""What one queue has in an address' pages: what is still there, what it took out of turn, and how far it has read.
 
-Order is a key here, too: a message from a page takes the sequence that its place gives it, above everything that stood
-on the queue when paging began. So one that a selective consumer fetched from far back and gave back again stands
-behind those that were not read yet.
+Order is a key here, too. A message from a page takes the sequence that its place gives it, above everything that stood
+on the queue when paging began. So a message that a consumer fetched from far back, and returned, stands behind those
+that were not read yet.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ UNLIMITED: Final = -1
 
 @dataclass(frozen=True, slots=True)
 class ReadAhead:
-    """How much of its pages a queue may have in memory (``max-read-page-*`` with what consumers hold,
-    ``prefetch-page-*`` without; -1: no such limit).
+    """How much of its pages a queue may have in memory; -1: no such limit. ``bytes_max`` and ``messages_max``
+    (``max-read-page-*``) count messages that consumers hold, too. ``ready_*`` (``prefetch-page-*``) count ready ones
+    only.
     """
 
     bytes_max: int
@@ -31,7 +32,9 @@ class ReadAhead:
 
     @staticmethod
     def of(settings: AddressSettings) -> ReadAhead:
-        """The limits that an address-setting sets; with all of them off, ``max-size-bytes``, or else two pages."""
+        """The limits of an address-setting. With all of them off the limit is ``max-size-bytes``, or two pages without
+        that.
+        """
         limits = (
             settings.max_read_page_bytes,
             settings.max_read_page_messages,
@@ -44,7 +47,7 @@ class ReadAhead:
         return ReadAhead(*limits)
 
     def has_room(self, ready_count: int, ready_bytes: int, held_count: int, held_bytes: int) -> bool:
-        """May one more be read?"""
+        """May one more message be read?"""
         return (
             not 0 <= self.ready_messages_max <= ready_count
             and not 0 <= self.ready_bytes_max <= ready_bytes
@@ -54,10 +57,10 @@ class ReadAhead:
 
 
 class Backlog:
-    """What one queue has in the pages of one address, from the time when paging began until it ends.
+    """What one queue has in the pages of one address, while paging lasts.
 
-    ``shared_order`` is false for a queue that gets messages of other addresses too (it is bound to a wildcard): there
-    is no order among addresses, so its messages simply follow each other as they are read.
+    ``shared_order`` is false for a queue that also gets messages of other addresses (it is bound to a wildcard). There
+    is no order among addresses, so it takes messages in the order in which it reads them.
     """
 
     __slots__ = (
@@ -75,27 +78,29 @@ class Backlog:
         self.durable_count = 0
         self.durable_size_bytes = 0
         self.in_memory: dict[int, PagedMessage] = {}
-        """What was taken and is not settled, by place: ready, scheduled, or with a consumer or its transaction."""
+        """Messages that were taken and are not settled, by place: ready, scheduled, or with a consumer or its
+        transaction.
+        """
         self._base = base
         self._early_place = 0
         self._taken: dict[int, PlaceSet] = {}
         self._attempts: dict[int, tuple[int, int]] = {}
 
     def add(self, count: int, size_bytes: int, durable_count: int, durable_size_bytes: int) -> None:
-        """More of it came to stand in pages."""
+        """Count messages that were paged, and their bytes."""
         self.count += count
         self.size_bytes += size_bytes
         self.durable_count += durable_count
         self.durable_size_bytes += durable_size_bytes
 
     def restore(self, page: Page, settled: PlaceSet, attempts: dict[int, tuple[int, int]]) -> None:
-        """After a restart: which places of a page are settled, and failed deliveries by place."""
+        """After a restart: note which places of a page are settled, and failed deliveries by place."""
         self._taken[page.number] = PlaceSet(page.first_place, settled.encode())
         self._attempts.update(attempts)
 
     @property
     def end_sequence(self) -> int:
-        """Above the order keys of everything in pages."""
+        """An order key above those of everything in pages."""
         return self._base + self.stream.next_place
 
     def sequence(self, message: PagedMessage) -> int:
@@ -109,30 +114,30 @@ class Backlog:
 
     @property
     def has_early(self) -> bool:
-        """Did a consumer fetch something from far back and return it, and is it still ahead of the reader?"""
+        """Has a consumer fetched a message from far back and returned it, ahead of the reader?"""
         return self.reader.place <= self._early_place and self.count > 0 and self.shared_order
 
     def is_early(self, sequence: int) -> bool:
-        """Does something that was not read yet stand before this sequence?"""
+        """Does a message that was not read yet stand before this sequence?"""
         return sequence >= self._base + self.reader.place
 
     def due_ms(self, found: PagedEntry) -> int:
-        """When the message may be delivered (0: now): its schedule, or what a delivery that failed before a restart
-        set.
+        """When the message may be delivered, in epoch ms (0: now): its schedule, or the delay after a delivery that
+        failed before a restart.
         """
         state = self._attempts.get(found.message.place)
         return found.due_ms if state is None else state[1]
 
     def attempts(self, message: PagedMessage) -> int:
-        """Deliveries that failed before a restart."""
+        """The number of deliveries that failed before a restart."""
         return self._attempts.get(message.place, (0, 0))[0]
 
     def next(self) -> PagedEntry | None:
-        """The next message that is not taken; None when there is none in memory (yet)."""
+        """The next message that is not taken. None when none is in memory yet, or at all."""
         return self.next_for(self.reader)
 
     def next_for(self, reader: PageReader, looks_max: int = UNLIMITED) -> PagedEntry | None:
-        """The next message that is not taken, for a reader of its own, among the ``looks_max`` next ones."""
+        """The next message that is not taken, for a reader of its own. It looks at ``looks_max`` messages at most."""
         while looks_max and (found := reader.next()) is not None:
             looks_max -= 1
             if found.message.place < self.reader.place and reader is not self.reader:
@@ -143,7 +148,7 @@ class Backlog:
         return None
 
     def take(self, message: PagedMessage) -> None:
-        """The queue has the message in memory now, or is done with it."""
+        """The queue has the message in memory now, or has settled it."""
         self.count -= 1
         self.size_bytes -= message.size_bytes
         if message.head.persistent:
@@ -163,7 +168,7 @@ class Backlog:
         taken.add(message.place)
 
     def drop_all(self) -> None:
-        """Nothing of it is wanted any more."""
+        """Drop everything in pages."""
         self.count = self.size_bytes = self.durable_count = self.durable_size_bytes = 0
         self._attempts.clear()
         self.reader.skip_all()

@@ -1,8 +1,8 @@
 """Finding expired messages in pages without a consumer that reads them.
 
-A page knows when the first of its messages expires. Only pages of which that time has come are looked through, and
-what is left of each is remembered, so that no page is read twice for the same messages. A queue with a
-``max-message-ttl`` looks through each page once to know the time.
+A page knows when the first of its messages expires. Only pages for which that time has come are searched. The search
+notes when the next message of a page expires, so no page is read twice for the same messages. A queue with a
+``max-message-ttl`` must read each page once to know that time.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from artemis_py.records import PagedEntry
 
 @final
 class PageExpiry:
-    """One queue's search in one stream. It moves no entries and knows no clock."""
+    """One queue's search in one stream. It moves no entries and reads no clock."""
 
     __slots__ = ("_backlog", "_count", "_earliest_ms", "_known", "_lifetime", "_page", "_reader")
 
@@ -30,11 +30,13 @@ class PageExpiry:
         self._count = 0
         self._earliest_ms = 0
         self._known: dict[int, tuple[int, int]] = {}
-        """By page number: how many messages it had when it was looked through, and when the next of them expires."""
+        """By page number: how many messages the page had when it was searched, and when the next of them expires (epoch
+        ms).
+        """
 
     @property
     def is_under_way(self) -> bool:
-        """Is a page being looked through?"""
+        """Is a page being searched?"""
         return self._page is not None
 
     @property
@@ -43,7 +45,7 @@ class PageExpiry:
         return self._reader is not None and self._reader.waits
 
     def search(self, now_ms: int, reads_max: int) -> list[PagedEntry]:
-        """Expired messages, after looking at no more than ``reads_max``."""
+        """Expired messages, found by looking at ``reads_max`` messages at most."""
         expired: list[PagedEntry] = []
         lifetime = self._lifetime
         while reads_max > 0 and (self._page is not None or self._begin(now_ms)):
@@ -64,7 +66,7 @@ class PageExpiry:
         return expired
 
     def _begin(self, now_ms: int) -> bool:
-        """Turn to the next page of which the time has come; False when there is none."""
+        """Turn to the next page for which the time has come. Returns False when there is none."""
         backlog = self._backlog
         gives_expiry = self._lifetime is not None and self._lifetime.longest_ms > 0
         for page in backlog.stream.pages:

@@ -1,7 +1,7 @@
-"""An address' stream of pages: what found no room in memory, in order, for all of the address' queues.
+"""An address' stream of pages: messages that found no room in memory, in order, for all of the address' queues.
 
-The stream knows which pages there are and what each queue still needs of them. It holds no messages but those that are
-being read, and does no I/O: it asks the ``PageLog``, whose answers come in a later turn.
+The stream knows which pages there are and what each queue still needs of them. It holds only messages that are being
+read, and does no I/O: it asks the ``PageLog``, whose answers come in a later turn.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from artemis_py.paged import Page, PagedBody, PagedMessage, PlaceSet, Settled, S
 from artemis_py.records import Actor, Chunk, KeptStream, PagedEntry, PageLog, RecordLog
 
 UNWRITTEN_BYTES_MAX: Final = 8 << 20
-"""Senders wait while more than this is gathered for pages and not written (Artemis lets one page size gather)."""
+"""Senders wait while more bytes than this are gathered for pages and not written (Artemis gathers one page)."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class RestoredShare:
-    """What one queue has left in a page after a restart: messages and encoded bytes, what of it is settled, and failed
-    deliveries by place.
+    """What one queue has left in a page after a restart: ``left`` messages and encoded bytes, the places that are
+    settled, and failed deliveries by place (how many, and when the next attempt is due in epoch ms).
     """
 
     queue_id: int
@@ -36,8 +36,8 @@ class RestoredShare:
 
 
 class PageStream:
-    """The pages of one address. It is ``active`` from the first message that finds no room until every queue is done
-    with every page; meanwhile all arrivals go to pages, so that order is kept (Artemis manual, "Paging").
+    """The pages of one address. It is ``active`` from the first message that finds no room until every queue has
+    settled every page. Meanwhile all arrivals go to pages, which keeps the order (Artemis manual, "Paging").
     """
 
     def __init__(
@@ -47,10 +47,10 @@ class PageStream:
         self.address = address
         self.account = account
         self.period = 0
-        """How often paging has begun; what queues remember of an earlier time of paging is void."""
+        """How often paging has begun. What queues remember of an earlier time of paging is void."""
         self.pages: list[Page] = []
         self.message_count: dict[int, int] = {}
-        """By queue number: what it is not done with, over all pages."""
+        """How many messages each queue has not settled, over all pages, by queue number."""
         self._log = log
         self._files = files
         self._page_bytes = page_bytes
@@ -70,13 +70,13 @@ class PageStream:
 
     @property
     def is_behind(self) -> bool:
-        """Has so much gathered that senders have to wait for the disk?"""
+        """Must senders wait for the disk, because too much is gathered?"""
         return self._files.backlog_bytes > UNWRITTEN_BYTES_MAX
 
     # ---- writing ---------------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """From now on arrivals go to pages."""
+        """Send arrivals to pages from now on."""
         if not self.pages:
             self.period += 1
             self._add_page()
@@ -90,13 +90,13 @@ class PageStream:
         return page
 
     def _turn_page(self, full: Page) -> Page:
-        """A new page behind a full one, which goes if everybody was done with it already."""
+        """Add a page behind a full one. The full one goes if every queue has settled it already."""
         page = self._add_page()
         self._let_go(full)
         return page
 
     def append(self, messages: list[Message], queues: list[QueueReference], due_ms: int) -> None:
-        """Put messages that all go to the same queues behind the others."""
+        """Append messages that all go to the same queues. ``due_ms`` (epoch ms, 0: none) schedules them."""
         queue_ids = [queue.id for queue in queues]
         keeping = [queue.id for queue in queues if queue.durable]
         page = self.pages[-1]
@@ -120,7 +120,7 @@ class PageStream:
         self._count(page, run, queue_ids, keeping)
 
     def _count(self, page: Page, run: list[Message], queue_ids: list[int], keeping: list[int]) -> None:
-        """Note what the queues have of a page, and tell the log if a restart will find any of it."""
+        """Note what the queues have of a page. Tell the log if a restart will find any of it."""
         if not run:
             return
         for queue_id in queue_ids:
@@ -139,14 +139,14 @@ class PageStream:
     # ---- reading ---------------------------------------------------------------------------------
 
     def ask(self, reader: PageReader, page: Page, offset: int) -> None:
-        """Fetch a part of a page for a reader; several that want the same part share it."""
+        """Fetch a part of a page for a reader. Readers that want the same part share it."""
         waiting = self._awaiting.setdefault((page.number, offset), [])
         if not waiting:
             self._files.request(page, offset)
         waiting.append(reader)
 
     def arrived(self, chunk: Chunk) -> list[PageReader]:
-        """A part is here; returns the readers that waited for it, and now have it."""
+        """A part has arrived. Returns the readers that waited for it, and now have it."""
         readers = self._awaiting.pop((chunk.page.number, chunk.offset), [])
         for reader in readers:
             reader.take(chunk)
@@ -155,7 +155,7 @@ class PageStream:
     # ---- settling --------------------------------------------------------------------------------
 
     def settle(self, queue: QueueReference, messages: list[PagedMessage], reason: str, by: Actor | None = None) -> None:
-        """A queue is done with messages."""
+        """A queue has settled messages, for ``reason``. ``by``: the consumer, for a retained log."""
         by_page: dict[int, list[PagedMessage]] = {}
         for message in messages:
             by_page.setdefault(message.page.number, []).append(message)
@@ -177,7 +177,7 @@ class PageStream:
             self._let_go(page)
 
     def purge(self, queue: QueueReference, held: list[PagedMessage], reason: str) -> None:
-        """A queue is done with everything but what its consumers hold."""
+        """A queue has settled everything but ``held``, the messages that it has in memory."""
         by_page: dict[int, list[PagedMessage]] = {}
         for message in held:
             by_page.setdefault(message.page.number, []).append(message)
@@ -185,7 +185,9 @@ class PageStream:
             self.purge_page(queue, page, by_page.get(page.number, []), reason)
 
     def purge_page(self, queue: QueueReference, page: Page, kept: list[PagedMessage], reason: str) -> int:
-        """A queue is done with a page but for what it has of it in memory; returns how many messages went."""
+        """A queue has settled a page, but for ``kept``, the messages of it in memory. Returns how many messages
+        went.
+        """
         count = page.left.get(queue.id, 0) - len(kept)
         if count > 0:
             if queue.durable and queue.id in page.durable:
@@ -205,7 +207,9 @@ class PageStream:
                 self._let_go(page)
 
     def _let_go(self, page: Page) -> None:
-        """Remove a page that no queue needs; the last one stays while another does, for arrivals to follow."""
+        """Remove a page that no queue needs. The last page stays while another one does, so that arrivals can
+        follow.
+        """
         pages = self.pages
         if page.left or page.gone:
             return
@@ -224,7 +228,7 @@ class PageStream:
     # ---- after a restart -------------------------------------------------------------------------
 
     def restore(self, kept: KeptStream, queue_ids: Container[int]) -> list[RestoredShare]:
-        """Go on with the pages that a restart found; returns what the queues that are there have in them."""
+        """Go on with the pages that a restart found. Returns what the queues in ``queue_ids`` have in them."""
         self.period = 1
         shares: list[RestoredShare] = []
         for page in kept.pages:
@@ -238,7 +242,7 @@ class PageStream:
             self._next_place = page.end_place
         self.pages = list(kept.pages)
         if self.pages:
-            self._add_page()  # behind what a restart found nothing is written: its end may be torn
+            self._add_page()  # never append to a page that a restart found: its end may be torn
         for page in list(self.pages):
             self._let_go(page)
         return shares
@@ -260,7 +264,7 @@ class PageStream:
 
 
 def _let_bodies_go(page: Page, queue_id: int, places: Iterable[int]) -> None:
-    """A queue does not need the large bodies at these places any more."""
+    """A queue no longer needs the large bodies at these places."""
     for place in places:
         held = page.large.get(place)
         if held is not None:
@@ -270,11 +274,11 @@ def _let_bodies_go(page: Page, queue_id: int, places: Iterable[int]) -> None:
 
 
 class PageReader:
-    """One reader's place in a stream, for a queue or one of its consumers: it finds each message of the queue once, in
+    """One reader's place in a stream, for a queue or one of its consumers. It finds each message of the queue once, in
     order.
 
-    ``next`` returns None both at the end and while it waits for the disk; ``waits`` tells which. When what it waits
-    for arrives, the queue is told.
+    ``next`` returns None both at the end and while it waits for the disk; ``waits`` tells which. When the part that it
+    waits for arrives, the queue is told.
     """
 
     __slots__ = (
@@ -294,7 +298,7 @@ class PageReader:
     def __init__(self, stream: PageStream, queue: QueueReference, consumer: Consumer | None, place: int) -> None:
         self.queue = queue
         self.consumer = consumer
-        """Whose reader it is; None: the queue's own."""
+        """The consumer that it reads for; None: for the queue itself."""
         self.waits = False
         self.looked = 0
         """How many messages it has found."""
@@ -309,12 +313,12 @@ class PageReader:
 
     @property
     def place(self) -> int:
-        """Everything before this place was found."""
+        """Every message before this place was found."""
         return self._place
 
     @property
     def page_number(self) -> int:
-        """The page that it reads; 0 before the first."""
+        """The number of the page that it reads; 0 before the first."""
         return 0 if self._page is None else self._page.number
 
     def copy(self, consumer: Consumer | None) -> PageReader:
@@ -328,7 +332,7 @@ class PageReader:
         return PageReader(self._stream, self.queue, None, page.first_place)
 
     def follow(self, other: PageReader) -> None:
-        """Go on from where another reader is. Not while it waits."""
+        """Go on from where another reader is, unless it waits for the disk."""
         if self.waits:
             return
         self._place, self._page, self._offset = other._place, other._page, other._offset
@@ -377,7 +381,7 @@ class PageReader:
         return None
 
     def skip_all(self) -> None:
-        """Nothing that is in pages now is wanted any more."""
+        """Skip everything that is in pages now."""
         self._page = self._stream.pages[-1]
         self._offset = self._page.size_bytes
         self._place = self._stream.next_place
@@ -385,7 +389,7 @@ class PageReader:
         self._found = iter(())
 
     def take(self, chunk: Chunk) -> None:
-        """What it waited for is here."""
+        """Take the part that it waited for."""
         self.waits = False
         if chunk.page is not self._page or chunk.offset != self._offset:
             return

@@ -1,4 +1,4 @@
-"""What follows for a queue when something has left it."""
+"""What follows when something has left a queue."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from artemis_py.core.queue.page_reading import PageReading
 
 @final
 class Aftermath:
-    """Every verb of a queue ends here: what left may let senders go on, pages be read, or a group go to another
+    """The end of every verb of a queue. What left may let senders go on, let pages be read, or free a group for another
     consumer.
     """
 
@@ -26,22 +26,24 @@ class Aftermath:
         self._reading = reading
 
     def run(self) -> None:
-        """Look what left since this was asked last."""
-        contents, views = self._contents, self._grouping.views
+        """React to everything that left since the last call."""
+        contents, groups = self._contents, self._grouping.groups
         if contents.has_left:
             contents.has_left = False
             self._flow.resume()
             if self._reading.cramped and self._waking.dry:
                 self.use_room()
-        if views is not None:
+        if groups is not None:
             if self._grouping.takes_freed():
                 self._waking.wake_dry()
                 self._host.note_ready(self._reference)
-            if views.pausing and not contents.tally.held_count:
+            if groups.owners.pausing and not contents.tally.held_count:
                 self._host.note_ready(self._reference)
 
     def use_room(self) -> None:
-        """There may be room for messages from pages again, and not only for the consumer whose messages went."""
+        """There may be room for messages from pages again. Wake every consumer, and not only the one whose messages
+        left.
+        """
         self._reading.cramped = False
         self._waking.wake_dry()
         self._host.note_ready(self._reference)

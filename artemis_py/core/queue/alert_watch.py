@@ -1,4 +1,4 @@
-"""A queue with alert thresholds looks after each batch of arrivals, and when an alarm that it set rings."""
+"""Checks a queue's alert thresholds after each batch of arrivals, and when an alarm that it has set is due."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from artemis_py.paged import PagedMessage
 
 @final
 class AlertWatch:
-    """Tells the operational log of thresholds that are breached. There is one only where there are thresholds."""
+    """Reports breached thresholds to the operational log. Only a queue with thresholds has one."""
 
     __slots__ = ("_contents", "_host", "_reference", "alerts")
 
@@ -29,12 +29,12 @@ class AlertWatch:
     # ---- ages of what is in pages ----------------------------------------------------------------
 
     def note_paged(self, messages: list[Message]) -> None:
-        """New messages are in pages."""
+        """New messages were paged."""
         if self.alerts.paged_ages is not None:
             self.alerts.paged_ages.add(messages)
 
     def note_fetched(self, message: PagedMessage) -> None:
-        """A message comes out of its page."""
+        """A message was read from its page into memory."""
         ages, paged_ages = self.alerts.ages, self.alerts.paged_ages
         if ages is None or paged_ages is None:
             return
@@ -43,14 +43,18 @@ class AlertWatch:
         ages.add([message])
 
     def forget_paged(self) -> None:
-        """What is in pages is gone, or nobody knows how much of it is: what is left is noted when it is read."""
+        """Forget the ages of paged messages: they are gone, or it is unknown how many are left. Those that are left are
+        noted when they are read.
+        """
         if self.alerts.paged_ages is not None:
             self.alerts.paged_ages.clear()
 
     # ---- looking ---------------------------------------------------------------------------------
 
     def look_at(self, messages: Sequence[Message], now_ms: int) -> None:
-        """Messages came, in whatever state; their ages were noted."""
+        """Check the size of new messages, in whatever state they are, and then all thresholds. Their ages are noted
+        already.
+        """
         large = self.alerts.large(messages)
         if large:
             size_bytes = max([message.size_bytes for message in large])
@@ -58,12 +62,12 @@ class AlertWatch:
         self.look(now_ms)
 
     def look_again(self, now_ms: int) -> None:
-        """The alarm rings; it may have come before its time."""
+        """The alarm is due. It may be early, because somebody set the clock."""
         self.alerts.next_ms = 0
         self.look(now_ms)
 
     def look(self, now_ms: int) -> None:
-        """Tell what is beyond its threshold, and set the alarm for the next look."""
+        """Report every breached threshold, and set the alarm for the next check."""
         alerts, host = self.alerts, self._host
         count, size_bytes = self._contents.message_count, self._contents.size_bytes
         steady_ms = host.clock.steady_ms(now_ms)

@@ -1,7 +1,7 @@
-"""Alerts: somebody wants to know when a queue is deep, or its messages large or old. They never refuse a message.
+"""Alerts report that a queue is deep, or that its messages are large or old. They never refuse a message.
 
-Qpid's rules (docs/queues.md, Alerts): depth and bytes alert at the threshold, age above it; each kind comes again only
-after the repeat gap, but for the size, which is told of every message.
+Qpid's rules (docs/queues.md, Alerts): count and bytes alert at the threshold, age above it. Each kind is reported again
+only after the repeat gap, except size, which is reported for every message.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ DEPTH_BYTES: Final = "QUEUE_DEPTH_ALERT"
 """Qpid's names."""
 
 _LOOKS_AGAIN_MS: Final = 1000
-"""With a repeat gap shorter than this a state that lasts is told again only so often; arrivals tell it each time."""
+"""The shortest time, in ms, after which a lasting state is reported again without an arrival. Arrivals report it each
+time.
+"""
 
 
 _LOOKS: Final = 2
@@ -28,7 +30,9 @@ _LOOKS: Final = 2
 
 @final
 class Ages:
-    """When what a queue has arrived, to within a hundredth of the age that matters: counts by time, not by message."""
+    """Arrival times of a queue's messages, to within a hundredth of the age threshold. It counts messages by time and
+    does not list them.
+    """
 
     def __init__(self, threshold_ms: int) -> None:
         self._width_ms = max(threshold_ms // 100, 1)
@@ -37,7 +41,7 @@ class Ages:
         self._looked_at = 0
 
     def add(self, messages: Iterable[Message]) -> None:
-        """Messages came."""
+        """Messages arrived."""
         counts = self._counts
         for message in messages:
             number = message.timestamp_ms // self._width_ms
@@ -49,7 +53,7 @@ class Ages:
             self._looked_at = drop_void(self._numbers, self._looked_at, _LOOKS, self._is_over)
 
     def _is_over(self, number: int) -> bool:
-        """Have all messages of that time left? It is forgotten then, also behind an older one that stays."""
+        """Have all messages of that time left? If so it is forgotten, even when older messages are still here."""
         if self._counts[number]:
             return False
         del self._counts[number]
@@ -69,7 +73,9 @@ class Ages:
         self._numbers.clear()
 
     def oldest_ms(self) -> int | None:
-        """When the oldest message arrived, at the earliest; None without any."""
+        """The earliest time, in epoch ms, at which the oldest message can have arrived. None when there are no
+        messages.
+        """
         numbers = self._numbers
         while numbers and not self._counts[numbers[0]]:
             del self._counts[heappop(numbers)]
@@ -78,7 +84,7 @@ class Ages:
 
 @final
 class Alerts:
-    """The thresholds of one queue (0: none), and when each kind was told last. ``raised`` counts by kind."""
+    """The thresholds of one queue (0: none), and when each kind was last reported. ``raised`` counts alerts by kind."""
 
     def __init__(
         self, *, age_ms: int = 0, size_bytes: int = 0, messages: int = 0, bytes: int = 0, repeat_gap_ms: int = 0
@@ -89,21 +95,22 @@ class Alerts:
         self.bytes = bytes
         self.raised: dict[str, int] = {}
         self.ages = Ages(age_ms) if age_ms else None
-        """Of what is in memory."""
+        """Ages of messages in memory."""
         self.paged_ages = Ages(age_ms) if age_ms else None
-        """Of what is in pages, as far as it came since the start: what a page was not read for has no age yet."""
+        """Ages of paged messages that arrived since the start. A page that has not been read since a restart has none.
+        """
         self.next_ms = 0
-        """For when the queue has set its alarm; 0 for none."""
+        """The date, in epoch ms, for which the queue has set its alarm; 0 for none."""
         self._repeat_gap_ms = repeat_gap_ms
         self._told_ms: dict[str, int] = {}
 
     @property
     def raised_count(self) -> int:
-        """Alerts since the start, of all kinds."""
+        """Alerts of all kinds since the start."""
         return sum(self.raised.values())
 
     def large(self, messages: Iterable[Message]) -> list[Message]:
-        """The messages that reach the threshold of the size; each counts as an alert."""
+        """The messages that reach the size threshold. Each counts as an alert."""
         if not self.size_bytes:
             return []
         found = [message for message in messages if message.size_bytes >= self.size_bytes]
@@ -112,13 +119,14 @@ class Alerts:
         return found
 
     def breaches(self, count: int, size_bytes: int, now_ms: int, steady_ms: int) -> list[tuple[str, int, int]]:
-        """Alerts that are to be told now: (kind, value, threshold). ``count`` and ``size_bytes`` are the depth. How old
-        messages are is a matter of dates, the gap between two alerts is not.
+        """Alerts to report now, as (kind, value, threshold). ``count`` and ``size_bytes`` are the queue's depth.
+
+        Age is measured by dates (``now_ms``), the repeat gap by steady time (``steady_ms``).
         """
         return [breach for breach in self._states(count, size_bytes, now_ms) if self._is_told(breach[0], steady_ms)]
 
     def _states(self, count: int, size_bytes: int, now_ms: int) -> list[tuple[str, int, int]]:
-        """What is beyond its threshold."""
+        """Every breached threshold."""
         found: list[tuple[str, int, int]] = []
         if 0 < self.messages <= count:
             found.append((DEPTH_MESSAGES, count, self.messages))
@@ -144,7 +152,9 @@ class Alerts:
         return True
 
     def look_again_ms(self, count: int, size_bytes: int, now_ms: int, steady_ms: int) -> int:
-        """The date to look again although nothing comes: a state lasts, the oldest message gets too old; 0: never."""
+        """The date, in epoch ms, of the next check without an arrival: a lasting state is reported again, or the oldest
+        message gets too old. 0: never.
+        """
         gap_ms = max(self._repeat_gap_ms, _LOOKS_AGAIN_MS) + now_ms - steady_ms
         times = [self._told_ms.get(kind, steady_ms) + gap_ms for kind, _, _ in self._states(count, size_bytes, now_ms)]
         oldest_ms = self._oldest_ms()

@@ -1,4 +1,4 @@
-"""New messages come to a queue, at once or for later, into memory or a page; and what survived a restart comes back."""
+"""How messages get on a queue: at once or scheduled, into memory or a page, new or restored after a restart."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from artemis_py.message import Message
 
 @final
 class Arrivals:
-    """How messages get on one queue."""
+    """Puts messages on one queue."""
 
     __slots__ = (
         "_aftermath", "_alerts", "_contents", "_distribution", "_flow", "_gate", "_grouping", "_growth", "_host",
@@ -49,13 +49,13 @@ class Arrivals:
         self._aftermath = aftermath
         self._alerts = alerts
         self._is_plain = not self._contents.holds and self._contents.last_values is None
-        """Does an arrival simply stand behind all others?"""
+        """Does every arrival go to the tail?"""
 
     # ---- handed over -----------------------------------------------------------------------------
 
     def direct_consumer(self, messages: list[Message]) -> Consumer | None:
-        """The consumer that may be handed arrivals without queueing them: alone, settling on send, taking everything,
-        with room.
+        """The consumer that may get arrivals without queueing, if there is one: it is alone, settles on send, takes any
+        message, and has room.
         """
         consumers = self._distribution.consumers
         contents = self._contents
@@ -71,12 +71,12 @@ class Arrivals:
         consumer = consumers[0]
         if consumer.settles and consumer.cursor is None and consumer.room_bytes > 0 and self._gate.is_open:
             self._grouping.look_for(messages)
-            return consumer if self._grouping.views is None else None
+            return consumer if self._grouping.groups is None else None
         return None
 
     def hand_over(self, consumer: Consumer, entries: list[Entry], size_bytes: int) -> None:
-        """Give arrivals straight to the direct consumer: added and acknowledged in one step. The entries may be shared
-        by queues.
+        """Give arrivals to the direct consumer: they count as added and acknowledged at once. Queues may share the
+        entries.
         """
         consumer.handed.extend(entries)
         consumer.room_bytes -= size_bytes
@@ -88,12 +88,12 @@ class Arrivals:
     # ---- queued ----------------------------------------------------------------------------------
 
     def arrive(self, entries: list[Entry], size_bytes: int, now_ms: int) -> None:
-        """Append entries of new messages. A consumer with room takes them before a ring counts them."""
+        """Append entries of new messages. Consumers with room take theirs before a ring trims."""
         if len(entries) > 1 and self._flow.overflow.sheds_bytes and not self._flow.fits(len(entries), size_bytes):
             for entry in entries:  # what stays must not depend on how many came at once
                 self.arrive([entry], entry.message.size_bytes, now_ms)
             return
-        if self._grouping.rule is not None and self._grouping.views is None:
+        if self._grouping.rule is not None and self._grouping.groups is None:
             self._grouping.look_for([entry.message for entry in entries])
         expires = self._contents.count_in(entries, size_bytes)
         if self._is_plain and not expires:
@@ -106,8 +106,8 @@ class Arrivals:
         self._aftermath.run()
 
     def _append(self, entries: list[Entry], now_ms: int) -> None:
-        """Append entries, each in its turn: what may not be delivered yet is put aside at its place, and a newer value
-        takes the place of the one before it.
+        """Append entries one by one. One that may not be delivered yet takes its place and is put aside. A newer value
+        replaces the one before it.
         """
         contents = self._contents
         if self._is_plain:
@@ -128,8 +128,8 @@ class Arrivals:
                 contents.append_expiring([entry])
 
     def _offer_older(self, entry: Entry, now_ms: int) -> None:
-        """A consumer with room takes the value that is replaced before that: what it gets must not depend on how many
-        messages came at once.
+        """Offer the older value to a consumer with room before it is replaced. What a consumer gets must not depend on
+        how many messages arrive together.
         """
         contents = self._contents
         older = None if contents.last_values is None else contents.last_values.older(entry.message)
@@ -138,7 +138,7 @@ class Arrivals:
             self._growth.offer_first(now_ms)
 
     def schedule(self, entry: Entry, due_ms: int, now_ms: int) -> None:
-        """Hold a new message aside until ``due_ms``; it counts as added now."""
+        """Put a new message aside until ``due_ms`` (epoch ms). It counts as added now."""
         message = entry.message
         self._grouping.look_for([message])
         self._contents.count_in([entry], message.size_bytes)
@@ -149,24 +149,26 @@ class Arrivals:
         self._aftermath.run()
 
     def arrive_paged(self, stream: PageStream, messages: list[Message], size_bytes: int, now_ms: int) -> None:
-        """New messages were put into pages; ``QueuePages.prepare`` came before that."""
+        """New messages were paged. ``QueuePages.prepare`` must come first."""
         self._pages.arrive(stream, messages, size_bytes, now_ms)
         self._aftermath.run()
 
     def refuse(self, messages: list[Message]) -> None:
-        """New messages for a ring that keeps none, while others stand in pages: they are gone as they come."""
+        """A ring that keeps nothing drops new messages as they arrive, while other queues page them."""
         self._contents.count_lost(messages, REPLACED, replaced=True)
 
     def miss(self, messages: list[Message], reason: str) -> None:
-        """New messages that were to come here; meanwhile the queue takes none, for one of the reasons in
-        ``core/queue/entry.py``.
+        """The queue does not take these messages any more: it was deleted, or has no consumer. ``reason`` is one of
+        those in ``core/queue/entry.py``.
         """
         self._contents.count_lost(messages, reason)
 
     # ---- after a restart -------------------------------------------------------------------------
 
     def take_back(self, entries: list[tuple[Entry, int]], now_ms: int) -> None:
-        """Entries in order, each with the time it is due (0: ready). Rings trim as for arrivals."""
+        """Restore entries in their order, each with the date when it is due in epoch ms (0: ready). Rings trim as for
+        arrivals.
+        """
         contents, grouping = self._contents, self._grouping
         grouping.look_for([entry.message for entry, _ in entries])
         contents.count_restored([entry for entry, _ in entries])

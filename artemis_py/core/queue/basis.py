@@ -1,4 +1,4 @@
-"""What all moving parts of a queue stand on."""
+"""What the other parts of a queue build on."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from artemis_py.core.queue.waking import Waking
 
 @final
 class QueueBasis:
-    """What is on the queue, what may be on it, who reads it, and whether it may be read now."""
+    """A queue's contents, limits, consumers and gate, with the host that it runs on."""
 
     __slots__ = ("contents", "distribution", "flow", "gate", "grouping", "host", "reference", "waking")
 

@@ -1,4 +1,4 @@
-"""A consumer: one reader of one queue, with what it may still take and what it has not settled."""
+"""A consumer: one reader of one queue, with its credit and the messages that it has not settled."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _PER_MESSAGE_IDENTIFIERS: Final = frozenset({"AMQTimestamp", "AMQExpiration", "A
 
 
 def encoded_size(message: Message) -> int:
-    """Header block and body: what a message weighs for a consumer without frames."""
+    """The weight of a message for a consumer that gets no frames: header block plus body, in bytes."""
     return message.size_bytes
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """Who reads: the connection's number, the client id and the user that it named."""
+    """Who reads: the number of the connection, and the client id and user that it named."""
 
     connection: int = 0
     client_id: str | None = None
@@ -40,16 +40,14 @@ NOBODY: Final = Reader()
 @final
 @dataclass(frozen=True, slots=True)
 class ConsumerDefaults:
-    """What holds for a queue's consumers that say nothing else (``consumer-selector``, ``consumer-replay-period`` in
-    s).
-    """
+    """Defaults for consumers that set nothing themselves (``consumer-selector``; ``consumer-replay-period`` in s)."""
 
     selector: Selector | None = None
     replay_period_s: int | None = None
 
     def replay(self, period_s: int | None, now_ms: int, last_message_id: int) -> tuple[int, int]:
-        """``since_ms`` and ``after_id`` of a consumer that comes now and asks for ``period_s`` (None: it says nothing,
-        and the queue's default counts).
+        """``since_ms`` and ``after_id`` for a consumer that attaches now. ``period_s`` is the replay period that it
+        asks for; None: the queue's default counts.
         """
         if period_s is None:
             period_s = self.replay_period_s
@@ -59,16 +57,16 @@ class ConsumerDefaults:
 
 
 _LOOK_UNITS_MAX: Final = 4
-"""A selector that costs no more is paid for with the look at the message."""
+"""A selector that costs at most so many units is paid for with the look at the message."""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Consumer:
     """State of one reader. The queue moves entries; the session that owns the consumer turns its outbox into frames.
 
-    ``room_bytes`` is what the connection takes in this turn, ``credit_bytes`` what the window leaves; an entry goes
-    out while both are above 0, so each may be overdrawn by one message (Artemis' consumer windows). A window of 0
-    means exactly one unsettled message.
+    ``room_bytes`` is what the connection takes in this turn, ``credit_bytes`` what the window leaves. An entry goes out
+    while both are above 0, so one message may overdraw each (Artemis' consumer windows). A window of 0 means exactly
+    one unsettled message.
     """
 
     # fmt: off
@@ -100,51 +98,53 @@ class Consumer:
     ) -> None:
         self.id = id
         self.actor: Actor | None = None
-        """What a log that is retained knows it as."""
+        """Its name in a retained log; None without one."""
         self.owner = owner
         self.settles = settles
-        """True when being sent is being done with (ack:auto)."""
+        """True when sending a message settles it (ack:auto)."""
         self.destructive = destructive
         self.browses = browses
-        """True for a browser: it looks at a queue whose messages others take."""
+        """True for a browser: it looks at messages that others take."""
         self.selector = selector
         self.window_bytes = window_bytes
         self.priority = priority
         self.no_local = no_local
-        """The connection whose own messages are not wanted; 0 for none."""
+        """The connection whose messages this consumer does not want; 0 for none."""
         self.weigh = weigh
         """The size of the MESSAGE frame that carries a message, for room and window."""
         self.since_ms = since_ms
-        """Messages that were sent before this time are not wanted; 0: none is too old."""
+        """Messages sent before this date (epoch ms) are not wanted; 0: all are."""
         self.after_id = after_id
-        """But those with an id above this one are, whenever they were sent (in a transaction, for one): ids rise in
-        order of arrival, and they came after the consumer.
+        """Messages with a higher id are wanted whenever they were sent. They arrived after the consumer, for example
+        with a COMMIT: ids rise in order of arrival.
         """
         self.exclusive = exclusive
-        """It must be alone on its queue."""
+        """It wants to be the only consumer of its queue."""
         self.reader = reader
         self.firsts: set[int] = set()
-        """Ids of messages in the outbox with which a group came to this consumer, where the queue marks those
+        """Ids of messages in the outbox that brought their group to this consumer, where the queue marks them
         (``group-first-key``).
         """
         self.asked_units = 0
-        """What its selector has cost beyond looks; whoever pays for it sets it back."""
+        """What its selector has cost beyond the looks, in units. Whoever pays for it sets it to 0."""
         self.credit_bytes = max(window_bytes, 1)
         self.room_bytes = 0
         self.held: dict[int, Entry] = {}
         self.weights: dict[int, int] = {}
-        """What each held entry took from the window, and gives back."""
+        """What each held entry took from the window, in bytes. It gives this back when it leaves."""
         self.outbox: list[Entry] = []
-        """Entries picked for this consumer in this turn and not written yet."""
+        """Entries picked for this consumer and not written yet."""
         self.handed: list[Entry] = []
-        """Entries that never stood on the queue; they go out before the outbox."""
+        """Entries that never stood on the queue. They go out before the outbox."""
         self.cursor: Cursor | None = None
         self.listed = False
-        """True while the broker's list of consumers with output has it."""
+        """True while it is on the broker's list of consumers with output."""
         self.parked = True
-        """True while the distribution does not offer it entries: no room, no credit, or nothing that matches."""
+        """True while the distribution does not offer it entries: it has no room or credit, or nothing matched."""
         self.passed_over = 0
-        """When it was its turn and it found nothing, a number that rises with time; 0 when it has lost no turn."""
+        """Set when it is its turn and nothing matches: a number that rises with each such turn of the queue. 0 when it
+        has lost none.
+        """
         self.closed = False
         self._units = 0 if selector is None else selector.program.units
         self._units_per_kb = 0 if selector is None else selector.program.units_per_kb
@@ -154,7 +154,7 @@ class Consumer:
 
     @property
     def chooses(self) -> bool:
-        """Are there messages that it does not want?"""
+        """Does it choose among messages?"""
         return self.selector is not None or self.no_local > 0 or self.since_ms > 0
 
     @property
@@ -163,8 +163,9 @@ class Consumer:
         return self.room_bytes > 0 and self.credit_bytes > 0
 
     def wants(self, message: Message) -> bool:
-        """Does the message pass the consumer's selector, no-local and replay period? The selector's verdict on a head
-        is kept for the next message with that head.
+        """Does the message pass the consumer's selector, no-local and replay period?
+
+        The selector's verdict on a head is kept for the next message with the same head.
         """
         if self.no_local and message.origin == self.no_local:
             return False
@@ -187,7 +188,7 @@ class Consumer:
         return selector.matches(message.lookup)
 
     def take_asked(self) -> int:
-        """The units that its selector has cost since this was asked."""
+        """The units that its selector has cost since the last call."""
         units, self.asked_units = self.asked_units, 0
         return units
 
@@ -211,7 +212,7 @@ class Consumer:
         return entry
 
     def count_up_to(self, message_id: int, count_max: int) -> int:
-        """How many held entries were delivered up to this one, which is held, or ``count_max`` if they are more."""
+        """How many held entries were delivered up to and including this one, which is held; at most ``count_max``."""
         count = 0
         for held_id in self.held:
             count += 1
@@ -220,8 +221,9 @@ class Consumer:
         return count
 
     def let_go_up_to(self, message_id: int, count_max: int = maxsize) -> list[Entry]:
-        """Remove a held entry and all that were delivered before it, or only the first ``count_max`` of these. Raises
-        KeyError when it is not held.
+        """Remove a held entry and all that were delivered before it, or only the first ``count_max`` of them.
+
+        Raises KeyError when it is not held.
         """
         held = self.held
         if message_id not in held:
@@ -236,7 +238,7 @@ class Consumer:
         return list(map(held.pop, covered))
 
     def let_go_all(self) -> list[Entry]:
-        """Remove every held entry, in the order of delivery; what was not sent yet leaves the outbox too."""
+        """Remove every held entry, in order of delivery. Entries that were not sent yet leave the outbox too."""
         entries = list(self.held.values())
         self.held.clear()
         self.weights.clear()

@@ -1,7 +1,7 @@
-"""What stands on a queue: in what order, what waits aside, what has been counted, and when which message expires.
+"""The contents of a queue: ready entries in their order, those put aside, the counters, and what expires when.
 
-It is the only mover of counters, of references to messages and of what is watched for expiry. It decides nothing about
-consumers, and wakes nobody: the queue does, when a step of it ends.
+Only this part moves counters, references to messages, and what is watched for expiry. It decides nothing about
+consumers and wakes nobody; other parts do that when a verb ends.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from artemis_py.records import Actor
 
 _NOTHING_HELD: Final[set[int]] = set()
 _NO_BACKLOGS: Final[dict[int, Backlog]] = {}
-"""Most queues never need one of their own, and there are many queues."""
+"""Most queues never need a set or dict of their own, and there are many queues."""
 
 
 @final
 class Contents:
-    """Entries of one queue, wherever they are. Counts are plain ints; see ``Tally`` for what they mean."""
+    """Entries of one queue, in every state. ``Tally`` says what the counts mean."""
 
     __slots__ = (
         "_grouping", "_host", "_reference", "ages", "backlogs", "expiry", "has_left", "held_back", "holds",
@@ -52,76 +52,78 @@ class Contents:
         self._host = host
         self._grouping = grouping
         self.order = order
-        """What is ready."""
+        """Ready entries."""
         self.last_values = last_values
-        """The newest value of each key; None when the queue keeps all."""
+        """The newest value of each key; None when the queue keeps every message."""
         self.holds = rules.holds
         self.ages = None if rules.alerts is None else rules.alerts.ages
         self.tally = Tally()
         self.scheduled: dict[int, Entry] = {}
-        """What waits for its time, by message id."""
+        """Entries that wait for their time, by message id."""
         self.held_back: set[int] = set() if rules.holds else _NOTHING_HELD
-        """Of the scheduled: ids of those that have their place already, and return to it."""
+        """Ids of scheduled messages that have taken their place already and return to it."""
         self.backlogs: dict[int, Backlog] = _NO_BACKLOGS
-        """What stands in pages and not in memory, by stream: one, or several for a queue on a wildcard address."""
+        """Messages in pages and not in memory, by stream. A queue on a wildcard address may have several streams."""
         self.picked_bytes = 0
-        """Encoded size of what was picked for consumers that settle on send, and not written; kept where a depth is."""
+        """Encoded size, in bytes, of messages picked for consumers that settle on send and not written yet. Counted
+        only on a queue with a depth limit.
+        """
         self.has_left = False
-        """Did something leave since ``Aftermath`` looked last?"""
+        """Has something left since ``Aftermath`` looked last?"""
         self.was_used = False
-        """A consumer left, or a message was settled: only then may auto-delete take the queue (unless told
-        otherwise).
+        """Has a consumer left, or a message been settled? Until then auto-delete spares the queue
+        (``auto-delete-queues-skip-usage-check`` changes that).
         """
         self.expiry = ExpiryWatch(reference.id, host, order, rules.lifetime, self.scheduled)
 
     @property
     def is_deleted(self) -> bool:
-        """Is the queue gone?"""
+        """Is the queue deleted?"""
         return self._reference.deleted
 
     # ---- counts ----------------------------------------------------------------------------------
 
     @property
     def message_count(self) -> int:
-        """Ready, in delivery, scheduled and in pages. A message that is only being read (non-destructive) is counted
-        once.
+        """Messages that are ready, in delivery, scheduled or in pages. One that is only being read (non-destructive)
+        counts once.
         """
         return self.order.count + self.tally.held_count + len(self.scheduled) + self.paged_count
 
     @property
     def delivering_count(self) -> int:
-        """Sent to a consumer and not settled."""
+        """Messages sent to a consumer and not settled."""
         return self.tally.held_count + self.tally.read_count
 
     @property
     def paged_count(self) -> int:
-        """In pages, and not in memory."""
+        """Messages in pages and not in memory."""
         return sum(backlog.count for backlog in self.backlogs.values()) if self.backlogs else 0
 
     @property
     def paged_size_bytes(self) -> int:
-        """Encoded size of what is in pages, and not in memory."""
+        """Encoded size, in bytes, of messages in pages and not in memory."""
         return sum(backlog.size_bytes for backlog in self.backlogs.values()) if self.backlogs else 0
 
     @property
     def size_bytes(self) -> int:
-        """Encoded size of everything on the queue; what was picked for a consumer that settles on send is not."""
+        """Encoded size of the queue, in bytes, without messages picked for consumers that settle on send."""
         return self.tally.size_bytes - self.picked_bytes
 
     @property
     def memory_count(self) -> int:
-        """Ready, in delivery and scheduled: what is not in pages."""
+        """Messages in memory: ready, in delivery or scheduled."""
         return self.order.count + self.tally.held_count + len(self.scheduled)
 
     @property
     def memory_bytes(self) -> int:
-        """Encoded size of these."""
+        """Encoded size, in bytes, of messages in memory."""
         return self.size_bytes - self.paged_size_bytes
 
     # ---- new messages ----------------------------------------------------------------------------
 
     def count_in(self, entries: list[Entry], size_bytes: int) -> bool:
-        """New messages came, of so many bytes together. Does one of them expire?"""
+        """Count new messages, of ``size_bytes`` together. Returns whether any of them expires."""
         tally = self.tally
         tally.added += len(entries)
         tally.size_bytes += size_bytes
@@ -140,7 +142,7 @@ class Contents:
         return expires
 
     def count_restored(self, entries: Sequence[Entry]) -> None:
-        """After a restart: persistent messages came back."""
+        """Count persistent messages that a restart found."""
         tally = self.tally
         tally.added += len(entries)
         tally.durable_count += len(entries)
@@ -154,7 +156,7 @@ class Contents:
             self.ages.add([entry.message for entry in entries])
 
     def count_lost(self, messages: list[Message], reason: str, *, replaced: bool = False) -> None:
-        """New messages that were to come here are gone as they come."""
+        """Count new messages that the queue drops on arrival, and settle the durable ones for ``reason``."""
         self.tally.added += len(messages)
         if replaced:
             self.tally.replaced += len(messages)
@@ -165,7 +167,7 @@ class Contents:
             self._host.log.settled(self._reference.id, durable, reason)
 
     def append_expiring(self, entries: list[Entry]) -> None:
-        """Append entries of which some may expire."""
+        """Append entries, some of which may expire."""
         order = self.order
         for entry in entries:
             message = entry.message
@@ -175,7 +177,7 @@ class Contents:
                 self.expiry.add(entry, self.message_count)
 
     def append_value(self, entry: Entry) -> None:
-        """Append the newest value of its key; see ``enter_value``."""
+        """Append the newest value of its key. ``enter_value`` must come first."""
         message = entry.message
         self.order.extend([entry])
         entry.sequence = self.order.last_sequence(message)
@@ -183,12 +185,14 @@ class Contents:
             self.expiry.add(entry, self.message_count)
 
     def append_held(self, entry: Entry, due_ms: int) -> None:
-        """Append an entry that may not be delivered before ``due_ms``: it takes its place, and is put aside."""
+        """Append an entry that may not be delivered before ``due_ms`` (epoch ms): it takes its place and is put
+        aside.
+        """
         entry.sequence = self.order.take_sequence(entry.message)
         self.hold(entry, due_ms)
 
     def begin_backlog(self, backlog: Backlog) -> None:
-        """From now on something of the queue may stand in pages."""
+        """The queue may have messages in the pages of this backlog's stream from now on."""
         if not self.backlogs:
             self.backlogs = {}
         self.backlogs[backlog.stream.number] = backlog
@@ -196,13 +200,13 @@ class Contents:
     # ---- places ----------------------------------------------------------------------------------
 
     def place(self, entry: Entry) -> None:
-        """An entry out of a page takes its place."""
+        """Put an entry that was read from a page in its place."""
         self.order.place(entry)
         if self.expires_ms(entry.message):
             self.expiry.add(entry, self.message_count)
 
     def put_back(self, entry: Entry) -> None:
-        """An entry takes its own place again."""
+        """Put an entry back in its own place."""
         self.order.restore(entry)
         message = entry.message
         if isinstance(message, PagedMessage):
@@ -211,13 +215,13 @@ class Contents:
             self.expiry.add(entry, self.message_count)
 
     def put_at_head(self, entry: Entry, *, fresh: bool) -> None:
-        """An entry goes before all others that are worth the same. ``fresh``: it never stood here."""
+        """Put an entry before all others of the same rank. ``fresh``: it never stood here."""
         self.order.restore_at_head(entry, fresh=fresh)
         if self.expires_ms(entry.message):
             self.expiry.add(entry, self.message_count)
 
     def take_back_handed(self, message: Message) -> None:
-        """A message that was handed straight to a consumer, and not written, stands on the queue."""
+        """Queue a message that was handed straight to a consumer and not written."""
         self.tally.acknowledged -= 1
         self.tally.size_bytes += message.size_bytes
         message.refs += 1
@@ -228,15 +232,15 @@ class Contents:
     # ---- aside -----------------------------------------------------------------------------------
 
     def hold(self, entry: Entry, due_ms: int) -> None:
-        """Put an entry aside that has its place already."""
+        """Put aside an entry that has taken its place already."""
         self.held_back.add(entry.message.id)
         self.put_aside(entry, due_ms)
         if self.expires_ms(entry.message):
             self.expiry.add(entry, self.message_count)
 
     def put_aside(self, entry: Entry, due_ms: int) -> None:
-        """Hold an entry until ``due_ms``. Where the queue holds messages until they are valid, what is scheduled is not
-        due before that.
+        """Put an entry aside until ``due_ms`` (epoch ms). On a queue with ``hold-on-publish`` a scheduled message is
+        not due before it is valid.
         """
         message = entry.message
         valid_ms = not_before_ms(message, due_ms) if self.holds else 0
@@ -255,7 +259,7 @@ class Contents:
         return self.scheduled.get(entry.message.id) is entry
 
     def take_from_aside(self, entry: Entry) -> None:
-        """An entry that was put aside is ready, or gone."""
+        """Remove an entry from those put aside: it is ready, or gone."""
         message = entry.message
         del self.scheduled[message.id]
         self.held_back.discard(message.id)
@@ -263,7 +267,9 @@ class Contents:
         self._grouping.leave_aside(entry)
 
     def set_free(self, entry: Entry) -> None:
-        """Its time has come: it stands where it would have stood, and readers that have passed the place see it."""
+        """The entry's time has come. It goes to the place that it took, and readers that have passed the place see
+        it.
+        """
         self.take_from_aside(entry)
         self.order.restore(entry, fresh=True)
         message = entry.message
@@ -279,8 +285,8 @@ class Contents:
         return self.order.at(self.order.level_of(entry.message), entry.sequence) is entry
 
     def enter_value(self, entry: Entry) -> None:
-        """From now on this is the newest value of its key. The one before goes, unless a consumer has it: then it goes
-        when it comes back.
+        """Make this the newest value of its key. The one before is given up, unless a consumer holds it; then it is
+        given up when it comes back.
         """
         values = self.last_values
         assert values is not None
@@ -294,8 +300,8 @@ class Contents:
         values.enter(entry)
 
     def enter_value_of_page(self, entry: Entry) -> bool:
-        """The same for a message out of a page, which may have been fetched out of turn; False when it is not the
-        newest one, and gone.
+        """As ``enter_value``, for a message read from a page, perhaps out of turn. Returns False, and gives the message
+        up, when a newer value is known.
         """
         if self.last_values is None:
             return True
@@ -307,7 +313,7 @@ class Contents:
         return True
 
     def is_outdated(self, entry: Entry) -> bool:
-        """Did a newer value come while a consumer had this one? Then it is gone now."""
+        """Has a newer value replaced this one while a consumer held it? Then it is given up now."""
         if self.last_values is None or not self.last_values.is_outdated(entry):
             return False
         self.give_up(entry)
@@ -316,20 +322,20 @@ class Contents:
     # ---- leaving ---------------------------------------------------------------------------------
 
     def acknowledge(self, messages: list[Message], by: Actor | None) -> None:
-        """Consumers are done with messages that are out of the order."""
+        """A consumer acknowledged messages that are out of the order. ``by``: the consumer, for a retained log."""
         self.was_used = True
         self.tally.acknowledged += len(messages)
         self._forget(messages, ACKED, by)
 
     def kill(self, messages: list[Message], reason: str, by: Actor | None = None) -> None:
-        """The queue is done with messages that are out of the order, whoever may have wanted them."""
+        """Remove messages that are out of the order, for ``reason``. They count as killed."""
         if messages:
             self.was_used = True
             self.tally.killed += len(messages)
             self._forget(messages, reason, by)
 
     def expire(self, entries: list[Entry]) -> None:
-        """Entries that are out of the order have expired."""
+        """Remove entries that are out of the order: they have expired."""
         if entries:
             self.was_used = True
             for entry in entries:
@@ -338,14 +344,12 @@ class Contents:
             self._forget([entry.message for entry in entries], EXPIRED)
 
     def give_up(self, entry: Entry) -> None:
-        """An entry that is out of the order was given up for another."""
+        """Remove an entry that is out of the order: another replaces it."""
         self.tally.replaced += 1
         self._forget([entry.message], REPLACED)
 
     def _forget(self, messages: list[Message], reason: str, by: Actor | None = None) -> None:
-        """The queue no longer holds the messages, in whatever state they were; ``by``: the consumer that brought that
-        about.
-        """
+        """Forget messages, in whatever state they were. ``by``: the consumer that caused it."""
         self.has_left = True
         tally = self.tally
         is_durable = self._reference.durable
@@ -388,8 +392,8 @@ class Contents:
             if not reference.deleted:
                 backlog.stream.settle(reference, group, reason, by)
         durable: list[Message] = [message for message in messages if message.head.persistent]
-        if reference.deleted and reference.durable and durable:  # its pages are forgotten; what became of messages is
-            self._host.log.settled(reference.id, durable, reason, by)  # still told
+        if reference.deleted and reference.durable and durable:  # its pages are forgotten, but the log
+            self._host.log.settled(reference.id, durable, reason, by)  # still says how messages ended
 
     # ---- expiry ----------------------------------------------------------------------------------
 
@@ -398,8 +402,8 @@ class Contents:
         return self.expiry.expires_ms(message)
 
     def pop_expired(self, now_ms: int, looks_max: int) -> tuple[list[Entry], int]:
-        """Entries of which the time is over, ready or held back, out of the order now, and how many times were looked
-        at, of ``looks_max``; fewer than these when that is all.
+        """Take expired entries, ready or held back, out of the order. Returns them, and how many watched times were
+        checked, at most ``looks_max``. Fewer than that means all were.
         """
         expired: list[Entry] = []
         looked = 0

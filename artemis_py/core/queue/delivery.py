@@ -1,6 +1,4 @@
-"""Dispatch: ready entries are offered to consumers, until nothing is ready, everybody is parked, or the budget is
-spent.
-"""
+"""Dispatch: offers ready entries to consumers until none is ready, every consumer is parked, or the budget is spent."""
 
 from __future__ import annotations
 
@@ -16,12 +14,12 @@ from artemis_py.core.queue.removal import EXPIRE_UNITS
 from artemis_py.core.queue.works import SLICE_MAX
 
 _BYTES_SHIFT: Final = 11
-"""So many bytes that go out, as a power of two, cost a unit beside the one that each message costs."""
+"""Each 2 to the power of this many bytes that go out cost a unit, besides the one for each message."""
 
 
 @final
 class Delivery:
-    """Gives entries of one queue to its consumers. It goes on with whose turn it is."""
+    """Gives entries of one queue to its consumers, and keeps whose turn it is."""
 
     __slots__ = (
         "_aftermath", "_contents", "_distribution", "_flow", "_gate", "_grouping", "_host", "_pages", "_reference",
@@ -40,13 +38,13 @@ class Delivery:
         self._pages = pages
         self._aftermath = aftermath
         self._shown_count = 0
-        """How many consumers were shown what stands on a queue that dispatches nothing, before a turn was over."""
+        """On a queue that dispatches nothing: how many consumers were shown its entries before the turn ended."""
         self._was_cut = False
-        """The consumer just picked was not shown all: it has its turn again."""
+        """The budget ended before the consumer just picked was shown everything. It keeps its turn."""
 
     def run(self, now_ms: int, floor: int) -> None:
-        """Offer ready entries to consumers until nothing is ready or everybody is parked, or until the turn's budget
-        has come down to ``floor``: then the queue is noted ready.
+        """Offer ready entries to consumers until none is ready or every consumer is parked. At ``floor`` units left in
+        the turn's budget it stops and notes the queue ready.
         """
         budget = self._host.budget
         budget.spend(1)
@@ -63,7 +61,7 @@ class Delivery:
                 if not self._others_are_woken(floor):
                     return
                 continue
-            if self._grouping.views is not None and self._grouping.serves(consumer):
+            if self._grouping.groups is not None and self._grouping.serves(consumer):
                 entry = self._next_grouped(consumer, now_ms)
             elif consumer.cursor is None and distribution.stays_with(consumer) and self._may_run(order.count):
                 self._deliver_run(consumer, now_ms)
@@ -96,7 +94,7 @@ class Delivery:
             self._waking.begin()
 
     def _read_for_takers(self, now_ms: int) -> None:
-        """Read ahead in pages, if there is a consumer whom that serves."""
+        """Read ahead in pages if a consumer takes any message."""
         contents = self._contents
         if (
             contents.backlogs
@@ -108,14 +106,12 @@ class Delivery:
 
     def _takers_are_here(self) -> bool:
         consumers = self._distribution.consumers
-        if self._grouping.views is not None:  # then those that choose do not read pages themselves
+        if self._grouping.groups is not None:  # then those that choose do not read pages themselves
             return any(consumer.destructive for consumer in consumers)
         return any(consumer.cursor is None for consumer in consumers)
 
     def _others_are_woken(self, floor: int) -> bool:
-        """All who were awake have what they can have: may others want what is there, and does the budget let them be
-        asked now?
-        """
+        """Every awake consumer has what it can have. Are others awake now, and is there budget to ask them?"""
         waking, reading = self._waking, self._pages.reading
         if waking.left:
             waking.wake_some()
@@ -129,7 +125,9 @@ class Delivery:
         return False
 
     def _show(self, now_ms: int, floor: int) -> None:
-        """Nothing may leave now, but whoever only looks may see it. With the budget spent the next one goes on."""
+        """Nothing may leave now, but browsers may look. When the budget is spent, the next dispatch goes on with the
+        next consumer.
+        """
         consumers = self._distribution.consumers
         budget = self._host.budget
         start = self._shown_count % max(len(consumers), 1)
@@ -147,7 +145,7 @@ class Delivery:
         self._shown_count = 0
 
     def _show_to(self, consumer: Consumer, now_ms: int, floor: int) -> bool:
-        """Show one consumer what it has not seen; False when the budget ended before that."""
+        """Show one consumer what it has not seen. Returns False when the budget ends before that."""
         budget = self._host.budget
         while consumer.browses and consumer.has_room:
             entry = self._next_for(consumer, now_ms)
@@ -164,7 +162,7 @@ class Delivery:
     # ---- the next entry for a consumer -----------------------------------------------------------
 
     def _next_for(self, consumer: Consumer, now_ms: int) -> Entry | None:
-        """The next entry for a consumer, out of the order if it takes it away."""
+        """The next entry for a consumer. It is out of the order if the consumer takes it away."""
         if consumer.cursor is not None:
             return self._next_shown(consumer, now_ms)
         contents = self._contents
@@ -182,14 +180,14 @@ class Delivery:
         return None
 
     def _expire(self, entry: Entry) -> bool:
-        """An entry that is out of the order has expired; True when the budget is spent with that."""
+        """Expire an entry that is out of the order. Returns True when that spent the budget."""
         self._contents.expire([entry])
         budget = self._host.budget
         budget.spend(EXPIRE_UNITS)
         return budget.is_spent
 
     def _next_shown(self, consumer: Consumer, now_ms: int) -> Entry | None:
-        """The next entry that the cursor of a consumer shows it, and that it wants."""
+        """The next entry that the consumer's cursor shows and the consumer wants."""
         contents, cursor = self._contents, consumer.cursor
         assert cursor is not None
         budget, search = self._host.budget, self._pages.search
@@ -212,10 +210,11 @@ class Delivery:
         return None
 
     def _next_grouped(self, consumer: Consumer, now_ms: int) -> Entry | None:
-        """The next entry for a consumer, out of the order, with its group given to the consumer."""
+        """The next entry for a consumer, out of the order; the consumer now owns its group."""
         contents, waking = self._contents, self._waking
-        views = self._grouping.views
-        assert views is not None
+        groups = self._grouping.groups
+        assert groups is not None
+        views = groups.views
         budget = self._host.budget
         while True:
             passes = min(SLICE_MAX, max(budget.left, 1))
@@ -233,7 +232,7 @@ class Delivery:
             if 0 < contents.expires_ms(entry.message) <= now_ms:
                 contents.expire([entry])
                 continue
-            views.take(consumer, entry.message)
+            groups.owners.take(consumer, entry.message)
             if self._grouping.takes_freed():
                 waking.wake_dry()
                 self._host.note_ready(self._reference)
@@ -257,11 +256,11 @@ class Delivery:
             self._host.note_output(consumer)
 
     def _may_run(self, ready_count: int) -> bool:
-        """Is what is ready next in order, so that pages need not be asked?"""
+        """Is the first ready entry next in order, without a look at pages?"""
         return ready_count > 0 and not (self._contents.backlogs and self._pages.reading.has_early)
 
     def _deliver_run(self, consumer: Consumer, now_ms: int) -> None:
-        """Give a consumer all that it has room and credit for: nobody else is in line."""
+        """Give a consumer everything that it has room and credit for: no other consumer is in line."""
         order = self._contents.order
         lifetime = self._contents.expiry.lifetime
         start = len(consumer.outbox)
@@ -281,8 +280,8 @@ class Delivery:
         self._host.budget.spend((room_bytes - consumer.room_bytes) >> _BYTES_SHIFT)
 
     def _count_run(self, consumer: Consumer, start: int) -> int:
-        """What is in the consumer's outbox from ``start`` on is in delivery; returns its end. The depth must be right
-        before anything else leaves.
+        """Count the consumer's outbox from ``start`` on as in delivery; returns its end. The depth must be right before
+        anything else leaves.
         """
         taken = [entry.message for entry in consumer.outbox[start:]]
         self._host.budget.spend(len(taken))

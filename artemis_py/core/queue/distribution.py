@@ -1,7 +1,7 @@
 """Which consumer gets the next entry.
 
-A strategy keeps the consumers that can take something apart from the parked ones, so that a pick costs the same with
-one consumer and with a thousand. It holds no queue and moves no entry.
+A strategy keeps awake consumers apart from parked ones, so a pick costs the same with one consumer and with a thousand.
+It holds no queue and moves no entry.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ class Distribution(ABC):
     def __init__(self) -> None:
         self.consumers: list[Consumer] = []
         self.taker_count = 0
-        """How many of them are no browsers."""
+        """How many consumers are not browsers."""
 
     def add(self, consumer: Consumer) -> None:
-        """A consumer attached; it is parked until it is woken."""
+        """A consumer attached. It is parked until it is woken."""
         self.consumers.append(consumer)
         self.taker_count += not consumer.browses
 
@@ -37,9 +37,7 @@ class Distribution(ABC):
         """A parked consumer may take entries again."""
 
     def wake_all(self, start: int = 0, end: int = maxsize) -> None:
-        """Something new stands on the queue: whoever has room may want it, of the consumers from ``start`` to
-        ``end``.
-        """
+        """Something new is ready: wake the consumers from ``start`` to ``end`` that have room."""
         some = self.consumers if end - start >= len(self.consumers) else self.consumers[start:end]
         idle = [consumer for consumer in some if consumer.parked and consumer.has_room]
         if len(idle) > 1:
@@ -49,19 +47,19 @@ class Distribution(ABC):
 
     @abstractmethod
     def pick(self) -> Consumer | None:
-        """The consumer that the next entry is offered to, or None when all are parked."""
+        """The consumer that the next entry is offered to; None when all are parked."""
 
     @abstractmethod
     def stays_with(self, consumer: Consumer) -> bool:
-        """Will ``pick`` give the consumer just picked again, as long as it has room?"""
+        """Will ``pick`` return the same consumer again while it has room?"""
 
     @abstractmethod
     def park(self, consumer: Consumer) -> None:
-        """The consumer just picked found nothing that it wants."""
+        """Park the consumer just picked: nothing matched."""
 
     @abstractmethod
     def rest(self, consumer: Consumer) -> None:
-        """A consumer that was served out of turn has no room left: it is to be woken when it has."""
+        """Park a consumer that was served out of turn and has no room left. It must be woken when it has."""
 
 
 def _passed_over(consumer: Consumer) -> int:
@@ -72,12 +70,12 @@ _NOBODY: Final[dict[int, None]] = {}
 
 
 class RoundRobin(Distribution):
-    """Turn by turn among the consumers of the highest consumer priority that can take something (Artemis' consumer
-    priority). Who found nothing that it may have keeps its turn: the next thing that it may have is its.
+    """Consumers of the highest consumer priority that have room take turns (Artemis' consumer priority). A consumer for
+    which nothing matched keeps its turn: it is first when something does.
 
-    With ``live_max`` above 0 only so many consumers are offered anything, those that attached first; the next in line
-    takes the place of one that leaves (Qpid's maximum of live consumers; with 1, Artemis' exclusive queue). When those
-    are busy, nobody gets anything. Browsers take nothing from anybody: they are not counted, and never wait in line.
+    With ``live_max`` above 0 only that many consumers are offered entries, in order of attachment. When one leaves, the
+    next in line takes its place (Qpid's maximum of live consumers; 1 is Artemis' exclusive queue). While the live ones
+    are busy nobody gets anything. Browsers take nothing away, so they are not counted and never wait in line.
     """
 
     def __init__(self, live_max: int = 0) -> None:
@@ -85,7 +83,7 @@ class RoundRobin(Distribution):
         self._open: dict[int, deque[Consumer]] = {}
         self._priorities: list[int] = []
         self._counts: dict[int, int] = {}
-        """How many consumers of each priority there are."""
+        """Consumers by priority."""
         self._live_max = live_max
         self._live: dict[int, None] = {} if live_max > 0 else _NOBODY
         self._passed_count = 0
@@ -115,7 +113,7 @@ class RoundRobin(Distribution):
             self._fill_live()
 
     def _fill_live(self) -> None:
-        """Let the first in line be live while there is a place."""
+        """Make the first in line live while there is a free place."""
         if len(self._live) >= self._live_max:
             return
         for consumer in self.consumers:

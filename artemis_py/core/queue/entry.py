@@ -14,7 +14,7 @@ PURGED: Final = "purged"
 DELETED: Final = "deleted"
 ABANDONED: Final = "abandoned"
 DAMAGED: Final = "damaged"
-"""Why a queue is done with a message; all from DEAD on count as killed. What each means says ``storage/codec.py``."""
+"""Why a message left a queue. All from DEAD on count as killed. ``storage/codec.py`` says what each means."""
 NACKED: Final = "nacked"
 ABORTED: Final = "aborted"
 LOST: Final = "lost"
@@ -24,8 +24,8 @@ LOST: Final = "lost"
 class Entry:
     """A message's place in one queue.
 
-    ``sequence`` is its order key inside its priority; it is valid while the entry is out of the order (in delivery),
-    because inside the order the place itself is the sequence. ``attempts`` counts failed deliveries.
+    ``sequence`` is its order key inside its priority. It is valid while the entry is out of the order (in delivery);
+    inside the order the place itself is the sequence. ``attempts`` counts failed deliveries.
     """
 
     __slots__ = ("attempts", "message", "redelivered", "sequence")

@@ -1,4 +1,4 @@
-"""Whose consumers a queue admits."""
+"""Which clients' consumers a queue admits."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ _CONTAINER: Final = "CONTAINER"
 @dataclass(slots=True)
 class Exclusivity:
     """``exclusivity-policy`` (docs/queues.md, Who is admitted): the first consumer's connection, client id or user
-    becomes the owner, and others are refused. A STOMP connection has one session, so SESSION is CONNECTION. The owner
-    of a connection's queue is gone with its last consumer; a client id or user owns the queue until it is deleted.
+    becomes the owner, and the queue refuses others.
 
-    A consumer that asks for it (SUBSCRIBE with ``exclusive:true``) is alone on its queue, whatever the policy.
+    A STOMP connection has one session, so SESSION is the same as CONNECTION. Ownership by a connection ends with its
+    last consumer. A client id or user owns the queue until it is deleted. A consumer that asks for it (SUBSCRIBE with
+    ``exclusive:true``) is alone on its queue, whatever the policy.
     """
 
     policy: str = NONE
@@ -35,7 +36,9 @@ class Exclusivity:
         return self.owner is not None and self.policy not in _CONNECTION
 
     def admit(self, queue_name: str, consumer: Consumer, others: Sequence[Consumer]) -> None:
-        """A consumer wants to attach. Raises LimitError when it may not; else it may have become the owner."""
+        """Check a consumer that wants to attach; it may become the owner. Raises LimitError when the queue does not
+        admit it.
+        """
         if others and (consumer.exclusive or others[0].exclusive):
             raise LimitError(
                 f"Queue {queue_name} already has a consumer, and one of the two asked to be exclusive (header "

@@ -1,4 +1,4 @@
-"""When to look where for which message that expires."""
+"""When to look at which place for an expired message."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from artemis_py.message import Message
 
 _VOID_MIN: Final = 1024
 _LOOKS: Final = 4
-"""When more than so many watched messages, and more than stand on the queue, are gone, each new one makes the queue
-look at so many of them.
+"""How many watched messages each new one makes the queue check, once more than ``_VOID_MIN`` of them, and more than are
+on the queue, are gone.
 """
 
 
 @final
 class ExpiryWatch:
-    """Places of one queue at which something expires. It holds no entry: what is acknowledged long before it would have
-    expired must not stay in memory until then.
+    """Places of one queue where a message expires. It holds no entry: a message acknowledged long before its expiry
+    must not stay in memory until then.
     """
 
     __slots__ = ("_aside", "_host", "_looked_at", "_order", "_queue_id", "_watched", "lifetime")
@@ -34,13 +34,13 @@ class ExpiryWatch:
         self._host = host
         self._order = order
         self._aside = aside
-        """What of the queue is put aside, by message id."""
+        """Entries put aside, by message id."""
         self.lifetime = lifetime
-        """The queue's own bounds on how long messages live, if it has any."""
+        """The queue's own bounds on how long messages live; None without any."""
         self._watched: list[tuple[int, int, int, int]] = []
         """(epoch ms, level, sequence, message id), as a heap."""
         self._looked_at = 0
-        """Where to go on looking for what is watched in vain."""
+        """Where the search for watched messages that are gone goes on."""
 
     def __len__(self) -> int:
         return len(self._watched)
@@ -51,11 +51,11 @@ class ExpiryWatch:
 
     @property
     def next_ms(self) -> int:
-        """When to look for the next message that has expired; 0: never."""
+        """When the next watched message expires, in epoch ms; 0: never."""
         return self._watched[0][0] if self._watched else 0
 
     def add(self, entry: Entry, message_count: int) -> None:
-        """An entry has its place, and its message expires. ``message_count`` is how many there are on the queue."""
+        """Watch an entry that has its place and expires. ``message_count`` is the number of messages on the queue."""
         message = entry.message
         watched = self._watched
         expires_ms = self.expires_ms(message)
@@ -66,15 +66,17 @@ class ExpiryWatch:
             self._looked_at = drop_void(watched, self._looked_at, _LOOKS, self._is_void)
 
     def _is_void(self, watched: tuple[int, int, int, int]) -> bool:
-        """Is a message gone that was watched? It is not while it stands here, or waits. What a consumer holds is
-        watched again when it comes back.
+        """Is a watched message gone? It is here while it is ready or put aside. One that a consumer holds is watched
+        again when it comes back.
         """
         _, level, sequence, message_id = watched
         entry = self._order.at(level, sequence)
         return (entry is None or entry.message.id != message_id) and message_id not in self._aside
 
     def pop(self, now_ms: int) -> tuple[int, int, int] | None:
-        """Where (level, sequence) the next message expires, and its id; None when none does by ``now_ms``."""
+        """Where the next expired message was, as (level, sequence, message id). None when none expires by
+        ``now_ms``.
+        """
         watched = self._watched
         if not watched or watched[0][0] > now_ms:
             return None
@@ -82,12 +84,12 @@ class ExpiryWatch:
         return level, sequence, message_id
 
     def set_alarm(self) -> None:
-        """Look again when the next message expires, where the queue gives messages their time."""
+        """Set an alarm for the next expiry, on a queue with its own bounds on time."""
         if self._watched and self.lifetime is not None:
             self._host.timers.note_alarm(self._watched[0][0], self._queue_id)
 
     def forget(self, count_max: int) -> int:
-        """Nothing is left that could expire: forget so much of what is watched; returns how much that was."""
+        """Nothing that could expire is left: forget up to ``count_max`` watched places. Returns how many."""
         count = min(count_max, len(self._watched))
-        del self._watched[len(self._watched) - count :]  # what is left of a heap is a heap
+        del self._watched[len(self._watched) - count :]  # the rest of a heap is a heap
         return count

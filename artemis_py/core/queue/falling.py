@@ -1,4 +1,4 @@
-"""Scheduled entries of one queue take their places."""
+"""Scheduled entries of one queue become ready."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ _FALL_UNITS: Final = 3
 
 @final
 class FallDue(QueueWork):
-    """Scheduled entries, the earliest first, take their places: at the head, or, what waited for another attempt and
-    has a group, where it stood; nothing of the group went by. On overflow the earliest goes.
+    """Makes scheduled entries ready, given with the earliest first. They go to the head. An entry of a group that
+    waited for another attempt goes back to its place; nothing of its group passed it. On overflow the earliest goes
+    first.
     """
 
     def __init__(self, parts: QueueParts, entries: list[Entry]) -> None:
@@ -46,7 +47,7 @@ class FallDue(QueueWork):
         return True
 
     def _prepare(self, entries: list[Entry]) -> None:
-        """In the order of time: what is held back returns to its place, and the rest become values."""
+        """In order of time: entries that are held back return to their places, and the others become values."""
         contents = self._parts.contents
         for entry in entries:
             if contents.is_aside(entry) and entry.message.id in contents.held_back:

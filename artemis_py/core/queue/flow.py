@@ -1,4 +1,4 @@
-"""Does a queue keep to its depth: what fits, who must wait, how many entries are too many. It moves no entry."""
+"""How a queue keeps to its depth: what fits, who must wait, how many entries are too many. It moves no entry."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from artemis_py.core.queue.reference import QueueReference
 
 @final
 class Flow:
-    """What a queue's overflow policy says of its contents."""
+    """Applies a queue's overflow policy to its contents."""
 
     __slots__ = ("_contents", "_host", "_reference", "overflow", "stopped")
 
@@ -23,16 +23,16 @@ class Flow:
         self._contents = contents
         self.overflow = overflow
         self.stopped = False
-        """Senders wait until the depth has fallen (PRODUCER_FLOW_CONTROL)."""
+        """Do senders wait for the depth to fall (PRODUCER_FLOW_CONTROL)?"""
 
     @property
     def limits_senders(self) -> bool:
-        """Does it depend on the queue's depth what becomes of a message before it is on the queue?"""
+        """Must the depth be checked before a message is put on the queue?"""
         overflow = self.overflow
         return overflow.refuses or overflow.pages or overflow.resumes_at is not None
 
     def fits(self, count: int, size_bytes: int) -> bool:
-        """Would so many messages more, of so many bytes together, stay within the depth?"""
+        """Would ``count`` more messages, of ``size_bytes`` together, stay within the depth?"""
         depth = self.overflow.depth
         if depth is None:
             return True
@@ -42,7 +42,7 @@ class Flow:
         return depth.holds(contents.message_count + count, contents.size_bytes + size_bytes)
 
     def admits(self, size_bytes: int) -> bool:
-        """May a message of so many bytes come now? Not if it would be refused, or its sender has to wait."""
+        """May a message of ``size_bytes`` come now? Not if it would be refused, or its sender must wait."""
         return not self.stopped and (not self.overflow.refuses or self.fits(1, size_bytes))
 
     @property
@@ -51,9 +51,7 @@ class Flow:
         return self._reference.deleted or not self.stopped
 
     def why_full(self, count: int, size_bytes: int) -> str:
-        """What a sender is told of whom so many messages, of so many bytes together, were refused (Qpid tells the same
-        numbers).
-        """
+        """The reason for refusing ``count`` messages of ``size_bytes`` together. Qpid gives the same numbers."""
         depth, name = self.overflow.depth, self._reference.name
         what = f"a message of {size_bytes} bytes" if count == 1 else f"{count} messages of {size_bytes} bytes at once"
         if depth is not None and not depth.holds(count, size_bytes):
@@ -79,18 +77,18 @@ class Flow:
         return not depth.holds(contents.message_count, contents.size_bytes)
 
     def excess(self, added_count: int) -> int:
-        """How many ready entries are too many, after so many were added to a ring."""
+        """How many ready entries are too many, after ``added_count`` were added to a ring."""
         return self.overflow.excess(self._contents.order.count, added_count)
 
     def has_space(self) -> bool:
-        """Does the ring, or the depth, leave room in memory for one more out of a page?"""
+        """Does the ring, or the depth, leave room in memory for one more message from a page?"""
         overflow, contents = self.overflow, self._contents
         if overflow.depth is None:
             return overflow.has_space(contents.order.count, 0, 0)
         return overflow.has_space(contents.order.count, contents.memory_count, contents.memory_bytes)
 
     def note_dropped(self, count: int) -> None:
-        """So many entries were given up."""
+        """Report ``count`` entries that a ring dropped."""
         if count:
             fields: dict[str, str | int] = {
                 "messages": self._contents.message_count,
@@ -99,13 +97,13 @@ class Flow:
             self._host.note_event(DROPPED, self._reference, fields, count=count)
 
     def stop(self) -> None:
-        """Something came: where that breaches the depth, senders wait from now on."""
+        """Something arrived. If it breaches the depth, senders wait from now on."""
         if self.overflow.resumes_at is not None and not self.stopped and self.is_too_deep:
             self.stopped = True
             self._host.note_event(OVERFULL, self._reference, self._fields(str(self.overflow.depth)))
 
     def resume(self) -> None:
-        """Something left: senders go on when it was enough."""
+        """Something left. If it was enough, senders go on."""
         if not self.stopped:
             return
         level = self.overflow.resumes_at

@@ -1,14 +1,14 @@
-"""May the next entry leave now?"""
+"""Whether the next entry may leave the queue now."""
 
 from __future__ import annotations
 
 
 class Gate:
-    """Holds dispatch back while the queue is paused, and until enough consumers came
+    """Holds dispatch back while the queue is paused, and until enough consumers are attached
     (``consumers-before-dispatch``).
 
-    Once open it stays open while any consumer is attached; with none left it closes again. ``delay-before-dispatch``
-    opens it that many milliseconds after the first consumer came; -1 waits for the number.
+    Once open it stays open until the last consumer leaves. ``delay-before-dispatch`` opens it that many ms after the
+    first consumer attached; -1 waits for the number of consumers.
     """
 
     __slots__ = ("consumers_min", "delay_ms", "opens_at_ms", "paused", "started")
@@ -19,7 +19,7 @@ class Gate:
         self.paused = False
         self.started = consumers_min <= 0
         self.opens_at_ms = 0
-        """The steady time at which the delay is over; 0 when no delay runs."""
+        """The steady time, in ms, at which the delay ends; 0 when none runs."""
 
     @property
     def is_open(self) -> bool:
@@ -37,7 +37,7 @@ class Gate:
             self.opens_at_ms = steady_ms + self.delay_ms
 
     def close_again(self) -> None:
-        """Wait for enough consumers again, before the next that comes is counted."""
+        """Close until enough consumers are attached. The next one that attaches is counted."""
         self.started = self.consumers_min <= 0
 
     def consumer_left(self, consumer_count: int) -> None:
@@ -47,7 +47,7 @@ class Gate:
             self.opens_at_ms = 0
 
     def tick(self, steady_ms: int) -> bool:
-        """Open when the delay is over; True when that happened just now."""
+        """Open when the delay has ended. Returns True when that happened just now."""
         if self.opens_at_ms and steady_ms >= self.opens_at_ms:
             self.started = True
             self.opens_at_ms = 0

@@ -1,15 +1,15 @@
-"""A queue and the groups of its messages: when it begins to look at them, and what they make it wait for.
+"""When a queue begins to look at message groups, and what they make it wait for.
 
-A queue that no message with a group ever came to does nothing of this; the first one opens the views
-(:mod:`artemis_py.core.groups.views`), and they go when the queue is empty and nobody reads it.
+A queue has no groups (:mod:`artemis_py.core.groups.groups`) until the first message that names one. It drops them when
+it is empty and has no consumers.
 """
 
 from __future__ import annotations
 
 from typing import Final, final
 
+from artemis_py.core.groups.groups import QueueGroups
 from artemis_py.core.groups.rule import GroupRule
-from artemis_py.core.groups.views import GroupViews
 from artemis_py.core.holdings import Holdings
 from artemis_py.core.order.order import Order
 from artemis_py.core.queue.consumer import Consumer
@@ -23,15 +23,16 @@ _LOOKS_AT: Final = 1000
 
 @final
 class Grouping:
-    """The groups of one queue. ``views`` says which consumer has which group, from the first message with a group on;
-    ``rule`` how messages are grouped, None when they are not.
+    """The groups of one queue, once it has any.
+
+    ``rule`` says how messages are grouped; None when they are not. ``groups`` is None until a message names a group.
     """
 
-    __slots__ = ("_distribution", "_holdings", "_order", "rule", "views")
+    __slots__ = ("_distribution", "_holdings", "_order", "groups", "rule")
 
     def __init__(self, rule: GroupRule | None, order: Order, distribution: Distribution, holdings: Holdings) -> None:
         self.rule = rule
-        self.views: GroupViews | None = None
+        self.groups: QueueGroups | None = None
         self._order = order
         self._distribution = distribution
         self._holdings = holdings
@@ -39,9 +40,9 @@ class Grouping:
     # ---- messages --------------------------------------------------------------------------------
 
     def look_for(self, messages: list[Message]) -> None:
-        """New messages come: one that names a group makes this a queue with groups."""
+        """Messages arrived. If one of them names a group, this becomes a queue with groups."""
         rule = self.rule
-        if rule is None or self.views is not None:
+        if rule is None or self.groups is not None:
             return
         blocks: list[bytes] = []
         last_head: Head | None = None
@@ -56,83 +57,87 @@ class Grouping:
                 return
 
     def begin(self) -> None:
-        """Look at groups from now on, where the queue has any."""
+        """Look at groups from now on, if the queue has a rule for them."""
         rule = self.rule
-        if rule is None or self.views is not None:
+        if rule is None or self.groups is not None:
             return
-        views = self.views = GroupViews(rule, self._order, self._holdings)
+        groups = self.groups = QueueGroups(rule, self._order, self._holdings)
         for consumer in self._distribution.consumers:
             if consumer.destructive:
-                views.attach(consumer)
+                groups.views.attach(consumer)
 
     def keeps_place(self, entry: Entry) -> bool:
-        """Does an entry that is put aside go to its own place when it is due, and not to the head?"""
-        if not entry.attempts or self.views is None:
+        """Does an entry that is put aside go back to its own place when it is due, and not to the head?"""
+        if not entry.attempts or self.groups is None:
             return False
-        return self.views.rule.group_of(entry.message) is not None
+        return self.groups.rule.group_of(entry.message) is not None
 
     def put_aside(self, entry: Entry) -> None:
-        """An entry waits; its group waits with it, where that is for another attempt."""
-        if self.views is not None and entry.attempts:
-            self.views.put_aside(entry.message)
+        """An entry was put aside. If it waits for another attempt, its group waits with it."""
+        if self.groups is not None and entry.attempts:
+            self.groups.owners.put_aside(entry.message)
 
     def leave_aside(self, entry: Entry) -> None:
-        """Such an entry is ready, or gone."""
-        if self.views is not None and entry.attempts:
-            self.views.leave_aside(entry.message)
+        """An entry that was put aside is ready again, or gone."""
+        if self.groups is not None and entry.attempts:
+            self.groups.owners.leave_aside(entry.message)
 
     def settle(self, messages: list[Message]) -> None:
-        """A consumer is done with messages, or they are back."""
-        if self.views is not None:
-            self.views.settle(messages)
+        """A consumer settled these messages, or returned them."""
+        if self.groups is not None:
+            self.groups.owners.settle(messages)
 
     @property
     def parked_count(self) -> int:
-        """How much of what is ready waits for its group, at most."""
-        return 0 if self.views is None else min(self.views.parked_count, self._order.count)
+        """How many ready entries wait for their group, at most."""
+        return 0 if self.groups is None else min(self.groups.parking.count, self._order.count)
 
     # ---- consumers -------------------------------------------------------------------------------
 
     def attach(self, consumer: Consumer, *, held: bool) -> bool:
-        """A consumer comes; ``held``: something is not settled. True when dispatch is to pause for a rebalance."""
-        views = self.views
-        if views is None or not consumer.destructive:
+        """A consumer attached. ``held``: some messages are not settled.
+
+        Returns True when dispatch must pause for a rebalance.
+        """
+        groups = self.groups
+        if groups is None or not consumer.destructive:
             return False
-        views.attach(consumer)
-        if views.rule.rebalances:
-            views.rebalance(held=held)
-            return views.pausing
+        groups.views.attach(consumer)
+        if groups.rule.rebalances:
+            groups.owners.rebalance(held=held)
+            return groups.owners.pausing
         return False
 
     def detach(self, consumer: Consumer) -> None:
-        """A consumer is gone, and what it had is back."""
-        if self.views is not None:
-            self.views.detach(consumer)
+        """A consumer left, and what it held is back."""
+        if self.groups is not None:
+            self.groups.detach(consumer)
 
     def forget(self) -> None:
-        """Nobody is here to have a group, and no message to be in one."""
-        if self.views is not None:
-            self.views.close()
-            self.views = None
+        """The queue is empty and has no consumers, so no group has anything to remember."""
+        if self.groups is not None:
+            self.groups.close()
+            self.groups = None
 
     def serves(self, consumer: Consumer) -> bool:
-        """Do groups concern this consumer?"""
-        return self.views is not None and self.views.serves(consumer)
+        """Is the consumer shown entries by group? A browser is not."""
+        return self.groups is not None and self.groups.views.serves(consumer)
 
     def must_wait(self, *, held: bool) -> bool:
-        """A dispatch begins: must it wait until what was sent before a rebalance is settled?"""
-        views = self.views
-        if views is None:
+        """A dispatch begins. Must it wait until what was sent before a rebalance is settled?"""
+        groups = self.groups
+        if groups is None:
             return False
-        if views.pausing and held:
+        owners = groups.owners
+        if owners.pausing and held:
             return True
-        views.pausing = False
+        owners.pausing = False
         return False
 
     def takes_freed(self) -> bool:
-        """Is a group with nobody since somebody asked last? Then consumers that found nothing may find something."""
-        views = self.views
-        if views is None or not views.freed:
+        """Has a group become free since this was last asked? Consumers that found nothing may find something then."""
+        groups = self.groups
+        if groups is None or not groups.owners.freed:
             return False
-        views.freed = False
+        groups.owners.freed = False
         return True

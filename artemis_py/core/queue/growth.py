@@ -1,4 +1,4 @@
-"""What follows for a queue when something was added to it: it keeps to its limits."""
+"""What follows when something was added to a queue: it keeps to its limits."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from artemis_py.core.queue.works import QueueWorks
 
 @final
 class Growth:
-    """Serves consumers first; then the queue is trimmed, or senders wait. The one place that gives up entries of a full
-    queue in one go (what comes back may be too much for a turn; see ``Return``).
+    """Serves consumers first, then trims the queue or makes senders wait.
+
+    It trims in one go. Only entries that come back may be more than one turn can trim (see ``Return``).
     """
 
     __slots__ = ("_aftermath", "_contents", "_delivery", "_flow", "_host", "_reference", "_waking", "_works")
@@ -30,7 +31,9 @@ class Growth:
         self._aftermath = aftermath
 
     def run(self, added: int, now_ms: int) -> None:
-        """So many entries were added: consumers with room are served first, then the queue is trimmed to its limit."""
+        """``added`` entries were added. Consumers with room are served first, then the queue is trimmed to its
+        limit.
+        """
         self._waking.wake_dry()
         if self._works.holds:
             self._works.late_count += added
@@ -46,13 +49,15 @@ class Growth:
         self._host.note_ready(self._reference)
 
     def offer_first(self, now_ms: int) -> None:
-        """Before anything is refused or given up, offer ready entries to consumers, also when the budget is spent."""
+        """Offer ready entries to consumers before anything is refused or dropped, even when the budget is spent."""
         if not self._works.holds:
             self._delivery.run(now_ms, -OVERDRAFT_UNITS)
             self._aftermath.run()
 
     def keep_to_depth(self, now_ms: int) -> None:
-        """Something came: when the queue is too deep and no consumer takes it, entries go or senders wait."""
+        """Something arrived. If the queue is too deep and consumers do not take it, drop entries or make senders
+        wait.
+        """
         flow = self._flow
         if flow.overflow.depth is None or not flow.is_too_deep:
             return
@@ -71,7 +76,7 @@ class Growth:
             self._shed(arriving=False)
 
     def _trim(self, added: int) -> None:
-        """Give up as many of the least entries as a ring has too many."""
+        """Drop the least entries of a ring that has too many."""
         contents = self._contents
         excess = self._flow.excess(added)
         for _ in range(excess):
@@ -79,8 +84,10 @@ class Growth:
         self._flow.note_dropped(excess)
 
     def _shed(self, *, arriving: bool) -> None:
-        """Give up the least ready entries until the depth fits. What is in delivery counts and stays, so everything may
-        have to go; but the last one stays when it has just arrived (Qpid does not take the newcomer for it).
+        """Drop the least ready entries until the depth fits.
+
+        Messages in delivery count and stay, so every ready entry may have to go. But the last one stays when it has
+        just arrived (Qpid does not drop the newcomer).
         """
         contents, flow = self._contents, self._flow
         last = 1 if arriving and not flow.overflow.keeps_none else 0

@@ -1,4 +1,4 @@
-"""What a queue with ``hold-on-publish`` holds back, and which delays are dates."""
+"""Messages that a queue with ``hold-on-publish`` holds back, and which delays are dates."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _LONG_MAX: Final = 2**63 - 1
 def not_before_ms(message: Message, now_ms: int) -> int:
     """When a queue with ``hold-on-publish`` may deliver the message, in epoch ms; 0: at once.
 
-    Qpid's rules (rows Q-48, Q-49, tests/queues/rows.py): a message is held while the time in its header is not past,
-    and a text that is no number of 64 bits holds nothing.
+    Qpid's rules (rows Q-48, Q-49, tests/queues/rows.py): a message is held until the time in its header is past. A text
+    that is not a 64-bit number holds nothing.
     """
     text = message.head.first(_NOT_VALID_BEFORE)
     if text is None:
@@ -30,7 +30,7 @@ def not_before_ms(message: Message, now_ms: int) -> int:
 
 
 def is_date(entry: Entry) -> bool:
-    """Does an entry that is put aside wait for a date, and not for a time to pass (a delay of its sender, or between
-    two attempts)?
+    """Does an entry that is put aside wait for a date? Otherwise it waits for a time to pass: a sender's delay, or the
+    delay between two attempts.
     """
     return not entry.attempts and (entry.message.head.first(_SCHEDULED_TIME) or "").strip(" 0") != ""

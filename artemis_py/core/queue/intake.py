@@ -1,4 +1,4 @@
-"""Messages of a queue's pages come into memory, one at a time."""
+"""Brings messages of a queue's pages into memory, one at a time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from artemis_py.records import PagedEntry
 
 @final
 class Intake:
-    """From a message that was found in a page to an entry of the queue."""
+    """Makes entries of messages that were found in pages."""
 
     __slots__ = ("_alerts", "_contents")
 
@@ -24,7 +24,9 @@ class Intake:
         self._alerts = alerts
 
     def bring_in(self, backlog: Backlog, found: PagedEntry, now_ms: int) -> None:
-        """A message takes its place on the queue."""
+        """Put a message that was found in a page in its place on the queue. It may be scheduled, expired or outdated
+        instead.
+        """
         contents = self._contents
         due_ms = backlog.due_ms(found)
         entry = self.enter(backlog, found)
@@ -36,14 +38,16 @@ class Intake:
             contents.place(entry)
 
     def hold_back(self, entry: Entry, now_ms: int) -> bool:
-        """Is a message out of a page to be held back? Then it is put aside, with the place that its page gives it."""
+        """Put a message aside, with the place that its page gives it, if ``hold-on-publish`` holds it back. Returns
+        whether it does.
+        """
         due_ms = not_before_ms(entry.message, now_ms) if self._contents.holds else 0
         if due_ms:
             self._contents.hold(entry, due_ms)
         return due_ms > 0
 
     def enter(self, backlog: Backlog, found: PagedEntry) -> Entry:
-        """The entry of a message that the queue takes out of a page; from now on it is in memory."""
+        """The entry of a message that the queue takes from a page. From now on the message is in memory."""
         message = found.message
         entry = self.entry_of(backlog, message)
         if not backlog.shared_order:
@@ -59,7 +63,7 @@ class Intake:
         return entry
 
     def entry_of(self, backlog: Backlog, message: PagedMessage) -> Entry:
-        """A message in its place on the queue, with what befell it before a restart."""
+        """The entry of a message, with its place and with the failed deliveries from before a restart."""
         entry = Entry(message)
         if backlog.shared_order:
             entry.sequence = backlog.sequence(message)
@@ -68,8 +72,8 @@ class Intake:
         return entry
 
     def forget_sizes(self, backlog: Backlog) -> None:
-        """With nothing left in pages, what still counts there are the sizes of messages that were lost: nobody knows
-        how large each of them was.
+        """Correct the sizes when nothing is left in pages. What they still count are damaged messages that were lost;
+        nobody knows how large each was.
         """
         if not backlog.count:
             tally = self._contents.tally

@@ -1,4 +1,4 @@
-"""Messages that one queue less refers to."""
+"""Releasing messages that a queue no longer needs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from artemis_py.paged import PagedMessage
 
 
 def release(messages: list[Message]) -> None:
-    """One queue less refers to each of the messages; those that nobody needs leave the address' memory."""
+    """Drop one queue's reference to each message. Messages that no queue refers to leave the address' memory."""
     account: Account | None = None
     count = size_bytes = 0
     for message in messages:

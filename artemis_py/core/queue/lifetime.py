@@ -1,4 +1,4 @@
-"""How long a message lives on one queue: its own expiry, between the queue's bounds."""
+"""How long a message lives on one queue: its own expiry, within the queue's bounds."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from artemis_py.message import Message
 
 @final
 class Lifetime:
-    """``min-message-ttl`` and ``max-message-ttl`` in ms, counted from the arrival; 0: no such bound.
+    """``min-message-ttl`` and ``max-message-ttl`` in ms from arrival; 0: no such bound.
 
-    Qpid's rules (rows Q-40, Q-41, tests/queues/rows.py): the shortest time is given to messages that expire, and only
-    to them, the longest to all; it is applied last. What follows is a function of the message, so that nothing has to
-    be written down: a message may live longer on one of its queues than on another, also after a restart.
+    Qpid's rules (rows Q-40, Q-41, tests/queues/rows.py): the minimum holds only for messages that expire, the maximum
+    for all messages, and the maximum is applied last. The result is a function of the message, so nothing is written
+    down. A message may live longer on one queue than on another, also after a restart.
     """
 
     __slots__ = ("longest_ms", "shortest_ms")

@@ -1,7 +1,7 @@
-"""What a full queue does: nothing, give up its least entries, refuse, make senders wait, or let pages take what comes.
+"""What a full queue does: nothing, drop its least entries, refuse, make senders wait, or page.
 
-Artemis' ring counts what is ready. Qpid's policies count the depth of a queue: everything on it, in whatever state, in
-messages and in encoded bytes (rows Q-51 to Q-61, tests/queues/rows.py).
+Artemis' ring counts ready entries. Qpid's policies count the queue's depth: messages in every state, by number and by
+encoded bytes (rows Q-51 to Q-61, tests/queues/rows.py).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import final
 
 @final
 class Depth:
-    """``max-depth-messages`` and ``max-depth-bytes``; -1: no such limit. A limit of 0 is one: nothing fits."""
+    """``max-depth-messages`` and ``max-depth-bytes``; -1: no limit. A limit of 0 is one: nothing fits."""
 
     __slots__ = ("bytes_max", "messages_max")
 
@@ -22,11 +22,11 @@ class Depth:
         self.bytes_max = bytes_max
 
     def holds(self, count: int, size_bytes: int) -> bool:
-        """Is this depth within the limits? Filling them exactly is."""
+        """Is this depth within the limits? Reaching them exactly is."""
         return not (0 <= self.messages_max < count or 0 <= self.bytes_max < size_bytes)
 
     def share(self, percent: float) -> Depth:
-        """The depth at this share of the limits, rounded up (Qpid)."""
+        """The depth at ``percent`` of the limits, rounded up (Qpid)."""
         shares = [ceil(limit * percent / 100) if limit >= 0 else -1 for limit in (self.messages_max, self.bytes_max)]
         return Depth(*shares)
 
@@ -43,48 +43,48 @@ class Depth:
 
 
 class Overflow(ABC):
-    """The axis "overflow": how many of the least entries must go, or what else happens at the depth's limit."""
+    """The axis "overflow": how many of the least entries a full queue drops, or what it does instead."""
 
     def __init__(self, depth: Depth | None = None, *, keeps_none: bool = False) -> None:
         self.depth = depth
-        """What the queue may hold, where its policy counts that."""
+        """The limit on the queue's depth; None when the policy does not count depth."""
         self.keeps_none = keeps_none
         """True when no arrival stays, not even for a consumer that waits for one."""
 
     @property
     def sheds(self) -> bool:
-        """Do the least entries go while the depth is beyond its limit?"""
+        """Are the least entries dropped while the depth is beyond its limit?"""
         return False
 
     @property
     def sheds_bytes(self) -> bool:
-        """Do they go for their size, too? Then it matters in which order messages came."""
+        """Are entries dropped for their size, too? Then the order of arrival matters."""
         return self.sheds and self.depth is not None and self.depth.bytes_max >= 0
 
     @property
     def refuses(self) -> bool:
-        """Is a message refused that does not fit?"""
+        """Is a message that does not fit refused?"""
         return False
 
     @property
     def resumes_at(self) -> Depth | None:
-        """Where senders wait beyond the limit: the depth at which they go on."""
+        """The depth at which waiting senders go on; None when senders never wait."""
         return None
 
     @property
     def pages(self) -> bool:
-        """Does what does not fit go to pages?"""
+        """Does a message that does not fit go to pages?"""
         return False
 
     def excess(self, ready_count: int, added_count: int) -> int:
-        """How many ready entries to give up after ``added_count`` entries were put on the queue, ``ready_count`` now
-        ready.
-        """
+        """How many ready entries to drop, after ``added_count`` were added and ``ready_count`` are ready now."""
         return 0
 
     @abstractmethod
     def has_space(self, ready_count: int, memory_count: int, memory_bytes: int) -> bool:
-        """May one more come from a page, with so many ready, and so many and so much of the queue in memory at all?"""
+        """May one more message come from a page? ``ready_count`` entries are ready; ``memory_count`` and
+        ``memory_bytes`` are everything that the queue has in memory.
+        """
 
 
 class Unbounded(Overflow):
@@ -95,9 +95,9 @@ class Unbounded(Overflow):
 
 
 class Ring(Overflow):
-    """Gives up at most one entry for each one added (seed: a ring made smaller does not purge, it only stops growing).
+    """Drops at most one entry for each one added. A ring made smaller does not purge, it only stops growing (seed).
 
-    Only ready entries count: what is in delivery or scheduled is neither counted nor given up.
+    Only ready entries count. Messages in delivery or scheduled are neither counted nor dropped.
     """
 
     def __init__(self, size: int) -> None:
@@ -111,12 +111,12 @@ class Ring(Overflow):
         return min(over, added_count)
 
     def has_space(self, ready_count: int, memory_count: int, memory_bytes: int) -> bool:
-        return ready_count < max(self.size, 1)  # what is in pages was taken in, so it has to come out
+        return ready_count < max(self.size, 1)  # paged messages were accepted, so they must come out
 
 
 class DepthRing(Overflow):
-    """RING: the least ready entries go until the depth is within its limits. What is in delivery counts and stays; the
-    last ready entry stays when it arrives, however large it is.
+    """RING: the least ready entries are dropped until the depth is within its limits. Messages in delivery count and
+    stay. The last ready entry stays when it arrives, however large it is.
     """
 
     def __init__(self, depth: Depth) -> None:
@@ -132,7 +132,7 @@ class DepthRing(Overflow):
 
 
 class Reject(Overflow):
-    """REJECT: a message that does not fit is refused, for all queues that it would have come to."""
+    """REJECT: a message that does not fit is refused, for every queue that it would have come to."""
 
     @property
     def refuses(self) -> bool:
@@ -143,7 +143,7 @@ class Reject(Overflow):
 
 
 class FlowControl(Overflow):
-    """PRODUCER_FLOW_CONTROL: the message that breaches the limit is taken; what comes after it waits until the depth
+    """PRODUCER_FLOW_CONTROL: the message that breaches the limit is taken. Senders of later ones wait until the depth
     has fallen to ``percent`` of the limits.
     """
 
@@ -160,8 +160,8 @@ class FlowControl(Overflow):
 
 
 class FlowToDisk(Overflow):
-    """FLOW_TO_DISK: what does not fit into memory goes to pages and comes back as the head is taken. What consumers
-    hold counts, but never keeps the next one from them.
+    """FLOW_TO_DISK: messages that do not fit into memory go to pages, and come back as the head is taken. Messages that
+    consumers hold count, but never keep the next one from them.
     """
 
     @property

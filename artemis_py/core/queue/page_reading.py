@@ -11,15 +11,15 @@ from artemis_py.core.queue.entry import DAMAGED
 from artemis_py.core.queue.intake import Intake
 
 READY_MIN: Final = 1024
-"""With fewer ready entries than this a queue reads from its pages, if a consumer is there that takes any message."""
+"""A queue with fewer ready entries than this reads from its pages, if it has a consumer that takes any message."""
 READS_PER_TURN: Final = 1024
-"""How many messages from pages a queue looks at in one turn."""
+"""How many messages of pages a queue looks at in one turn."""
 READ_UNITS: Final = 3
 
 
 @final
 class PageReading:
-    """Brings messages from pages into memory, as many as the limits on reading ahead, and the ring, leave room for."""
+    """Brings messages from pages into memory, within the limits on reading ahead and the ring."""
 
     __slots__ = ("_basis",
         "_alerts", "_intake", "_limits", "cramped",
@@ -32,17 +32,18 @@ class PageReading:
         self._intake = intake
         self._limits = limits
         self.reads_left = 0
-        """How many more messages in pages this dispatch may look at."""
+        """How many more paged messages this dispatch may look at."""
         self.cramped = False
-        """Something in pages was not read because the queue may have no more in memory; whatever goes makes room."""
+        """Has a limit on memory stopped reading? Whatever leaves makes room."""
 
     def begin(self) -> None:
-        """A dispatch begins: so much may be looked at in it."""
+        """A dispatch begins: set how many messages it may look at."""
         self.reads_left = min(READS_PER_TURN, max(self._basis.host.budget.left // READ_UNITS, 1))
 
     def read_before(self, now_ms: int) -> bool:
-        """With the next entry standing behind messages that were not read yet, bring one of those in, whatever the
-        limits; False when it has to be waited for. True, too, when there is no such entry.
+        """Bring in a paged message that stands before the next ready entry, whatever the limits.
+
+        Returns False while that message must be waited for, True when there is none.
         """
         contents = self._basis.contents
         for backlog in contents.backlogs.values():
@@ -55,11 +56,11 @@ class PageReading:
 
     @property
     def has_early(self) -> bool:
-        """Did a consumer fetch something from far back and return it? Then pages may have what is next."""
+        """Has a consumer fetched a message from far back and returned it? Then the next message may be in pages."""
         return any(backlog.has_early for backlog in self._basis.contents.backlogs.values())
 
     def read_ahead(self, now_ms: int) -> bool:
-        """Bring messages from pages into memory; True when that made one ready."""
+        """Bring messages from pages into memory. Returns True when one of them is ready."""
         contents = self._basis.contents
         before = contents.order.count
         progress = True
@@ -84,8 +85,8 @@ class PageReading:
         return contents.order.count > before
 
     def _write_off(self, backlog: Backlog) -> None:
-        """Damaged pages that were read to their end have given what they have: the rest of them is lost (and was told
-        when it was found), and must not be waited for.
+        """Write off the rest of damaged pages that were read to their end: it is lost, and must not be waited for. The
+        damage was reported when it was found.
         """
         pages, backlog.reader.spoilt = backlog.reader.spoilt, []
         for page in pages:
@@ -99,8 +100,8 @@ class PageReading:
             self._alerts.forget_paged()
 
     def has_space(self) -> bool:
-        """Do the limits on reading ahead, and the ring, leave room for one more? What nobody holds can always have
-        one.
+        """Do the limits on reading ahead, and the ring, leave room for one more? A queue with nothing in memory always
+        has room for one.
         """
         contents = self._basis.contents
         tally = contents.tally

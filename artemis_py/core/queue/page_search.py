@@ -1,7 +1,7 @@
-"""How a consumer that wants only some messages, or only looks, goes through its queue's pages.
+"""How a consumer that chooses, or only looks, goes through its queue's pages.
 
-It has a reader of its own, and leaves what it does not want where it is. So no consumer waits behind messages it does
-not want, and those use no memory.
+It has a reader of its own and leaves messages that it does not want in their pages. So no consumer waits behind
+messages it does not want, and those use no memory.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from artemis_py.records import PagedEntry
 
 @final
 class PageSearch:
-    """The readers of one queue's consumers with a cursor."""
+    """The page readers of one queue's consumers with a cursor."""
 
     __slots__ = ("_basis", "_intake", "_readers", "_reading")
 
@@ -33,21 +33,21 @@ class PageSearch:
         self._reading = reading
         self._intake = intake
         self._readers: dict[int, dict[int, PageReader]] | None = None
-        """By number of the consumer and of the stream; None before the first of them."""
+        """By consumer id and stream number; None before the first of them."""
 
     def forget_consumer(self, consumer_id: int) -> None:
-        """A consumer is gone."""
+        """A consumer left."""
         if self._readers is not None:
             self._readers.pop(consumer_id, None)
 
     def forget_stream(self, number: int) -> None:
-        """Paging is over in a stream."""
+        """Paging has ended in a stream."""
         if self._readers is not None:
             for readers in self._readers.values():
                 readers.pop(number, None)
 
     def search(self, consumer: Consumer, now_ms: int) -> Entry | None:
-        """The next message in pages that a consumer with a cursor wants. It must have seen all that is in memory."""
+        """The next paged message that a consumer with a cursor wants. It must have seen everything in memory."""
         for backlog in self._basis.contents.backlogs.values():
             if backlog.count:
                 entry = self._search_in(backlog, consumer, now_ms)
@@ -81,7 +81,7 @@ class PageSearch:
             looked = reader.looked
             found = backlog.next_for(reader, reading.reads_left)
             self._basis.host.budget.spend(READ_UNITS * (reader.looked - looked))
-            reading.reads_left -= reader.looked - looked  # also at what others have taken, which is work, too
+            reading.reads_left -= reader.looked - looked  # looking at what others have taken is work, too
             if found is None:
                 return None
             if backlog.shared_order:
@@ -92,7 +92,7 @@ class PageSearch:
         return None
 
     def _choose(self, consumer: Consumer, backlog: Backlog, found: PagedEntry, now_ms: int) -> Entry | None:
-        """The entry to deliver, or None when the message stays where it is, or has expired."""
+        """The entry to deliver. None when the message stays in its page, is put aside, or has expired."""
         contents, intake = self._basis.contents, self._intake
         message = found.message
         if 0 < contents.expires_ms(message) <= now_ms:
@@ -115,8 +115,8 @@ class PageSearch:
         return intake.entry_of(backlog, message)
 
     def was_shown(self, consumer: Consumer, message: Message) -> bool:
-        """Has a consumer that only looks seen a message in its page already? Where places tell the order, the cursor
-        has passed it there.
+        """Has a browsing consumer seen this message in its page already? Where places tell the order, its cursor has
+        passed the message there.
         """
         if consumer.destructive or not isinstance(message, PagedMessage):
             return False

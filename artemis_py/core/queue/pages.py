@@ -1,7 +1,7 @@
-"""A queue and its address' pages: what comes to stand there, and what of it expires or is removed there.
+"""What one queue has in its address' pages: arrivals, expiry and removal.
 
-How it comes back is in :mod:`artemis_py.core.queue.page_reading` (in order, for consumers that take any message) and
-:mod:`artemis_py.core.queue.page_search` (for those that choose or only look).
+Reading back is in :mod:`artemis_py.core.queue.page_reading` (in order, for consumers that take any message) and
+:mod:`artemis_py.core.queue.page_search` (for consumers that choose or only look).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from artemis_py.message import Message
 
 @final
 class QueuePages:
-    """What one queue has in pages, by stream (``Contents.backlogs``)."""
+    """One queue's messages in pages, by stream (``Contents.backlogs``)."""
 
     __slots__ = ("_basis",
         "_alerts", "_expiries", "_intake", "reading", "search",
@@ -32,14 +32,14 @@ class QueuePages:
         self._alerts = alerts
         self._intake = Intake(self._basis.contents, alerts)
         self._expiries: dict[int, PageExpiry] | None = None
-        """By stream; None before the first search."""
+        """By stream number; None before the first search."""
         self.reading = PageReading(basis, self._intake, alerts, limits)
         self.search = PageSearch(basis, self.reading, self._intake)
 
     # ---- into pages ------------------------------------------------------------------------------
 
     def arrive(self, stream: PageStream, messages: list[Message], size_bytes: int, now_ms: int) -> None:
-        """New messages were put into pages; the queue's reader has to have been made before (``prepare``)."""
+        """Count new messages that were paged. ``prepare`` must come first, so that the queue's reader sees them."""
         tally = self._basis.contents.tally
         tally.added += len(messages)
         tally.size_bytes += size_bytes
@@ -61,7 +61,7 @@ class QueuePages:
         self._basis.host.note_ready(self._basis.reference)
 
     def prepare(self, stream: PageStream) -> Backlog:
-        """What the queue has in a stream, which begins now if the queue has nothing there of this time of paging."""
+        """The queue's backlog in a stream; a new one if the queue has none from this time of paging."""
         backlog = self._basis.contents.backlogs.get(stream.number)
         if backlog is not None and backlog.period == stream.period:
             return backlog
@@ -70,8 +70,8 @@ class QueuePages:
         return self._begin(stream, stream.next_place)
 
     def _begin(self, stream: PageStream, place: int) -> Backlog:
-        """What the queue has in a stream from a place on. Only the pages of its own address tell the order of all that
-        it gets, and not even those when it is bound to a wildcard.
+        """A new backlog from a place on. Only the pages of the queue's own address give the order of everything that it
+        gets, and not even those when it is bound to a wildcard.
         """
         address = self._basis.reference.address
         base = self._basis.contents.order.tail_max() - place
@@ -82,18 +82,18 @@ class QueuePages:
         return backlog
 
     def _forget(self, number: int) -> None:
-        """Paging is over in a stream."""
+        """Paging has ended in a stream."""
         del self._basis.contents.backlogs[number]
         if self._expiries is not None:
             self._expiries.pop(number, None)
         self.search.forget_stream(number)
 
     def restore(self, stream: PageStream, share: RestoredShare) -> None:
-        """After a restart: what a page has for the queue."""
+        """After a restart: take over the queue's share of a page."""
         backlog = self._basis.contents.backlogs.get(stream.number)
         if backlog is None:
             backlog = self._begin(stream, share.page.first_place)
-        self._basis.grouping.begin()  # what names a group is seen only when the page is read
+        self._basis.grouping.begin()  # whether a message names a group shows only when the page is read
         count, size_bytes = share.left
         backlog.add(count, size_bytes, count, size_bytes)
         backlog.restore(share.page, share.settled, share.attempts)
@@ -104,8 +104,8 @@ class QueuePages:
         tally.durable_size_bytes += size_bytes
 
     def begin_dispatch(self, now_ms: int) -> None:
-        """A dispatch begins: so much may be looked at in it; who had to stop last time goes on. Paging that is over is
-        forgotten: a queue on a wildcard address may have seen that of very many addresses.
+        """A dispatch begins. Consumers that had to stop last time go on. Streams in which paging has ended are
+        forgotten: a queue on a wildcard address may have seen very many of them.
         """
         if self.reading.reads_left <= 0:
             self._basis.waking.wake_dry()  # nobody knows yet whether there was nothing for them
@@ -121,7 +121,7 @@ class QueuePages:
     # ---- expiry and removal ----------------------------------------------------------------------
 
     def expire(self, now_ms: int) -> None:
-        """Look for expired messages in pages; what has to be fetched for that is dealt with in later turns."""
+        """Look for expired messages in pages. Those that must be read from the disk first follow in later turns."""
         for number, backlog in list(self._basis.contents.backlogs.items()):
             if backlog.count:
                 self._expire_in(self._expiry_of(number, backlog), backlog, now_ms)
@@ -144,7 +144,7 @@ class QueuePages:
             self._basis.host.note_ready(self._basis.reference)
 
     def remove_all(self, reason: str) -> int:
-        """Kill everything that is in pages and not in memory; returns how many went."""
+        """Kill every message in pages that is not in memory, for ``reason``. Returns how many."""
         removed = 0
         tally = self._basis.contents.tally
         for backlog in self._basis.contents.backlogs.values():

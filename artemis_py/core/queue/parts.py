@@ -1,4 +1,4 @@
-"""What a queue is composed of, and what several of its verbs have in common."""
+"""The parts of a queue, and what several of its verbs have in common."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from artemis_py.paged import PagedMessage
 
 @final
 class QueueParts:
-    """The parts of one queue. Each owns what it changes, and knows only parts that stand before it here."""
+    """The parts of one queue. Each owns what it changes and knows only parts above it here."""
 
     __slots__ = (
         "aftermath", "alerts", "arrivals", "basis", "contents", "delivery", "distribution", "flow", "gate", "grouping",
@@ -59,7 +59,7 @@ class QueueParts:
         self.basis.wake(consumer)
 
     def acknowledge(self, consumer: Consumer, entries: list[Entry]) -> None:
-        """The consumer is done with entries that it let go."""
+        """The consumer settled entries that it let go."""
         tally = self.contents.tally
         if not consumer.destructive:
             tally.read_count -= len(entries)
@@ -67,11 +67,11 @@ class QueueParts:
         messages = [entry.message for entry in entries]
         tally.leave_delivery_run(messages)
         self.contents.acknowledge(messages, consumer.actor)
-        if self.grouping.views is not None:
+        if self.grouping.groups is not None:
             self.grouping.settle(messages)
 
     def note_attempt(self, entry: Entry, due_ms: int, consumer: Consumer, cause: str) -> None:
-        """Write down what a restart must know of a failed delivery."""
+        """Record what a restart must know of a failed delivery."""
         message, log, reference = entry.message, self.host.log, self.reference
         if reference.durable and message.head.persistent:
             if isinstance(message, PagedMessage):
@@ -80,6 +80,6 @@ class QueueParts:
                 log.attempted(reference.id, message, entry.attempts, due_ms, consumer.actor, cause)
 
     def tell_left(self, consumer: Consumer, *, failed: bool) -> None:
-        """A consumer left, and what it held is back: tell a log that is retained."""
+        """Tell a retained log that a consumer left. What it held is back."""
         if consumer.actor is not None:
             self.host.log.story.consumer_closed(consumer.actor, failed=failed)

@@ -1,8 +1,8 @@
 """A queue: entries on their way from an address to consumers.
 
-It is composed of parts (:mod:`artemis_py.core.queue.parts`), which own what they change and decide. The queue is the
-list of verbs that others may use; how messages get on it is in its ``arrivals``. It does not route and does not know
-sessions or frames.
+It is composed of parts (:mod:`artemis_py.core.queue.parts`), which own what they change. ``Queue`` is the list of verbs
+that others may use; ``arrivals`` has those by which messages get on it. It does not route and does not know sessions or
+frames.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _NO_ATTRIBUTES: Final[Mapping[str, object]] = {}
 
 @final
 class Queue:
-    """One queue. Verbs that may take longer than a turn return what is not done yet."""
+    """One queue. A verb that may take longer than a turn returns its unfinished work, or None when it is done."""
 
     __slots__ = (
         "__weakref__", "_expiry", "address", "arrivals", "attributes", "auto_created", "consumer_defaults", "contents",
@@ -80,36 +80,34 @@ class Queue:
         self.temporary = temporary
         self.consumer_defaults = consumer_defaults or ConsumerDefaults()
         self.attributes: Mapping[str, object] = attributes or _NO_ATTRIBUTES
-        """What was written on the queue itself, by attribute: a restart needs it when the file no longer declares the
-        queue.
-        """
+        """Attributes written on the queue itself. A restart needs them when broker.xml no longer declares the queue."""
         self.no_local = 0
         """The connection whose messages do not enter; 0 for none."""
         self.ring_size_changed: int | None = None
-        """The ring-size set while the broker ran; None while that of the configuration holds."""
+        """The ring-size set while the broker runs; None while the configured one holds."""
         self._expiry: QueueWork | None = None
-        """The round that removes what has expired, if one is not done yet."""
+        """The round that removes expired entries, if one is unfinished."""
 
     # ---- what others ask -------------------------------------------------------------------------
 
     @property
     def deleted(self) -> bool:
-        """Is the queue gone?"""
+        """Is the queue deleted?"""
         return self.reference.deleted
 
     @property
     def message_count(self) -> int:
-        """Ready, in delivery, scheduled and in pages."""
+        """Messages that are ready, in delivery, scheduled or in pages."""
         return self.contents.message_count
 
     @property
     def consumer_count(self) -> int:
-        """Consumers attached."""
+        """Attached consumers."""
         return len(self.distribution.consumers)
 
     @property
     def taker_count(self) -> int:
-        """Consumers attached that are no browsers: where consumers are counted, those who only look do not matter."""
+        """Attached consumers without browsers. Limits and counts of consumers mean these."""
         return self.distribution.taker_count
 
     @property
@@ -119,12 +117,14 @@ class Queue:
 
     @property
     def is_held(self) -> bool:
-        """Must nothing be dispatched, because entries are being moved?"""
+        """Is dispatch held back because entries are being moved?"""
         return self.parts.works.holds
 
     @property
     def accepts_all(self) -> bool:
-        """True when every message routed here is taken: no filter, enabled, and not waiting for a consumer."""
+        """Does the queue take every message routed to it? It does if it is enabled and has no filter, no no-local and
+        no ``purge-on-no-consumers``.
+        """
         return self.selector is None and self.enabled and not (self.purge_on_no_consumers or self.no_local)
 
     def accepts(self, message: Message) -> bool:
@@ -138,7 +138,7 @@ class Queue:
         return not self.no_local or message.origin != self.no_local
 
     def depth(self) -> Depth | None:
-        """What a durable queue holds of persistent messages; None when that is nothing."""
+        """How many persistent messages a durable queue holds; None when it holds none or is not durable."""
         tally = self.contents.tally
         if not self.durable or self.temporary or not tally.durable_count:
             return None
@@ -148,19 +148,17 @@ class Queue:
     # ---- dispatch --------------------------------------------------------------------------------
 
     def dispatch(self, now_ms: int) -> None:
-        """Offer ready entries to consumers, until the turn's budget is spent."""
+        """Offer ready entries to consumers until the turn's budget is spent."""
         if not self.parts.works.holds:
             self.parts.delivery.run(now_ms, 0)
             self.parts.aftermath.run()
 
     def offer_first(self, now_ms: int) -> None:
-        """Before anything is refused or given up, offer ready entries to consumers, also when the budget is spent."""
+        """Offer ready entries to consumers before anything is refused or dropped, even when the budget is spent."""
         self.parts.growth.offer_first(now_ms)
 
     def sent(self, consumer: Consumer, entries: list[Entry]) -> None:
-        """The entries of a consumer's outbox were written: for a consumer that settles on send, that is the end of
-        them.
-        """
+        """The entries of a consumer's outbox were written. For a consumer that settles on send they are settled."""
         if consumer.actor is not None:
             durable = [entry.message for entry in entries if entry.message.head.persistent]
             if durable:
@@ -177,12 +175,14 @@ class Queue:
     # ---- settling and returning ------------------------------------------------------------------
 
     def acknowledge(self, consumer: Consumer, entries: list[Entry]) -> None:
-        """The consumer is done with entries that it let go."""
+        """The consumer settled entries that it let go."""
         self.parts.acknowledge(consumer, entries)
         self.parts.aftermath.run()
 
     def acknowledge_up_to(self, consumer: Consumer, message_id: int, now_ms: int) -> QueueWork | None:
-        """The consumer is done with a held message and all that were sent to it before."""
+        """The consumer settled a held message and all that were sent to it before. Returns the unfinished work, if
+        any.
+        """
         budget = self.parts.host.budget
         if self.parts.tasks.are_done and len(consumer.held) <= budget.left:
             entries = consumer.let_go_up_to(message_id)
@@ -192,23 +192,27 @@ class Queue:
         return self.parts.tasks.begin(Settling(self.parts, consumer, message_id), now_ms)
 
     def refuse_up_to(self, consumer: Consumer, message_id: int, now_ms: int) -> QueueWork | None:
-        """The consumer refuses a held message and all that were sent to it before."""
+        """The consumer refuses a held message and all that were sent to it before. Returns the unfinished work, if
+        any.
+        """
         return self.parts.tasks.begin(Return(self.parts, consumer, None, failed=True, up_to=message_id), now_ms)
 
     def release(
         self, consumer: Consumer, entries: list[Entry], *, failed: bool, now_ms: int, cause: str = NACKED
     ) -> QueueWork | None:
-        """Take back entries that the consumer let go; see ``Return``."""
+        """Take back entries that the consumer let go; see ``Return``. Returns the unfinished work, if any."""
         return self.parts.tasks.begin(Return(self.parts, consumer, entries, failed=failed, cause=cause), now_ms)
 
     # ---- consumers -------------------------------------------------------------------------------
 
     def attach(self, consumer: Consumer, now_ms: int) -> None:
-        """A consumer comes. Raises LimitError when the queue has as many as it may, or admits others only."""
+        """A consumer attaches. Raises LimitError when the queue has its maximum of consumers, or does not admit this
+        one.
+        """
         self.seats.attach(consumer, now_ms)
 
     def detach(self, consumer: Consumer, *, failed: bool, now_ms: int) -> QueueWork | None:
-        """A consumer leaves, and what it had comes back; see ``Seats``."""
+        """A consumer leaves, and what it holds comes back; see ``Seats``. Returns the unfinished work, if any."""
         unfinished = self.seats.detach(consumer, failed=failed, now_ms=now_ms)
         if self.purge_on_no_consumers and not self.taker_count and not consumer.browses:
             unfinished = self.purge(ABANDONED, now_ms) or unfinished
@@ -221,24 +225,22 @@ class Queue:
     # ---- time ------------------------------------------------------------------------------------
 
     def fall_due(self, entries: list[Entry], now_ms: int, budget: Budget) -> None:
-        """Scheduled entries, the earliest first, take their places."""
+        """Scheduled entries are due, given with the earliest first: they become ready."""
         self.parts.tasks.begin(FallDue(self.parts, entries), now_ms, budget)
 
     def look_again(self, now_ms: int) -> None:
-        """A time has come for which the queue set an alarm."""
+        """An alarm that the queue has set is due."""
         self.expire_due(now_ms)
         if self.parts.alerts is not None:
             self.parts.alerts.look_again(now_ms)
 
     def tick_gate(self, steady_ms: int) -> None:
-        """Let a delay-before-dispatch run out."""
+        """Open the gate if ``delay-before-dispatch`` has ended."""
         if self.gate.tick(steady_ms):
             self.parts.note_ready()
 
     def expire_due(self, now_ms: int) -> None:
-        """Remove entries of which the time is over, ready or held back. What is in delivery or scheduled is left
-        alone.
-        """
+        """Remove expired entries, ready or held back. Those in delivery or scheduled stay."""
         first_ms = self.contents.expiry.next_ms
         if first_ms > now_ms:
             self.contents.expiry.set_alarm()
@@ -246,13 +248,13 @@ class Queue:
             self._expiry = self.parts.tasks.begin(Expiring(self.contents), now_ms)
 
     def expire_paged(self, now_ms: int) -> None:
-        """The same in pages; what has to be fetched for that is dealt with in later turns."""
+        """Remove expired messages in pages. Those that must be read from the disk first follow in later turns."""
         if self.contents.backlogs:
             self.parts.pages.expire(now_ms)
             self.parts.aftermath.run()
 
     def page_arrived(self, consumer: Consumer | None) -> None:
-        """What the queue, or one of its consumers, waited for has come from the disk."""
+        """The disk has delivered what the queue, or one of its consumers, waited for."""
         if consumer is None:
             self.parts.waking.wake_dry()
         else:
@@ -262,7 +264,7 @@ class Queue:
     # ---- management ------------------------------------------------------------------------------
 
     def pause(self) -> None:
-        """Stop dispatch; arrivals go on."""
+        """Stop dispatch. Arrivals go on."""
         self.gate.paused = True
 
     def resume(self) -> None:
@@ -271,8 +273,10 @@ class Queue:
         self.parts.note_ready()
 
     def remove_all(self, reason: str = PURGED) -> int:
-        """Kill everything that is ready or scheduled; what is in delivery stays with its consumer. Returns how many
-        go.
+        """Kill every message that is ready, scheduled or in pages, for ``reason``. Those in delivery stay with their
+        consumers.
+
+        Returns how many are killed, some of them perhaps in later turns.
         """
         contents = self.contents
         removed = contents.order.count + len(contents.scheduled) + contents.paged_count
@@ -280,7 +284,7 @@ class Queue:
         return removed
 
     def purge(self, reason: str, now_ms: int) -> QueueWork | None:
-        """As ``remove_all``; returns what is not done yet."""
+        """As ``remove_all``, but returns the unfinished work, if any."""
         parts = self.parts
         parts.pages.remove_all(reason)
         unfinished = parts.tasks.begin(Removal(self.contents, reason, parts.host.message_id), now_ms)

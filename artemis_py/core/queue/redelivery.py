@@ -1,4 +1,4 @@
-"""What a failed delivery leads to: another attempt, later or at once, or the dead-letter address."""
+"""What follows a failed delivery: another attempt, at once or after a delay, or the dead-letter address."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _SPREAD: Final = 2654435761
 """Knuth's multiplicative constant: spreads message ids over the collision-avoidance range without a random source."""
 
 _GROWTHS_MAX: Final = 100
-"""After so many multiplications any delay is at its maximum; more of them would leave what a float can hold."""
+"""After this many multiplications any delay is at its maximum. More would exceed the range of a float."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,11 +23,13 @@ class Redelivery:
     attempts_max: int = 10
 
     def is_exhausted(self, attempts: int) -> bool:
-        """Has the message failed as often as it may? A limit of 0 or below means for ever."""
+        """Has the message failed as often as it may? A limit of 0 or below means never."""
         return 0 < self.attempts_max <= attempts
 
     def delay_after(self, attempts: int, message_id: int) -> int:
-        """How long to wait after the ``attempts``-th failure, in ms."""
+        """The delay in ms after the ``attempts``-th failure. The message id spreads it over the collision-avoidance
+        range.
+        """
         if self.delay_ms <= 0:
             return 0
         delay = self.delay_ms * self.multiplier ** min(attempts - 1, _GROWTHS_MAX)

@@ -1,4 +1,4 @@
-"""What pages, timers and copies know a queue by."""
+"""By what pages, timers and copies know a queue."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from artemis_py.core.queue.rules import MessageRules
 
 @final
 class QueueReference:
-    """A queue's number and name, and what does not change about it. Whoever holds it does not hold the queue."""
+    """A queue's number, its name, and what never changes about it. To hold a reference is not to hold the queue."""
 
     __slots__ = ("address", "deleted", "durable", "id", "name", "noted_ready", "rules")
 
     def __init__(self, id: int, name: str, address: Home, *, durable: bool, rules: MessageRules) -> None:
         self.id = id
-        """The number that the log knows the queue by."""
+        """The queue's number in the log."""
         self.name = name
         self.address = address
         self.durable = durable

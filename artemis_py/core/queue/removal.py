@@ -1,4 +1,4 @@
-"""Entries that leave a queue together: purged, or because the queue is deleted; and those of which the time is over."""
+"""Works that remove many entries: a purge, the deletion of a queue, and expiry."""
 
 from __future__ import annotations
 
@@ -13,14 +13,16 @@ from artemis_py.message import Message
 
 _KILL_UNITS: Final = 2
 EXPIRE_UNITS: Final = 12
-"""With the copy for another address, which is made in the same turn: no crash comes between them."""
+"""The cost of an expired message, with its copy for another address. The copy is made in the same turn, so no crash
+separates the two.
+"""
 _ALARMS_PER_UNIT: Final = 16
 
 
 @final
 class Removal(QueueWork):
-    """Everything on the queue that is ready or scheduled and came before the message ``last_id`` goes, for a
-    ``reason``; what came later stays, and so does what consumers have.
+    """Removes every ready or scheduled entry whose message id is at most ``last_id``, for ``reason``. Later messages
+    stay, and so do those that consumers hold.
     """
 
     def __init__(self, contents: Contents, reason: str, last_id: int) -> None:
@@ -45,7 +47,7 @@ class Removal(QueueWork):
         return self._has_forgotten_alarms(budget)
 
     def _remove_ready(self, cursor: Cursor, budget: Budget) -> bool:
-        """Remove some of what is ready; False when nothing of it is left."""
+        """Remove some ready entries. Returns False when none is left."""
         order = self._contents.order
         removed: list[Message] = []
         looks = min(max(budget.left // _KILL_UNITS, 1), SLICE_MAX)
@@ -65,7 +67,7 @@ class Removal(QueueWork):
         return found is not None
 
     def _remove_aside(self, budget: Budget) -> None:
-        """Remove some of what is scheduled."""
+        """Remove some scheduled entries."""
         contents = self._contents
         count = min(max(budget.left // _KILL_UNITS, 1), SLICE_MAX)
         entries = self._aside[-count:]
@@ -79,8 +81,8 @@ class Removal(QueueWork):
         contents.kill(removed, self._reason)
 
     def _has_forgotten_alarms(self, budget: Budget) -> bool:
-        """With nothing left, forget when to look for what expires; False when that is not done yet. Whatever comes back
-        is watched again.
+        """With nothing left, forget all watched expiry times; an entry that comes back is watched again. Returns False
+        while some are left.
         """
         contents = self._contents
         if contents.order.count or contents.scheduled:
@@ -95,8 +97,8 @@ class Removal(QueueWork):
 
 @final
 class Expiring(QueueWork):
-    """What has expired goes, ready or held back; what is in delivery or scheduled is left alone. Consumers are served
-    meanwhile: a dispatch looks at the time itself.
+    """Removes expired entries, ready or held back. Those in delivery or scheduled stay. Consumers are served meanwhile,
+    since a dispatch checks expiry itself.
     """
 
     def __init__(self, contents: Contents) -> None:

@@ -1,7 +1,7 @@
-"""Entries come back to their queue: from a consumer that leaves, or that refused them.
+"""Entries come back to their queue, from a consumer that leaves or has refused them.
 
-Each goes to its own place; then the queue is trimmed to its limit, and what has to wait for another attempt is put
-aside, before anybody else gets anything.
+Each goes to its own place. Then the queue is trimmed to its limit, and entries that wait for another attempt are put
+aside. Only then does anybody get anything.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from artemis_py.core.queue.parts import QueueParts
 from artemis_py.core.queue.works import SLICE_MAX, QueueWork
 
 EVERYTHING: Final = -1
-"""In the place of a message id: all that the consumer holds."""
+"""Instead of a message id: everything that the consumer holds."""
 _BACK_UNITS: Final = 3
 _GIVE_UP_UNITS: Final = 4
 _COPY_UNITS: Final = 8
@@ -23,12 +23,11 @@ _COPY_UNITS: Final = 8
 
 @final
 class Return(QueueWork):
-    """Entries that a consumer let go (``entries``), or, without these, those that it holds up to the message
-    ``up_to``.
+    """Returns entries that a consumer let go (``entries``), or else those that it holds, up to the message ``up_to``.
 
-    ``failed`` counts a delivery attempt, after which an entry may be dead or delayed (a NACK, an aborted
-    acknowledgement, a lost connection: the ``cause``); otherwise nothing is counted (UNSUBSCRIBE, DISCONNECT). What was
-    not ``sent`` comes back as if it had not been picked. ``leaves``: the consumer is gone with it.
+    ``failed`` counts a delivery attempt, after which an entry may be dead or delayed. ``cause`` says what failed: a
+    NACK, an aborted acknowledgement, or a lost connection. UNSUBSCRIBE and DISCONNECT do not count. Entries that were
+    not ``sent`` come back as if they had never been picked. ``leaves``: the consumer leaves with them.
     """
 
     def __init__(
@@ -53,13 +52,13 @@ class Return(QueueWork):
         self._cause = cause
         self._sent = sent
         self._units_each = _BACK_UNITS + _COPY_UNITS if failed else _BACK_UNITS
-        """What each may cost: nobody knows beforehand how many of them are dead."""
+        """What each entry may cost: nobody knows beforehand how many are dead."""
         self._leaves = leaves
         self._restored_count = 0
         self._delayed: list[tuple[Entry, int]] = []
         self._put_off_count = 0
         self._excess = -1
-        """How many are still to be given up; -1 before all are back."""
+        """How many entries must still be dropped; -1 until all are back."""
         self._dropped_count = 0
         self._dead_count = 0
 
@@ -122,13 +121,13 @@ class Return(QueueWork):
         self._restored_count += 1
 
     def _is_dead(self, entry: Entry, now_ms: int) -> bool:
-        """A delivery failed: count the attempt. True when it was the last; else the next may have to wait."""
+        """Count a failed attempt. Returns True when it was the last; otherwise the next may have to wait."""
         parts, consumer, message = self._parts, self._consumer, entry.message
         redelivery, host = parts.redelivery, parts.host
         entry.attempts += 1
         if redelivery.is_exhausted(entry.attempts):
             host.copies.note_dead(parts.reference, message)
-            if consumer.actor is not None:  # a restart does not need it, but who asks what the message died of
+            if consumer.actor is not None:  # not for a restart, but for readers who ask why the message died
                 parts.note_attempt(entry, 0, consumer, self._cause)
             parts.contents.kill([message], DEAD, consumer.actor)
             self._dead_count += 1
@@ -150,7 +149,7 @@ class Return(QueueWork):
             self._excess = flow.excess(self._restored_count)
 
     def _has_made_room(self, budget: Budget) -> bool:
-        """Trim the queue after entries came back; False when that is not done yet."""
+        """Trim the queue after entries came back. Returns False while that is unfinished."""
         contents, flow = self._parts.contents, self._parts.flow
         order = contents.order
         while self._excess > 0 and order.count and (not flow.overflow.sheds or flow.is_too_deep):
@@ -166,7 +165,9 @@ class Return(QueueWork):
         return True
 
     def _has_put_off(self, budget: Budget) -> bool:
-        """Put aside what has to wait for its next attempt, and let the queue go on; False when that is not done yet."""
+        """Put aside entries that wait for their next attempt, then let the queue go on. Returns False while that is
+        unfinished.
+        """
         parts, delayed = self._parts, self._delayed
         while self._put_off_count < len(delayed):
             entry, due_ms = delayed[self._put_off_count]

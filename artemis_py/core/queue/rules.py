@@ -1,4 +1,4 @@
-"""What a queue says of its messages' time and end, in one place: it goes from the recipe to the queue together."""
+"""A queue's own rules about how long its messages live and how they end."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ from artemis_py.core.queue.lifetime import Lifetime
 
 @final
 class MessageRules:
-    """Without any of them a message lives and ends as its address' settings say.
+    """A queue's own rules. Without them the address-settings count.
 
-    ``lifetime``: bounds on how long messages live. ``holds``: they wait for the time in ``x-qpid-not-valid-before``.
-    ``expiry_policy``: DELETE, ROUTE_TO_ALTERNATE, or None. ``dead_letter_address``: what the queue itself says; empty
-    when it wants dead messages discarded, None when the address-setting counts. ``alerts``: who wants to know of depth,
-    size and age.
+    ``lifetime``: bounds on how long messages live. ``holds``: messages wait for the time in
+    ``x-qpid-not-valid-before``. ``expiry_policy``: DELETE, ROUTE_TO_ALTERNATE, or None. ``dead_letter_address``: empty
+    to discard dead messages, None for that of the address-setting. ``alerts``: thresholds of depth, size and age.
     """
 
     __slots__ = ("alerts", "dead_letter_address", "expiry_policy", "holds", "lifetime")

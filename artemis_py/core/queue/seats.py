@@ -1,4 +1,4 @@
-"""Consumers come to a queue and leave it."""
+"""How consumers attach to a queue and leave it."""
 
 from __future__ import annotations
 
@@ -16,22 +16,24 @@ from artemis_py.errors import LimitError
 
 @final
 class Seats:
-    """Whom a queue admits, and what becomes of what a consumer has when it leaves."""
+    """Decides which consumers a queue admits, and takes back what a leaving consumer has."""
 
     __slots__ = ("_parts", "_shared_cursors", "consumers_max", "exclusivity", "idle_since_ms", "shows_returns")
 
     def __init__(self, parts: QueueParts, exclusivity: Exclusivity, *, consumers_max: int, shows_returns: bool) -> None:
         self._parts = parts
         self._shared_cursors: SharedCursors | None = None
-        """Cursors of consumers that choose; None before the first of them comes."""
+        """Cursors of consumers that choose or only look; None before the first of them attaches."""
         self.exclusivity = exclusivity
         self.consumers_max = consumers_max
         self.shows_returns = shows_returns
-        """Are consumers that only look shown what comes back to a place that they have passed?"""
+        """Are browsing consumers shown entries that come back to a place they have passed?"""
         self.idle_since_ms = 0
 
     def attach(self, consumer: Consumer, now_ms: int) -> None:
-        """A consumer comes. Raises LimitError when the queue has as many as it may, or admits others only."""
+        """A consumer attaches. Raises LimitError when the queue has its maximum of consumers, or does not admit this
+        one.
+        """
         parts = self._parts
         contents, distribution, gate = parts.contents, parts.distribution, parts.gate
         name = parts.reference.name
@@ -54,8 +56,8 @@ class Seats:
         parts.aftermath.run()
 
     def detach(self, consumer: Consumer, *, failed: bool, now_ms: int) -> QueueWork | None:
-        """A consumer leaves: what it holds goes back (see ``Return``), what was never sent as if it had not been
-        picked. Returns what is not done yet.
+        """A consumer leaves. What it holds comes back (see ``Return``); what was never sent comes back as if it had not
+        been picked. Returns the unfinished work, if any.
         """
         parts = self._parts
         consumer.closed = True
@@ -76,7 +78,7 @@ class Seats:
         return unfinished
 
     def _remove(self, consumer: Consumer, now_ms: int) -> None:
-        """A consumer that has nothing more is no longer one of the queue's."""
+        """Forget a consumer that has nothing left."""
         parts = self._parts
         contents, distribution = parts.contents, parts.distribution
         distribution.remove(consumer)
@@ -98,9 +100,7 @@ class Seats:
             parts.note_ready()
 
     def _take_back_unsent(self, consumer: Consumer) -> None:
-        """What was picked for or handed to a consumer that settles on send, and not written, is on the queue as
-        before.
-        """
+        """Put back what was picked for, or handed to, a consumer that settles on send, and was not written."""
         parts = self._parts
         contents, values = parts.contents, parts.contents.last_values
         if contents.picked_bytes:
@@ -111,7 +111,7 @@ class Seats:
                 outdated.append(entry)
             else:
                 contents.put_back(entry)
-        for entry in outdated:  # when the others stand again: what is left decides whether senders go on
+        for entry in outdated:  # after the others are back: the rest decides whether senders go on
             contents.give_up(entry)
         parts.aftermath.run()
         for entry in reversed(consumer.handed):

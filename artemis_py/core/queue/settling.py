@@ -1,4 +1,4 @@
-"""A consumer is done with a message and all that were sent to it before, however many these are."""
+"""A cumulative ACK, however many messages it covers."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from artemis_py.core.queue.works import SLICE_MAX, QueueWork
 
 @final
 class Settling(QueueWork):
-    """An ACK of one message and of all that were sent to the consumer before it. Entries that are not reached yet stay
-    in the consumer's hands.
+    """Settles one message and all that were sent to the consumer before it. The consumer holds entries that are not
+    reached yet.
     """
 
     def __init__(self, parts: QueueParts, consumer: Consumer, message_id: int) -> None:

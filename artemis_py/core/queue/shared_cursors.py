@@ -1,7 +1,7 @@
-"""Consumers of one queue that want the same messages read it with one cursor.
+"""Consumers of one queue that want the same messages share one cursor.
 
-What the cursor has passed was given to one of them, or is wanted by none: the others need not look at it again. Each
-consumer that only looks has to see every message, and has a cursor of its own.
+An entry that the cursor has passed was given to one of them, or none of them wants it. So the others need not look at
+it again. A consumer that only looks must see every message, so it has a cursor of its own.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from artemis_py.core.queue.consumer import Consumer
 from artemis_py.selector import Program
 
 _Wish = tuple[Program | None, int]
-"""What messages a consumer wants, as far as its queue is concerned: by what its selector asks, and by no-local."""
+"""Which messages a consumer wants: its selector's program, and the connection that no-local excludes."""
 
 
 @final
 class SharedCursors:
-    """The cursors of one queue by what its consumers want, and how many of them read with each."""
+    """The cursors of one queue by what their readers want, and how many consumers share each."""
 
     __slots__ = ("_by_wish",)
 
@@ -26,7 +26,7 @@ class SharedCursors:
         self._by_wish: dict[_Wish, tuple[Cursor, int]] = {}
 
     def open(self, consumer: Consumer, order: Order) -> Cursor:
-        """The cursor for a consumer that comes."""
+        """The cursor for a consumer that attaches."""
         if not _shares(consumer):
             return order.open_cursor()
         wish = _wish_of(consumer)
@@ -36,7 +36,7 @@ class SharedCursors:
         return cursor
 
     def close(self, consumer: Consumer, cursor: Cursor, order: Order) -> None:
-        """A consumer with a cursor left; the cursor goes with the last of them."""
+        """A consumer with a cursor left. The last reader of a cursor closes it."""
         if _shares(consumer):
             wish = _wish_of(consumer)
             _, count = self._by_wish[wish]
@@ -48,7 +48,7 @@ class SharedCursors:
 
 
 def _shares(consumer: Consumer) -> bool:
-    """Does it take messages away, and does what it wants not depend on when it came?"""
+    """May it share a cursor? It may if it takes messages away and has no replay period."""
     return consumer.destructive and not consumer.since_ms
 
 

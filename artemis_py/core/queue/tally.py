@@ -1,4 +1,4 @@
-"""A queue's counters: plain ints that the queue moves and a scrape reads."""
+"""A queue's counters: plain ints that the queue changes and a scrape reads."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from artemis_py.message import Message
 
 
 class Tally:
-    """Counts and encoded sizes. ``durable_*`` look only at persistent messages; sizes are header block plus body, in
-    bytes.
+    """Counts and encoded sizes of one queue. Sizes are header block plus body, in bytes. ``durable_*`` count only
+    persistent messages.
 
-    ``held`` is in delivery and out of the order; ``read`` is in delivery on a non-destructive queue, where the
-    message also stays. ``added`` counts arrivals, also those that a ring gives up at once; each of the others counts
-    one way to leave.
+    ``held`` is in delivery and out of the order. ``read`` is in delivery on a non-destructive queue, where the message
+    also stays. ``added`` counts every arrival, even one that a ring drops at once; ``acknowledged``, ``expired``,
+    ``killed`` and ``replaced`` count the ways to leave.
     """
 
     __slots__ = (
@@ -90,8 +90,8 @@ class Tally:
 
 
 def _measured(messages: list[Message]) -> tuple[int, int, int, int]:
-    """How many messages, their bytes, and the same of the persistent ones. Sums are worked out without a call for each
-    message: this is the hot path of a consumer that acknowledges.
+    """Count and bytes of messages, then of the persistent ones among them. It avoids a call for each message: this is
+    the hot path of a consumer that acknowledges.
     """
     size_bytes = durable_count = durable_size_bytes = 0
     for message in messages:

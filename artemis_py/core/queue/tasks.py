@@ -1,4 +1,4 @@
-"""A queue carries out what it was told to do, in its order, as far as turns have room for it."""
+"""Carries out a queue's works in order, a little in each turn."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from artemis_py.core.queue.works import QueueWork, QueueWorks
 
 @final
 class Tasks(Chore):
-    """Begins works of one queue and goes on with them. It is on the agenda while there is something to do."""
+    """Begins the works of one queue and goes on with them. It is on the agenda while a work is unfinished."""
 
     __slots__ = ("_aftermath", "_growth", "_host", "_reference", "_serves", "_works")
 
@@ -25,16 +25,16 @@ class Tasks(Chore):
         self._growth = growth
         self._aftermath = aftermath
         self._serves = False
-        """No work is under way: the queue looks at what came meanwhile."""
+        """Is the queue between two works, looking at what arrived meanwhile?"""
 
     @property
     def are_done(self) -> bool:
-        """Is nothing left to do?"""
+        """Is no work unfinished?"""
         return self._works.first is None
 
     def begin(self, work: QueueWork, now_ms: int, budget: Budget | None = None) -> QueueWork | None:
-        """Carry something out, behind what was begun before. Returns it when it is not done yet: it goes on in later
-        turns. ``budget``: that of a chore of which it is a part, instead of the turn's.
+        """Carry out a work, behind those begun before. Returns it when it is unfinished: it goes on in later turns.
+        ``budget``: that of the chore that asks, instead of the turn's.
         """
         if self._works.first is not None:
             self._works.add(work)
@@ -60,8 +60,8 @@ class Tasks(Chore):
         return first is None
 
     def _end_first(self, work: QueueWork, now_ms: int) -> None:
-        """The first work is over. When no entries are being moved any more, those that came meanwhile are looked at,
-        and consumers are served.
+        """End the first work. If no entries are being moved any more, look at those that arrived meanwhile and serve
+        consumers.
         """
         works = self._works
         added, work.added_count = work.added_count, 0
@@ -78,7 +78,7 @@ class Tasks(Chore):
             self._serves = False
 
     def recover(self) -> bool:
-        if self._serves:  # the work before it is done, and the one behind it has not begun
+        if self._serves:  # the work before is done, and the next has not begun
             self._serves = False
             self._host.note_ready(self._reference)
             return self._works.first is not None

@@ -1,8 +1,7 @@
-"""What a queue was told to do and may take longer than a turn: one thing behind the other, a little in each turn.
+"""Works of a queue that may take longer than a turn: they are carried out one behind the other, a little in each turn.
 
-Each is decided at once and carried out in its order, so what comes of it is what would have come of it in one go. While
-something is under way that moves entries (``holds``), the queue dispatches nothing: nobody may be given what stands
-behind an entry that is on its way back.
+Each work is decided at once and carried out in order, so its result is the same as in one go. While a work moves
+entries (``holds``), the queue dispatches nothing: no consumer may get an entry that stands behind one on its way back.
 """
 
 from __future__ import annotations
@@ -16,25 +15,25 @@ from mypy_extensions import mypyc_attr
 from artemis_py.core.budget import Budget
 
 SLICE_MAX: Final = 512
-"""How many entries go into one record of the log, or are looked at before the budget is asked again."""
+"""How many entries go into one record of the log, or are looked at before the budget is checked again."""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class QueueWork(ABC):
-    """One thing that a queue does. Who asked for it may wait until ``may_go_on``."""
+    """One work of a queue. Who asked for it may have to wait until ``may_go_on``."""
 
     def __init__(self, *, holds: bool) -> None:
         self.holds = holds
-        """Must nothing be dispatched before it is done?"""
+        """Is dispatch held back until it is done?"""
         self.added_count = 0
-        """How many entries it has put on the queue; the queue looks at them when it is done."""
+        """How many entries it has put on the queue. The queue reacts to them when it is done."""
         self.done = False
         self.failed = False
-        """It broke off with an exception, which was told."""
+        """Has it broken off with an exception? The exception is reported."""
 
     @property
     def may_go_on(self) -> bool:
-        """Is it over?"""
+        """Is it done?"""
         return self.done
 
     @abstractmethod
@@ -44,7 +43,7 @@ class QueueWork(ABC):
 
 @final
 class QueueWorks:
-    """Everything that one queue was told to do and is not done with, in order."""
+    """The unfinished works of one queue, in order."""
 
     __slots__ = ("_holding_count", "_waiting", "is_lifted", "late_count")
 
@@ -53,29 +52,29 @@ class QueueWorks:
         """None before the first of them: most queues never have any."""
         self._holding_count = 0
         self.is_lifted = False
-        """The first one is done with moving entries, and serves consumers before it ends."""
+        """Has the first work finished moving entries? It serves consumers before it ends."""
         self.late_count = 0
-        """Entries that came meanwhile, and of which it is not yet decided what they push out of a full queue."""
+        """How many entries arrived meanwhile. A full queue has not been trimmed for them yet."""
 
     @property
     def holds(self) -> bool:
-        """Must nothing be dispatched now?"""
+        """Is dispatch held back now?"""
         return self._holding_count > 0 and not self.is_lifted
 
     @property
     def first(self) -> QueueWork | None:
-        """The one that is under way; None when there is nothing to do."""
+        """The work that is under way; None when there is none."""
         return self._waiting[0] if self._waiting else None
 
     def add(self, work: QueueWork) -> None:
-        """Something more is to be done, behind all the rest."""
+        """Add a work behind all others."""
         if self._waiting is None:
             self._waiting = deque()
         self._waiting.append(work)
         self._holding_count += work.holds
 
     def end_first(self) -> bool:
-        """The first one is over. Was it the last of those that move entries?"""
+        """End the first work. Returns whether it was the last of those that move entries."""
         assert self._waiting, "something is under way"
         work = self._waiting.popleft()
         work.done = True
@@ -83,6 +82,6 @@ class QueueWorks:
         return work.holds and not self._holding_count
 
     def take_late(self) -> int:
-        """How many entries came meanwhile; they are looked at now."""
+        """How many entries arrived meanwhile. The count starts again at 0."""
         count, self.late_count = self.late_count, 0
         return count

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from artemis_py.core.broker import Broker
-from artemis_py.core.groups.views import GroupViews
+from artemis_py.core.groups.groups import QueueGroups
 from artemis_py.core.queue.consumer import Consumer
 from artemis_py.core.queue.queue import Queue
 from artemis_py.message import Head, encode_headers
@@ -28,10 +28,10 @@ def send_to(broker: Broker, group: str | None, count: int = 1, **headers: str) -
         send(broker, head=head)
 
 
-def groups_of(queue: Queue) -> GroupViews:
+def groups_of(queue: Queue) -> QueueGroups:
     """The queue's groups, which it must have begun."""
-    assert queue.grouping.views is not None
-    return queue.grouping.views
+    assert queue.grouping.groups is not None
+    return queue.grouping.groups
 
 
 def busy_and_idle(attributes: dict[str, Any], depth: int) -> tuple[Broker, Queue, Consumer, Consumer]:
@@ -77,7 +77,7 @@ def test_the_number_of_groups_costs_nothing(attributes: dict[str, Any]) -> None:
         for number in range(number_of_groups):
             send_to(broker, f"g{number}")
         queue.dispatch(NOW_MS)
-        assert len(groups_of(queue).groups) == number_of_groups
+        assert len(groups_of(queue).table.groups) == number_of_groups
         first.room_bytes = 0
         pass_one(broker, queue, other)
         costs.append(lines_run(partial(pass_one, broker, queue, other)))
@@ -106,13 +106,13 @@ def test_a_plain_queue_does_not_look_at_groups() -> None:
     consumer = consumer_on(broker, queue)
     send_to(broker, None, 10)
     queue.dispatch(NOW_MS)
-    assert queue.grouping.views is None
+    assert queue.grouping.groups is None
     send_to(broker, "g")
     queue.dispatch(NOW_MS)
-    assert groups_of(queue).groups["g"].owner is consumer
+    assert groups_of(queue).table.groups["g"].owner is consumer
     queue.acknowledge(consumer, consumer.let_go_all())
     broker.detach(queue, consumer, failed=False, now_ms=NOW_MS)
-    assert queue.grouping.views is None
+    assert queue.grouping.groups is None
 
 
 @pytest.mark.parametrize("attributes", [STICKY, SHARED], ids=["sticky", "shared"])
@@ -123,7 +123,7 @@ def test_what_a_ring_takes_from_a_blocked_group_is_forgotten(attributes: dict[st
         send_to(broker, "busy", 20)
         queue.dispatch(NOW_MS)
     assert queue.contents.order.count == 10
-    assert groups_of(queue).parked_count < 2_000
+    assert groups_of(queue).parking.count < 2_000
     queue.acknowledge(busy, busy.let_go_all())
     busy.room_bytes = 100
     queue.wake(busy)
@@ -138,9 +138,9 @@ def test_shared_groups_are_forgotten_when_they_are_with_nobody() -> None:
     for number in range(100):
         send_to(broker, f"g{number}")
     queue.dispatch(NOW_MS)
-    assert len(groups_of(queue).groups) == 100
+    assert len(groups_of(queue).table.groups) == 100
     queue.acknowledge(consumer, consumer.let_go_all())
-    assert groups_of(queue).is_idle
+    assert not groups_of(queue).table.groups
 
 
 def test_one_dispatch_passes_over_so_many_only() -> None:
