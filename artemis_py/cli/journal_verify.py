@@ -10,19 +10,19 @@ from artemis_py.cli.journal_records import shown_time
 from artemis_py.cli.read_only import ReadOnlyDisk
 from artemis_py.message import LargeBody
 from artemis_py.shown import many, say
-from artemis_py.storage import codec
-from artemis_py.storage.absent import Absent, Places, absent_files, missing_pages, names_in
-from artemis_py.storage.bindings_copy import read_copy
-from artemis_py.storage.body_names import body_name, checksum_of, find_body
-from artemis_py.storage.codec import FILE_HEADER_BYTES, CodecError, VersionError
-from artemis_py.storage.disk import DirectoryLock
-from artemis_py.storage.examination import Examined, examine
-from artemis_py.storage.findings import messages_by_queue, orphan_lines, what_is_left
-from artemis_py.storage.given_up import read_given_up
-from artemis_py.storage.index import Segment
-from artemis_py.storage.repair import repair
-from artemis_py.storage.replay import Replayed, apply
-from artemis_py.storage.scan import Damage, LogFile, whole_records
+from artemis_py.storage.disk.disk import DirectoryLock
+from artemis_py.storage.format import codec
+from artemis_py.storage.format.body_names import body_name, checksum_of, find_body
+from artemis_py.storage.format.codec import FILE_HEADER_BYTES, CodecError, VersionError
+from artemis_py.storage.format.scan import Damage, LogFile, whole_records
+from artemis_py.storage.journal.bindings_copy import read_copy
+from artemis_py.storage.journal.index import Segment
+from artemis_py.storage.journal.replay import Replayed, apply
+from artemis_py.storage.recovery.absent import Absent, Places, absent_files, missing_pages, names_in
+from artemis_py.storage.recovery.examination import Examined, examine
+from artemis_py.storage.recovery.findings import messages_by_queue, orphan_lines, what_is_left
+from artemis_py.storage.recovery.given_up import read_given_up
+from artemis_py.storage.recovery.repair import repair
 
 EXIT_DAMAGED: Final = 1
 EXIT_LOSS: Final = 4

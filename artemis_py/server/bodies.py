@@ -10,11 +10,11 @@ from contextlib import suppress
 from pathlib import Path
 
 from artemis_py.config.settings import BrokerConfig
-from artemis_py.storage.committer import ThreadCommitter
-from artemis_py.storage.disk import DirectoryLock, DiskError, FileDisk, LockedError
-from artemis_py.storage.large import LargeStore
-from artemis_py.storage.private import make_private
-from artemis_py.storage.room import Room
+from artemis_py.storage.bodies.store import LargeStore
+from artemis_py.storage.disk.committer import ThreadCommitter
+from artemis_py.storage.disk.disk import DirectoryLock, DiskError, FileDisk, LockedError
+from artemis_py.storage.disk.private import make_private
+from artemis_py.storage.disk.room import Room
 
 
 class TransientBodies:

@@ -13,7 +13,7 @@ from artemis_py.server.transports import break_cycle
 from artemis_py.shown import warn
 from artemis_py.stomp.session.session import Session
 from artemis_py.stomp.wire.outbound import Part
-from artemis_py.storage.large import LargeStore
+from artemis_py.storage.bodies.store import LargeStore
 
 WRITE_HIGH_BYTES: Final = 262144
 """How many bytes may wait for a client to read before its consumers get no more messages."""

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from artemis_py.errors import ArtemisError
-from artemis_py.storage.cursors import CURSORS_MAX, Cursor, Cursors, Lag, wanted_cursor
-from artemis_py.storage.journal import Journal
-from artemis_py.storage.retention import Retention
+from artemis_py.storage.journal.journal import Journal
+from artemis_py.storage.retention.cursors import CURSORS_MAX, Cursor, Cursors, Lag, wanted_cursor
+from artemis_py.storage.retention.retention import Retention
 
 
 class CursorRefusedError(ArtemisError):

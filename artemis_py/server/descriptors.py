@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
-from artemis_py.storage.disk import OPEN_FILES_MAX
+from artemis_py.storage.disk.disk import OPEN_FILES_MAX
 
 _LIMIT_MAX: Final = 1 << 20
 """No broker needs more than this; some systems allow a thousand times as many."""

@@ -9,7 +9,7 @@ from artemis_py.config.settings import BrokerConfig
 from artemis_py.core.broker import Broker
 from artemis_py.server.store import Store
 from artemis_py.shown import warn
-from artemis_py.storage.room import DiskSpace, is_full, space_of
+from artemis_py.storage.disk.room import DiskSpace, is_full, space_of
 
 _MEBIBYTE: Final = 1 << 20
 

@@ -22,20 +22,21 @@ from artemis_py.server.log_view import LogView
 from artemis_py.server.store import Store
 from artemis_py.server.surveyor import Surveyor
 from artemis_py.shown import warn
-from artemis_py.storage.absent import Places
-from artemis_py.storage.committer import ThreadCommitter
-from artemis_py.storage.cursors import Cursors
-from artemis_py.storage.disk import DirectoryLock, DiskError, FileDisk
-from artemis_py.storage.findings import damage_lines
-from artemis_py.storage.journal_settings import JournalSettings
+from artemis_py.storage.disk.committer import ThreadCommitter
+from artemis_py.storage.disk.disk import DirectoryLock, DiskError, FileDisk
+from artemis_py.storage.disk.private import open_to_others
+from artemis_py.storage.disk.room import Room, is_full, space_of
+from artemis_py.storage.journal.settings import JournalSettings
 from artemis_py.storage.log_id import LogId, log_id
-from artemis_py.storage.open import Disks, Keeping, OpenStore, StoreSettings, Workers, open_files
-from artemis_py.storage.private import open_to_others
-from artemis_py.storage.recovery import Recovered, weigh
+from artemis_py.storage.open import Disks, OpenStore, StoreSettings, Workers, open_files
+from artemis_py.storage.recovery.absent import Places
+from artemis_py.storage.recovery.findings import damage_lines
+from artemis_py.storage.recovery.recovery import Recovered, weigh
 from artemis_py.storage.relief import Relief, make_room, rooms_of
-from artemis_py.storage.retained_log import RetainedLog
-from artemis_py.storage.retention import RetentionSettings, wall_clock_ms
-from artemis_py.storage.room import Room, is_full, space_of
+from artemis_py.storage.retention.cursors import Cursors
+from artemis_py.storage.retention.keeping import Keeping
+from artemis_py.storage.retention.retained_log import RetainedLog
+from artemis_py.storage.retention.retention import RetentionSettings, wall_clock_ms
 
 _PROGRESS_AFTER_S: Final = 1.0
 _CLOSE_S: Final = 10.0

@@ -45,10 +45,10 @@ from artemis_py.server.turns import Turns
 from artemis_py.shown import warn
 from artemis_py.stomp.service import StompService
 from artemis_py.stomp.temporaries import Temporaries
-from artemis_py.storage.codec import CodecError
-from artemis_py.storage.disk import DiskError, LockedError, NoSpaceError
-from artemis_py.storage.findings import loss_lines
-from artemis_py.storage.recovery import LossError
+from artemis_py.storage.disk.disk import DiskError, LockedError, NoSpaceError
+from artemis_py.storage.format.codec import CodecError
+from artemis_py.storage.recovery.findings import loss_lines
+from artemis_py.storage.recovery.recovery import LossError
 
 EXIT_LOSS: Final = 4
 """The journal lacks files, queues or many records, and the broker was not told to start without them."""

@@ -16,15 +16,15 @@ from pathlib import Path
 from typing import Any, Final
 
 from artemis_py.errors import ArtemisError
-from artemis_py.storage.body_names import find_body
-from artemis_py.storage.codec import CodecError
-from artemis_py.storage.index import Segment
-from artemis_py.storage.journal import Journal
-from artemis_py.storage.places import places_name
-from artemis_py.storage.retention import Kept, Retention
-from artemis_py.storage.segment_index import SegmentIndex, json_line
-from artemis_py.storage.segment_names import segment_name
-from artemis_py.storage.sidecars import index_beside, index_text
+from artemis_py.storage.format.body_names import find_body
+from artemis_py.storage.format.codec import CodecError
+from artemis_py.storage.format.places import places_name
+from artemis_py.storage.format.segment_index import SegmentIndex, json_line
+from artemis_py.storage.format.segment_names import segment_name
+from artemis_py.storage.journal.index import Segment
+from artemis_py.storage.journal.journal import Journal
+from artemis_py.storage.journal.sidecars import index_beside, index_text
+from artemis_py.storage.retention.retention import Kept, Retention
 
 _PIECE_BYTES: Final = 65536
 

@@ -8,7 +8,7 @@ from artemis_py.config.settings import BrokerConfig
 from artemis_py.server.journal_store import JournalStore
 from artemis_py.server.store import Store
 from artemis_py.server.transient_store import TransientStore
-from artemis_py.storage.disk import OPEN_FILES_MAX
+from artemis_py.storage.disk.disk import OPEN_FILES_MAX
 
 
 def open_store(

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from artemis_py.records import Durability, PageLog, RecordLog, RecoveredState
 from artemis_py.server.cursor_desk import CursorDesk
 from artemis_py.server.log_view import LogView
-from artemis_py.storage.large import LargeStore
-from artemis_py.storage.room import Room
+from artemis_py.storage.bodies.store import LargeStore
+from artemis_py.storage.disk.room import Room
 
 
 class Store(ABC):

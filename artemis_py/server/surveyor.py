@@ -14,9 +14,9 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, Final
 
-from artemis_py.storage.places import places_name
-from artemis_py.storage.sidecars import index_beside
-from artemis_py.storage.survey import Survey
+from artemis_py.storage.format.places import places_name
+from artemis_py.storage.journal.sidecars import index_beside
+from artemis_py.storage.retention.survey import Survey
 
 _RECORDS: Final = 256
 _REST: Final = 4

@@ -11,9 +11,9 @@ from artemis_py.records import MemoryLog, RecoveredState
 from artemis_py.server.bodies import TransientBodies, TransientFolder, may_be_made, remove_leftovers
 from artemis_py.server.store import Store
 from artemis_py.shown import warn
-from artemis_py.storage.committer import ThreadCommitter
-from artemis_py.storage.pages import PageFiles
-from artemis_py.storage.spill import SpillLog
+from artemis_py.storage.disk.committer import ThreadCommitter
+from artemis_py.storage.pages.files import PageFiles
+from artemis_py.storage.pages.spill import SpillLog
 
 
 class TransientStore(Store):

@@ -12,23 +12,24 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from artemis_py.records import RecoveredState
-from artemis_py.storage.absent import missing_pages
-from artemis_py.storage.body_recovery import take_over
-from artemis_py.storage.committer import Committer
-from artemis_py.storage.disk import Disk
-from artemis_py.storage.examination import REPAIRED_NAME
-from artemis_py.storage.given_up import GivenUp, note_given_up, read_given_up
-from artemis_py.storage.index import Segment
-from artemis_py.storage.journal import Journal
-from artemis_py.storage.journal_settings import JournalSettings
-from artemis_py.storage.journal_start import JournalStart, SegmentCare
-from artemis_py.storage.large import LargeStore
-from artemis_py.storage.page_bodies import hold_bodies
-from artemis_py.storage.page_codec import page_name
-from artemis_py.storage.pages import PageFiles, delete_leftovers
-from artemis_py.storage.recovery import Recovered, accept
-from artemis_py.storage.retention import Mark
-from artemis_py.storage.sidecars import delete_orphans, delete_segment, write_index
+from artemis_py.storage.bodies.store import LargeStore
+from artemis_py.storage.disk.committer import Committer
+from artemis_py.storage.disk.disk import Disk
+from artemis_py.storage.format.page_codec import page_name
+from artemis_py.storage.journal.index import Segment
+from artemis_py.storage.journal.journal import Journal
+from artemis_py.storage.journal.settings import JournalSettings
+from artemis_py.storage.journal.sidecars import delete_orphans, delete_segment, write_index
+from artemis_py.storage.journal.start import JournalStart, SegmentCare
+from artemis_py.storage.pages.files import PageFiles, delete_leftovers
+from artemis_py.storage.recovery.absent import missing_pages
+from artemis_py.storage.recovery.bodies import take_over
+from artemis_py.storage.recovery.examination import REPAIRED_NAME
+from artemis_py.storage.recovery.given_up import GivenUp, note_given_up, read_given_up
+from artemis_py.storage.recovery.page_bodies import hold_bodies
+from artemis_py.storage.recovery.recovery import Recovered, accept
+from artemis_py.storage.retention.keeping import Keeping
+from artemis_py.storage.retention.retention import Mark
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,24 +49,6 @@ class Workers:
     page_reader: Committer
     body_writer: Committer
     body_reader: Committer
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Keeping:
-    """What becomes of files that the broker needs no longer. Without arguments: they are deleted."""
-
-    retire_segment: Callable[[str], None] | None = None
-    """Takes over a segment, and what is beside it. By the committer."""
-    retire_body: Callable[[str], None] | None = None
-    """Takes over a large body. By the body writer."""
-    chores: Callable[[], None] | None = None
-    """For what ages. By the committer."""
-    indexed: Callable[[int], None] | None = None
-    """Is told of a segment that was closed and has its index beside it. By the committer."""
-    mark: Callable[[], Mark | None] | None = None
-    """Tells how far the files reach that were taken over. Asked when the journal has none itself."""
-    body_start_min: int = 1
-    """The lowest start whose large bodies cannot be among those that were taken over."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

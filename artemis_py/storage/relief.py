@@ -10,11 +10,11 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from artemis_py.storage.disk import DiskError, FileDisk
-from artemis_py.storage.journal import Journal
-from artemis_py.storage.retention import Retention
-from artemis_py.storage.room import Room
-from artemis_py.storage.sidecars import delete_segment
+from artemis_py.storage.disk.disk import DiskError, FileDisk
+from artemis_py.storage.disk.room import Room
+from artemis_py.storage.journal.journal import Journal
+from artemis_py.storage.journal.sidecars import delete_segment
+from artemis_py.storage.retention.retention import Retention
 
 
 def rooms_of(disks: Sequence[FileDisk], look: Callable[[], None], bytes_max: int) -> tuple[Room, ...]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import random
 
 from artemis_py.message import Account, Head, Message, encode_headers
-from artemis_py.storage.codec import BATCH, FILE_HEADER_BYTES, Record, decode_record
-from artemis_py.storage.journal import Journal
-from artemis_py.storage.journal_settings import JournalSettings
-from artemis_py.storage.journal_start import SegmentCare
-from artemis_py.storage.recovery import Recovered, recover
-from artemis_py.storage.segment_names import segment_number
+from artemis_py.storage.format.codec import BATCH, FILE_HEADER_BYTES, Record, decode_record
+from artemis_py.storage.format.segment_names import segment_number
+from artemis_py.storage.journal.journal import Journal
+from artemis_py.storage.journal.settings import JournalSettings
+from artemis_py.storage.journal.start import SegmentCare
+from artemis_py.storage.recovery.recovery import Recovered, recover
 from tests.sim.committer import SteppedCommitter
 from tests.sim.disk import SimDisk
 

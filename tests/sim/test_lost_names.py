@@ -7,15 +7,15 @@ import random
 import pytest
 
 from artemis_py.message import Account, Head, Message, encode_headers
-from artemis_py.storage import examination
-from artemis_py.storage.codec import RECORD_HEADER_BYTES
-from artemis_py.storage.findings import damage_lines
-from artemis_py.storage.index import Index
-from artemis_py.storage.journal_settings import JournalSettings
-from artemis_py.storage.lost import UNKNOWN, QueueNames
-from artemis_py.storage.recovery import LossError, recover
-from artemis_py.storage.segment_index import encode_index, index_name, index_of
-from artemis_py.storage.segment_names import segment_name
+from artemis_py.storage.format.codec import RECORD_HEADER_BYTES
+from artemis_py.storage.format.segment_index import encode_index, index_name, index_of
+from artemis_py.storage.format.segment_names import segment_name
+from artemis_py.storage.journal.index import Index
+from artemis_py.storage.journal.settings import JournalSettings
+from artemis_py.storage.recovery import examination
+from artemis_py.storage.recovery.findings import damage_lines
+from artemis_py.storage.recovery.lost import UNKNOWN, QueueNames
+from artemis_py.storage.recovery.recovery import LossError, recover
 from tests.sim.damaged import Made, found_in, published_by
 from tests.sim.disk import SimDisk
 from tests.sim.prepared import QUEUE, commit, flip, open_journal, overwrite, prepare, records

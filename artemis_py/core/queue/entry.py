@@ -14,7 +14,9 @@ PURGED: Final = "purged"
 DELETED: Final = "deleted"
 ABANDONED: Final = "abandoned"
 DAMAGED: Final = "damaged"
-"""Why a queue is done with a message; all from DEAD on count as killed. What each means says ``storage/codec.py``."""
+"""Why a queue is done with a message; all from DEAD on count as killed. ``storage/format/codec.py`` says what each
+means.
+"""
 NACKED: Final = "nacked"
 ABORTED: Final = "aborted"
 LOST: Final = "lost"

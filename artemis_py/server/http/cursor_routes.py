@@ -10,7 +10,7 @@ from artemis_py.server.cursor_desk import CursorDesk, CursorRefusedError
 from artemis_py.server.http.json_body import parse_json
 from artemis_py.server.http.messages import Answer, Request, Response, json_response, text_response
 from artemis_py.server.http.routing import Route
-from artemis_py.storage.cursors import CursorError
+from artemis_py.storage.retention.cursors import CursorError
 
 Durably = Callable[[int, Callable[[], Response]], "asyncio.Future[Response]"]
 

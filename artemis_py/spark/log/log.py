@@ -51,7 +51,7 @@ class Segment:
     ids: Sequence[tuple[int, int]] | None = None
     """Spans with the numbers of all messages that it mentions; None if unknown."""
     counts: Mapping[str, Sequence[int]] | None = None
-    """Counts per queue, in the order of ``storage.survey``; None if unknown."""
+    """Counts per queue, in the order of ``storage.retention.survey``; None if unknown."""
     copies: int | None = None
     """How many of its messages may be copies made by the broker; None if unknown."""
     places_bytes: int = 0

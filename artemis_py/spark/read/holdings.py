@@ -19,7 +19,7 @@ from artemis_py.spark.decode.walk import Walk
 from artemis_py.spark.log.log import Listing, Segment
 from artemis_py.spark.read.plan import Range, Share
 from artemis_py.spark.tables.reading import Wanted
-from artemis_py.storage import codec
+from artemis_py.storage.format import codec
 
 _FIRST: Final = 2
 _TIMES: Final = 4

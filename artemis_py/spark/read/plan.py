@@ -19,7 +19,7 @@ from artemis_py.spark.read.gaps import check_gaps
 from artemis_py.spark.read.options import EARLIEST, LATEST, ReadOptions
 from artemis_py.spark.read.options import Place as Offsets
 from artemis_py.spark.tables.reading import Names, Wanted, packed, unpacked
-from artemis_py.storage import codec
+from artemis_py.storage.format import codec
 
 _logger = logging.getLogger(__name__)
 _PIECE_BYTES: Final = 16 << 20

@@ -10,15 +10,16 @@ from pathlib import Path
 import pytest
 
 from artemis_py.message import Account, Head, LargeBody, Message, encode_headers
-from artemis_py.storage import codec, retained_bodies
-from artemis_py.storage.body_names import body_name, is_start, read_name
-from artemis_py.storage.body_recovery import take_over
-from artemis_py.storage.codec import CodecError, Kept
-from artemis_py.storage.disk import DiskError, FileDisk, NoSpaceError
-from artemis_py.storage.large import LargeStore, Piece
-from artemis_py.storage.retained_bodies import RetainedBodies
-from artemis_py.storage.retention import Retention, RetentionSettings
-from artemis_py.storage.upload import SYNC_EVERY_BYTES
+from artemis_py.storage.bodies.store import LargeStore, Piece
+from artemis_py.storage.bodies.upload import SYNC_EVERY_BYTES
+from artemis_py.storage.disk.disk import DiskError, FileDisk, NoSpaceError
+from artemis_py.storage.format import codec
+from artemis_py.storage.format.body_names import body_name, is_start, read_name
+from artemis_py.storage.format.codec import CodecError, Kept
+from artemis_py.storage.recovery.bodies import take_over
+from artemis_py.storage.retention import retained_bodies
+from artemis_py.storage.retention.retained_bodies import RetainedBodies
+from artemis_py.storage.retention.retention import Retention, RetentionSettings
 from tests.sim.committer import SteppedCommitter
 from tests.sim.disk import Fault, SimDisk
 from tests.sim.prepared import QUEUE, QUEUE_ID, commit, flip, kept_ids, open_journal
