@@ -29,7 +29,7 @@ from artemis_py.storage.disk.room import Room, is_full, space_of
 from artemis_py.storage.journal.settings import JournalSettings
 from artemis_py.storage.log_id import LogId, log_id
 from artemis_py.storage.open import Disks, OpenStore, StoreSettings, Workers, open_files
-from artemis_py.storage.recovery.absent import Places
+from artemis_py.storage.recovery.absent import DataDirectories
 from artemis_py.storage.recovery.findings import damage_lines
 from artemis_py.storage.recovery.recovery import Recovered, weigh
 from artemis_py.storage.relief import Relief, make_room, rooms_of
@@ -65,7 +65,7 @@ class JournalStore(Store):
             opened.callback(self._disk.close)
             self._locks: dict[Path, DirectoryLock] = {}
             self._lock(directory, opened)
-            recovered = weigh(self._disk, _Progress(), places_of(config))
+            recovered = weigh(self._disk, _Progress(), data_directories(config))
             self._body_disk = open_disk(Path(config.large_messages_directory))
             self._page_disk = open_disk(Path(config.paging_directory))
             self._disks = (self._disk, self._body_disk, self._page_disk)
@@ -198,9 +198,9 @@ def _cursors(config: BrokerConfig, kept: RetentionConfig, recovered: Recovered) 
     return Cursors(recovered.index.cursors, wall_clock_ms, crowded, _say, kept.cursor_ttl_s)
 
 
-def places_of(config: BrokerConfig) -> Places:
+def data_directories(config: BrokerConfig) -> DataDirectories:
     """Where large bodies and pages of a broker with a journal are."""
-    return Places([Path(config.large_messages_directory)], [Path(config.paging_directory)])
+    return DataDirectories([Path(config.large_messages_directory)], [Path(config.paging_directory)])
 
 
 def _without_reserve(rooms: Sequence[Room]) -> list[str]:

@@ -21,7 +21,7 @@ import numpy as np
 from artemis_py.errors import PipelineError
 from artemis_py.spark.decode.walk import Piece, walk
 from artemis_py.spark.log.indexes import INDEXES, uncollected
-from artemis_py.spark.log.log import GoneError, Listing, Log, Place, Segment, unreadable
+from artemis_py.spark.log.log import GoneError, Listing, Log, LogLocation, Segment, unreadable
 from artemis_py.spark.log.tail import Tail
 from artemis_py.storage.disk.disk import DiskError
 from artemis_py.storage.format import codec
@@ -42,7 +42,7 @@ _KNOWN_MAX: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Directories(Place):
+class Directories(LogLocation):
     """Directories that together contain one broker's log."""
 
     broker: str

@@ -41,7 +41,7 @@ class QueueShare(Share):
     """The input of the table ``queues``."""
 
     def __init__(self, share: Share, known: list[Known], *, may_begin_later: bool) -> None:
-        super().__init__(share.place, share.ranges, share.wanted, share.packs)
+        super().__init__(share.location, share.ranges, share.wanted, share.packs)
         self.known = known
         self.may_begin_later = may_begin_later
 

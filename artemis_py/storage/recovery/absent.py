@@ -50,18 +50,18 @@ class Absent:
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
-    """Where large bodies and pages may be. Files without a place are not checked."""
+class DataDirectories:
+    """The directories in which large bodies and pages may be. Without any, those files are not checked."""
 
     bodies: Sequence[Path] = ()
     pages: Sequence[Path] = ()
 
 
-def absent_files(index: Index, places: Places, given_up: Collection[str] = ()) -> list[Absent]:
+def absent_files(index: Index, directories: DataDirectories, given_up: Collection[str] = ()) -> list[Absent]:
     """What is wrong with the directories according to the journal of ``index``, except for ``given_up`` files. Raises
     DiskError if a directory cannot be read.
     """
-    found = [_absent_pages(index, places.pages, given_up), _absent_bodies(index, places, given_up)]
+    found = [_absent_pages(index, directories.pages, given_up), _absent_bodies(index, directories, given_up)]
     return [one for one in found if one is not None]
 
 
@@ -89,14 +89,14 @@ def _absent_pages(index: Index, directories: Sequence[Path], given_up: Collectio
     return _absent(index, directories[0], PAGE, needed)
 
 
-def _absent_bodies(index: Index, places: Places, given_up: Collection[str]) -> Absent | None:
+def _absent_bodies(index: Index, directories: DataDirectories, given_up: Collection[str]) -> Absent | None:
     """The search ends with the first body found."""
-    if not places.bodies:
+    if not directories.bodies:
         return None
-    there = names_in(places.bodies)
+    there = names_in(directories.bodies)
     needed: dict[str, Counter[int]] = {}
     start = 0
-    for number, queue_ids in _needed_bodies(index, places.pages):
+    for number, queue_ids in _needed_bodies(index, directories.pages):
         name = body_name(number, durable=True)
         if name in there:
             return None
@@ -105,7 +105,7 @@ def _absent_bodies(index: Index, places: Places, given_up: Collection[str]) -> A
             start = start_in(number)
     if not needed or (len(needed) == 1 and any((start_of(name) or 0) >= start for name in there)):
         return None
-    return _absent(index, places.bodies[0], BODY, needed)
+    return _absent(index, directories.bodies[0], BODY, needed)
 
 
 def _needed_bodies(index: Index, page_directories: Iterable[Path]) -> Iterator[tuple[int, list[int]]]:

@@ -16,12 +16,12 @@ from artemis_py.storage.disk.quarantine import keep_copy
 from artemis_py.storage.format import codec
 from artemis_py.storage.format.codec import FileHeader
 from artemis_py.storage.journal.extent import Extent, ExtentFiles
-from artemis_py.storage.recovery.absent import Places, absent_files
+from artemis_py.storage.recovery.absent import DataDirectories, absent_files
 from artemis_py.storage.recovery.examination import Examined, Reading, examine, kept_extent
 from artemis_py.storage.recovery.given_up import read_given_up
 
 Recovered = Examined
-_NOWHERE: Final = Places()
+_NOWHERE: Final = DataDirectories()
 
 
 class LossError(ArtemisError):
@@ -43,12 +43,14 @@ def recover(disk: Disk, progress: Callable[[int, int], None] | None = None) -> R
     return examined
 
 
-def weigh(disk: Disk, progress: Callable[[int, int], None] | None = None, places: Places = _NOWHERE) -> Examined:
-    """Read all segments, and check that the other files they refer to are in their ``places``. Raises DiskError,
+def weigh(
+    disk: Disk, progress: Callable[[int, int], None] | None = None, directories: DataDirectories = _NOWHERE
+) -> Examined:
+    """Read all segments, and check that the other files they refer to are in their ``directories``. Raises DiskError,
     VersionError and LossError. Nothing is changed in any directory.
     """
     examined = examine(disk, progress)
-    examined.absent = absent_files(examined.index, places, read_given_up(disk).names)
+    examined.absent = absent_files(examined.index, directories, read_given_up(disk).names)
     if examined.losses:
         raise LossError(examined)
     return examined
