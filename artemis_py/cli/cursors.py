@@ -112,6 +112,9 @@ class _StoppedBroker:
         disk = FileDisk(self._directory)
         committer = ThreadCommitter(lambda: None)
         try:
+            # ``open_files`` cannot do this: without a broker.xml nobody knows where large bodies and pages are, and in
+            # wrong directories it would find none and give them all up. So only the journal is opened: it gets one
+            # record, and no segment leaves it.
             recovered = recover(disk)
             if name not in recovered.index.cursors:
                 raise ArtemisError(f"there is no cursor {name!r}")
