@@ -1,8 +1,8 @@
-"""Opens the files of a broker: journal, pages and large bodies, in the one order that loses nothing.
+"""Opens the files of a broker: journal, pages and large bodies, in the only order that loses nothing.
 
-The journal was read before (``recovery.weigh``), and nothing was changed by that. Here it is mended first. Then files
-go that nobody needs, and only then is anything written. What is missing is noted before the journal says that nobody
-needs it. The simulation opens its disks by this, too, with the power going at every operation.
+The journal has already been read (``recovery.weigh``), which changed nothing. First it is mended. Then unneeded files
+are removed, and only then is anything written. A missing file is noted before the journal records that nobody needs it.
+The simulation opens its disks in the same way, and loses power at every operation.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from artemis_py.storage.retention.retention import Mark
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Disks:
-    """Where the files are. Two of them may be the same."""
+    """The directories of the files. They may be the same."""
 
     journal: Disk
     pages: Disk
@@ -43,7 +43,7 @@ class Disks:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workers:
-    """Who works on the disks, each beside the others."""
+    """The threads that work on the disks, independently of each other."""
 
     committer: Committer
     page_reader: Committer
@@ -53,7 +53,7 @@ class Workers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreSettings:
-    """What broker.xml says."""
+    """The settings of broker.xml that opening needs."""
 
     journal: JournalSettings
     syncs_bodies: bool = True
@@ -61,7 +61,7 @@ class StoreSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
-    """What the parts are made by. Tests have parts of their own."""
+    """What makes the journal and the page files. Tests replace them."""
 
     journal: Callable[..., Journal] = Journal
     pages: Callable[[Disk, Committer, Callable[[str], None]], PageFiles] = PageFiles
@@ -69,7 +69,7 @@ class Parts:
 
 @dataclass(slots=True)
 class Findings:
-    """What was found, a line each, by the directory that it is about."""
+    """What a person should know: lines about each directory."""
 
     journal: list[str] = field(default_factory=list)
     pages: list[str] = field(default_factory=list)
@@ -78,7 +78,7 @@ class Findings:
 
 @dataclass(frozen=True, slots=True)
 class OpenStore:
-    """The files in use."""
+    """The open files. ``last_stream`` is the highest number of a stream whose pages may reappear (0: none)."""
 
     journal: Journal
     pages: PageFiles
@@ -87,18 +87,18 @@ class OpenStore:
     last_stream: int
 
     def recovered_state(self) -> RecoveredState:
-        """What the broker takes back. Nobody may keep it longer: it holds every message, and large ones their files."""
+        """What the broker takes over. Do not keep it: it holds every message and every large body's file."""
         return replace(self.journal.index.recovered_state(), stream=self.last_stream)
 
     @property
     def has_pending(self) -> bool:
-        """Is something not written yet, that can still be written?"""
+        """Is something not yet written that can still be written?"""
         if self.journal.failure is not None or self.large.failure is not None:
             return False
         return self.journal.has_pending or self.large.has_pending
 
     def seal(self) -> None:
-        """Take note of what has become durable, and hand over what was gathered."""
+        """Note what has become durable, and hand over what was gathered."""
         self.journal.poll()
         self.journal.seal()
         self.large.poll()
@@ -115,7 +115,7 @@ def open_files(
     keeping: Keeping | None = None,
     parts: Parts | None = None,
 ) -> OpenStore:
-    """Open what ``weigh`` has found whole enough. ``say`` is told later of damage in pages. Raises DiskError."""
+    """Open what ``weigh`` has accepted. ``say`` gets lines about damage found later in pages. Raises DiskError."""
     keeping, parts = keeping or Keeping(), parts or Parts()
     accept(disks.journal, recovered)
     given_up = read_given_up(disks.journal)
@@ -147,7 +147,7 @@ def open_files(
 
 
 def _behind(recovered: Recovered, mark: Mark | None) -> JournalStart:
-    """With retained files and no journal, go on with their numbers."""
+    """Continue after the numbers of the retained files, if the journal itself has no file."""
     if mark is None:
         return recovered.start
     recovered.index.message_id_max = mark.batch.message_id
@@ -158,7 +158,7 @@ def _behind(recovered: Recovered, mark: Mark | None) -> JournalStart:
 
 
 def _write_index(disk: Disk, indexed: Callable[[int], None] | None, segment: Segment) -> None:
-    """A segment was closed: its index need not stay in memory when it is on the disk."""
+    """A segment was closed: write its index next to it, and drop it from memory."""
     if segment.index is not None and write_index(disk, segment.index):
         segment.index = None
         if indexed is not None:
@@ -166,8 +166,8 @@ def _write_index(disk: Disk, indexed: Callable[[int], None] | None, segment: Seg
 
 
 def _take_back(store: OpenStore, disks: Disks, given_up: GivenUp, *, is_unsure: bool) -> None:
-    """The large bodies that messages need are in use again, the others go. What is missing is noted before the journal
-    says that nobody needs it.
+    """Take over the large bodies that messages need, and remove the others. Missing files are noted before the journal
+    records that nobody needs them.
     """
     index, records, large = store.journal.index, store.journal.records, store.large
     told = hold_bodies(disks.pages, index.pages, records, large)

@@ -194,7 +194,9 @@ class LargeStore(BodyStore):
             self._start_is_noted = False
 
     def seal(self, last_lsn: int, durable_lsn: int) -> None:
-        """The turn is over: submit new data, and release what is no longer needed."""
+        """A turn is over: submit new data. Files released in it are removed when the log is durable up to ``last_lsn``;
+        it is durable up to ``durable_lsn`` now.
+        """
         if self.intake.may_write:
             self._write()
         if self._released:
@@ -231,7 +233,7 @@ class LargeStore(BodyStore):
     def _remove(self, files: list[LargeFile]) -> None:
         for file in files:
             if file.durable and file.is_whole:
-                with suppress(NoSpaceError):  # nobody retains it then; the next start tries again
+                with suppress(NoSpaceError):  # then it is not retained yet; the next start tries again
                     self._retire(file.name)
             else:
                 self._disk.delete(file.name)
@@ -245,8 +247,8 @@ class LargeStore(BodyStore):
     # ---- going out -------------------------------------------------------------------------------
 
     def read(self, body: LargeBody, offset: int, size_bytes: int, owner: object, checksum: int = -1) -> Piece:
-        """Fetch a part of a body; ``take_fetched`` returns it when it is ready. ``checksum`` covers the bytes before it
-        (0: none) if it is to be checked.
+        """Fetch a part of a body; ``take_fetched`` returns it when it is ready. If the body is to be checked,
+        ``checksum`` covers the bytes before the part (0: there are none); -1: no check.
         """
         piece = Piece(self._files[body.number].name, offset, size_bytes, owner)
         piece.checksum = checksum

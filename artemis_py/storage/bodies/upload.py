@@ -55,7 +55,7 @@ class Upload(IncomingBody):
 
     @property
     def may_go_on(self) -> bool:
-        """Is everything in its place?"""
+        """Is the body completely written (and synced, if durable), or refused?"""
         return self.is_written
 
     def refuse(self, reason: str) -> None:
@@ -121,7 +121,7 @@ class Intake:
         return self.unwritten_bytes < UNWRITTEN_BYTES_MAX and not self.is_full
 
     def came(self, upload: Upload, size_bytes: int) -> None:
-        """Data of a body arrived, or its end."""
+        """Data of a body arrived (``size_bytes`` of it), or the body ended."""
         self.unwritten_bytes += size_bytes
         self._coming[upload] = self._coming.get(upload, 0) + size_bytes
 

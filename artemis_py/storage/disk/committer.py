@@ -80,7 +80,7 @@ def _carry_out(write: Write) -> None:
     disk, name = write.disk, write.name
     if write.renamed_from is not None:
         disk.rename(write.renamed_from, name)
-        write.renamed_from, write.create_bytes = None, -1  # it is there, should the batch be carried out once more
+        write.renamed_from, write.create_bytes = None, -1  # the file exists now, if the batch must be carried out again
     elif write.create_bytes >= 0:
         _create(disk, name, write.create_bytes)
     if write.begins:
@@ -132,7 +132,7 @@ class Committer(ABC):
         try:
             carry_out(commit)
             self._done = commit
-        except NoSpaceError:  # what goes away in the thread may free some: once more, behind it
+        except NoSpaceError:  # the thread may free room before it tries again
             self.submit(commit)
         except DiskError as error:
             self.failure = error
@@ -172,7 +172,7 @@ class ThreadCommitter(Committer):
                     work()
             except DiskError as error:
                 self.failure = error
-            except Exception as error:  # a thread that died in silence would let everybody wait for ever
+            except Exception as error:  # if the thread died silently, everybody would wait for ever
                 self.failure = DiskError(f"the thread {self._thread.name!r} failed: {error!r}")
             self._wake()
 
@@ -183,7 +183,7 @@ class ThreadCommitter(Committer):
     def run_now(self, commit: Commit) -> None:
         super().run_now(commit)
         if self.failure is not None:
-            self._wake()  # the turn that handed it over has looked for failures already; nothing else may wake another
+            self._wake()  # its turn has already checked for failures, and nothing else may wake the next one
 
     def later(self, work: Callable[[], None]) -> None:
         self._work.put(work)

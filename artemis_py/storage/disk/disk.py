@@ -158,7 +158,7 @@ class FileDisk(Disk):
         """Raises OSError; a file that was not created is missing and is not created implicitly."""
         descriptor = self._descriptors.pop(name, None)
         if descriptor is not None:
-            self._descriptors[name] = descriptor  # the last to go: another thread may open files while this one writes
+            self._descriptors[name] = descriptor  # removed last: another thread may open files while this one writes
         else:
             descriptor = open_private(self.directory / name, os.O_RDWR | (os.O_CREAT if is_new else 0))
             try:
@@ -291,7 +291,7 @@ class FileDisk(Disk):
             if name in self._nameless:
                 sync_directory(self.directory)
                 self._nameless.discard(name)
-        except OSError as error:  # for want of room, too: what was written may be gone, so nothing can be tried again
+        except OSError as error:  # also for lack of room: written data may be lost, so a retry would prove nothing
             raise DiskError(f"{self.directory / name}: {error.strerror or error}") from None
 
     def confirm(self, name: str) -> None:
@@ -306,7 +306,7 @@ class FileDisk(Disk):
             return
         self._confirm_file(name)
         tick_ns = _TICK_NS if changed_ns % _SECOND_NS else _COARSE_TICK_NS
-        if abs(time.time_ns() - changed_ns) > tick_ns:  # else another change may have the time of this one
+        if abs(time.time_ns() - changed_ns) > tick_ns:  # otherwise another change may have the same time
             self._unchanged.add(name)
 
     def _confirm_file(self, name: str) -> None:
@@ -437,7 +437,7 @@ class DirectoryLock:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise self._taken() from None
-        except OSError:  # some network file systems lock no directories: then the file has to do
+        except OSError:  # some network file systems cannot lock directories: then the lock of the file must do
             self._held.remove(descriptor)
             os.close(descriptor)
 
@@ -448,7 +448,7 @@ class DirectoryLock:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except (BlockingIOError, PermissionError):  # the latter from network file systems
             raise self._taken() from None
-        with suppress(OSError):  # a disk that is full is no reason not to start
+        with suppress(OSError):  # a full disk is no reason not to start
             os.ftruncate(self._file, 0)
             os.pwrite(self._file, str(os.getpid()).encode(), 0)
 

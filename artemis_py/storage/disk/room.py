@@ -41,7 +41,7 @@ class DiskSpace:
 
 
 def space_of(directory: str) -> DiskSpace:
-    """The file system that holds ``directory``. Raises OSError."""
+    """The space on the file system of ``directory``. Raises OSError."""
     found = os.statvfs(directory)
     total = found.f_blocks or 1
     return DiskSpace(1 - found.f_bavail / total, found.f_bavail * found.f_frsize, total * found.f_frsize)

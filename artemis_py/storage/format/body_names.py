@@ -88,7 +88,9 @@ def checksum_of(path: Path, size_bytes: int) -> int:
 
 
 def find_body(number: int, directories: Sequence[Path]) -> Path | None:
-    """The file of a body in a log: in use in one of the directories, or retained below one of them."""
+    """The file of a body in a log: in use in one of the directories, or retained below one of them; None if there is
+    none.
+    """
     name = body_name(number, durable=True)
     for directory in directories:
         if (directory / name).is_file():

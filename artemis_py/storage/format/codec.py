@@ -9,8 +9,8 @@ All numbers are little-endian. A file begins with a header of 64 bytes::
     16  8  segment number
     24  8  lsn of the first record
     32  8  time of creation, epoch ms
-    40  8  lsn of the last record but a BATCH in the file before, as it counted when this one was begun (0: not told)
-    48  8  how many bytes the file was made with (0: not told)
+    40  8  lsn of the last record in the previous file, ignoring BATCH records (0: not recorded)
+    48  8  size in bytes at creation (0: not recorded)
     56  4  reserved, 0
     60  4  CRC-32 of bytes 0 to 60
 

@@ -1,8 +1,8 @@
-"""What happened, as the records of a log tell it: one class for each kind of event, and from a record to its event.
+"""The events in a log: a class for each kind, and the function that decodes a record as an event.
 
-Not all that stands in a log is an event for those who read it: ``Framing`` says how it is written, ``Repeated`` what is
-known already. What an event does not know is 0 or empty: numbers that only a log with retention has, and what older
-logs lack. It imports nothing of the broker but the codec.
+Two kinds of records tell readers nothing new: ``Framing`` describes how other records are written, ``Repeated`` repeats
+what is already known. An unknown field is 0 or empty: some numbers exist only in a log with retention, and older logs
+lack some fields. The module imports only the codec.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ from artemis_py.storage.format.codec import Kept, Record
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """An event. ``group`` is the lsn of its transaction, 0 for none."""
+    """An event: its lsn, the time of its batch (epoch milliseconds), and the lsn of its transaction (``group``, 0:
+    none).
+    """
 
     lsn: int
     time_ms: int
@@ -28,7 +30,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class InPage:
-    """Where messages are that live in a page: its stream, its number, their places."""
+    """The position of messages in a page: the page's stream and number, and their places."""
 
     stream: int
     page: int
@@ -226,7 +228,7 @@ class Unknown(Event):
 
 @dataclass(frozen=True, slots=True)
 class Paged(Event):
-    """A message as it stands in a page, whose lsn is its place. ``origin`` is the connection that it came from."""
+    """A message as stored in a page; its lsn is its place. ``origin`` is the number of the connection that sent it."""
 
     origin: int
     kept: Kept
@@ -237,33 +239,33 @@ class Paged(Event):
 
 @dataclass(frozen=True, slots=True)
 class Repeated(Event):
-    """What is known already: the copy of a message that compaction made, or a failed delivery told again."""
+    """Repeats what is known: a copy of a message made by compaction, or a failed delivery recorded again."""
 
     what: Published | Attempted
 
 
 @dataclass(frozen=True, slots=True)
 class Framing(Event):
-    """Says how what stands around it was written."""
+    """Describes how other records are written."""
 
 
 @dataclass(frozen=True, slots=True)
 class Batched(Framing):
-    """A batch begins, up to the next one."""
+    """A batch begins; it ends before the next one."""
 
     batch: codec.Batch
 
 
 @dataclass(frozen=True, slots=True)
 class Grouped(Framing):
-    """Records that belong together, ``size_bytes`` of them."""
+    """Records that belong together, with a total of ``size_bytes``."""
 
     size_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
 class Committed(Framing):
-    """The group around it is a transaction."""
+    """The group that contains it is a client's transaction."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,7 +277,7 @@ class Sending(Framing):
 
 @dataclass(frozen=True, slots=True)
 class PlacesSettled(Framing):
-    """What a queue is done with in a page, told again: ``count`` messages of ``size_bytes`` at ``places`` places."""
+    """Repeats what a queue has settled in a page: ``count`` messages of ``size_bytes`` at ``places`` places."""
 
     queue_id: int
     stream: int
@@ -290,7 +292,9 @@ class PlacesSettled(Framing):
 
 
 def event_of(record: Record, time_ms: int = 0, group: int = 0, session: int = 0) -> Event:
-    """What a record tells. ``session`` sent it, where it is a message. Raises CodecError."""
+    """Decode a record as an event. ``time_ms`` is the time of its batch, ``group`` the lsn of its transaction,
+    ``session`` the sender if it is a message (0 for each: unknown or none). Raises CodecError.
+    """
     kind, lsn, payload = record.type_code, record.lsn, record.payload
     if kind == codec.MESSAGE:
         kept = codec.decode_message(payload)

@@ -32,7 +32,7 @@ none).
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Its segment, and the byte up to which it covers it."""
+    """The segment that the file describes: its number, first and last lsn, and how many of its bytes are covered."""
 
     number: int
     first_lsn: int

@@ -111,7 +111,7 @@ def read_file(path: Path, wanted: Range = EVERYTHING, damages: list[Damage] | No
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A record where it stands. ``group`` is the lsn of the group that it is in, a transaction or not; 0 for none."""
+    """A record and its context. ``group`` is the lsn of the group that contains it, a transaction or not; 0: none."""
 
     record: Record
     time_ms: int
@@ -121,21 +121,23 @@ class Entry:
 
     @property
     def event(self) -> Event:
-        """What it tells. Raises CodecError."""
+        """The record as an event. Raises CodecError."""
         return event_of(self.record, self.time_ms, self.group if self.in_transaction else 0, self.session)
 
 
 def read_entries(
     file: LogFile, damages: list[Damage], wanted: Range = EVERYTHING, *, is_last: bool = True
 ) -> Iterator[Entry]:
-    """The wanted entries of one file, which may be damaged. Raises OSError, and VersionError."""
+    """The wanted records of one file, which may be damaged. Raises OSError, and VersionError for another format
+    version.
+    """
     data = file.path.read_bytes()
     _header(file.path.name, data, damages, is_last=is_last)
     return entries_of(file.path.name, data, damages, wanted, is_last=is_last)
 
 
 def _header(name: str, data: bytes, damages: list[Damage], *, is_last: bool) -> FileHeader | None:
-    """The header of a file; None when it is damaged, which goes to ``damages``. Raises VersionError."""
+    """The header of a file; None if it is damaged, which is added to ``damages``. Raises VersionError."""
     try:
         return codec.decode_file_header(data)
     except codec.VersionError:
@@ -160,12 +162,14 @@ def events_of(
 def entries_of(
     name: str, data: bytes, damages: list[Damage], wanted: Range = EVERYTHING, *, is_last: bool = True
 ) -> Iterator[Entry]:
-    """Every wanted record in the bytes of one file, those in a group behind it."""
+    """Every wanted record in the bytes of one file; the records of a group follow it. ``is_last`` is as in
+    ``whole_records``.
+    """
     session = damage_count = 0
-    time_ms = _begun_ms(data)  # the first BATCH says the same, but it may be damaged
+    time_ms = _begun_ms(data)  # the first BATCH has the same time, but it may be damaged
     is_wanted = wanted.has_time(time_ms)
     for record in whole_records(name, data, damages, is_last=is_last):
-        if len(damages) != damage_count:  # what is lost may have named another sender
+        if len(damages) != damage_count:  # a lost record may have named another sender
             damage_count = len(damages)
             session = 0
         if record.type_code == codec.BATCH:

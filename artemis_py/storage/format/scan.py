@@ -148,7 +148,7 @@ def whole_records(name: str, data: bytes, damages: list[Damage], *, is_last: boo
             reason = str(error)
         if record is not None:
             yield record
-            if record.type_code == BATCH:  # its own number is above those of its records
+            if record.type_code == BATCH:  # its own lsn is above those of its records
                 batch_number = decode_batch(record.payload).number
             else:
                 last_lsn = record.lsn
@@ -272,7 +272,7 @@ def _next_whole(
         _, lsn, type_code = peek_record(data, offset)
         if type_code != GROUP:
             said = behind
-        elif peek_record(data, behind)[1] > lsn:  # else it is one of those inside
+        elif peek_record(data, behind)[1] > lsn:  # otherwise it is one of those inside
             return behind
     for candidate in range(offset + 1, (said or content_end) - RECORD_HEADER_BYTES + 1):
         if data[candidate + 16] in RECORD_NAMES and _is_whole(data, candidate, last_lsn, lsn_max):

@@ -1,4 +1,4 @@
-"""Compaction: what lives in the oldest segment is written again at the end, a little in each turn."""
+"""Compaction: living messages of the oldest segment are written again at the end, a few in each turn."""
 
 from __future__ import annotations
 
@@ -13,17 +13,19 @@ from artemis_py.storage.journal.settings import JournalSettings
 
 _MOVES_PER_TURN: Final = 256
 _MOVED_BYTES_PER_TURN: Final = 1 << 20
-"""A message more, at least. It is also what a disk that is suddenly full has to have room for."""
+"""A turn moves at least one message, and no more after this many bytes. A disk that is suddenly full needs room for
+these.
+"""
 _PRESSED_PERCENTAGE: Final = 70
-"""``journal-compact-percentage`` of a disk without room: what compaction writes is less than what it frees."""
+"""``journal-compact-percentage`` on a full disk: compaction still frees more than it writes."""
 
 
 class Compaction:
-    """Says what to write again. It writes nothing."""
+    """Chooses what to write again. The journal writes it."""
 
     def __init__(self, disk: Disk, settings: JournalSettings, index: Index, segments: Segments) -> None:
         self.bindings_bytes = 0
-        """How large everything but messages was when it was written again."""
+        """The bytes of everything but messages when it was last written again."""
         self._disk = disk
         self._settings = settings
         self._index = index
@@ -31,8 +33,9 @@ class Compaction:
 
     @property
     def is_wanted(self) -> bool:
-        """Are there many segments, and does too little in them live? Bindings do: or with many of them the journal
-        would move messages out of their way for ever. A disk without room is a reason to do so sooner.
+        """Are there enough segments (``journal-compact-min-files``), and does too little in them live
+        (``journal-compact-percentage``)? Bindings count as living; otherwise a journal with many of them would compact
+        for ever. On a full disk, compaction starts sooner.
         """
         settings, segments = self._settings, self._segments
         presses = not self._disk.has_room
@@ -44,19 +47,19 @@ class Compaction:
 
     @property
     def may_move_bindings(self) -> bool:
-        """Is what was written twice as much as writing everything but messages again costs? With many bindings the
-        journal would otherwise be busy with nothing else.
+        """Is the journal at least twice as large as everything but messages? Otherwise, with many bindings, it would do
+        nothing but write these again.
         """
         return self._segments.written_bytes >= 2 * self.bindings_bytes
 
     def moved(self) -> list[Kept]:
-        """Messages of the oldest segment that have to be written again in this turn."""
+        """The messages of the oldest segment to write again in this turn; empty if compaction is not wanted."""
         segments = self._segments.all
         oldest = segments[0]
         if not oldest.live or oldest is segments[-1] or not self.is_wanted:
             return []
         if not self._disk.has_room and self._disk.left_bytes < 2 * oldest.live_bytes:
-            return []  # what is left is for acknowledgements: they free files, too
+            return []  # the rest is for acknowledgements, which also free files
         moved: list[Kept] = []
         size_bytes = 0
         for kept in islice(oldest.live.values(), _MOVES_PER_TURN):
@@ -67,7 +70,9 @@ class Compaction:
         return [kept for kept in moved if self._is_needed(kept)]
 
     def _is_needed(self, kept: Kept) -> bool:
-        """A copy names no queue that was deleted: that was told in a file which may go before this one."""
+        """Does a message still live? First forgets its deleted queues: the records of their deletion may go before the
+        copy does.
+        """
         queues = self._index.queues
         for queue_id in [number for number in kept.queue_ids if number not in queues]:
             self._index.settle(queue_id, kept.message.id)

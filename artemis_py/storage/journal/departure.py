@@ -51,9 +51,9 @@ class Departure:
 
     def _go(self, let_go: Callable[[str], None]) -> str:
         segment = self._waiting[0]
-        self._is_going = True  # what is written here may find no room, and ask who waits
+        self._is_going = True  # this write may find no room, and then asks which segments wait
         try:
-            self._extent.begin_at(segment.number + 1)  # before it goes: else it would be missed
+            self._extent.begin_at(segment.number + 1)  # before the file is removed: otherwise it would count as missing
             let_go(segment.name)
         finally:
             self._is_going = False

@@ -90,7 +90,7 @@ class ExtentFiles:
             elif number > former.last:
                 self._extent = Extent(former.first, number)
                 self._write(NAMES[:1])
-        except NoSpaceError:  # the next file will tell
+        except NoSpaceError:  # the next file records it
             self._extent = former
 
     def begin_at(self, number: int) -> None:

@@ -1,4 +1,4 @@
-"""The sum of the journal's records: the broker's durable state.
+"""The broker's durable state, which the journal's records add up to.
 
 A running journal and recovery use the same class, so both agree on which messages live, and in which segment. It also
 says when a segment may be removed.
@@ -89,7 +89,7 @@ class Index:
         self.message_id_max = max(self.message_id_max, message_id)
 
     def find(self, message_id: int) -> Kept | None:
-        """A living message."""
+        """A living message by id, or None."""
         segment = self.home.get(message_id)
         return None if segment is None else segment.live[message_id]
 

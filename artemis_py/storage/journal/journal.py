@@ -1,6 +1,7 @@
-"""The journal while the broker runs: what the core was told becomes durable, the records of a turn together.
+"""The journal while the broker runs: it makes the records of each turn durable, as one batch.
 
-``segments.py`` and ``compaction.py`` say what becomes of its files. It never reads them: ``recovery/`` does.
+``segments.py`` decides which file a batch goes to and which files go, ``compaction.py`` what is moved out of old files.
+The journal never reads its files: ``recovery/`` does.
 """
 
 from __future__ import annotations
@@ -34,7 +35,11 @@ MakeRecords = Callable[[JournalStart, JournalSettings, list[Segment], BindingsCo
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Journal(Durability):
-    """Makes batches of what ``records`` gathers, on segments of a disk."""
+    """Writes what ``records`` gathers, in batches, to segments on ``disk``.
+
+    ``committer`` writes and syncs them. ``pages`` are the page files whose bytes go in front of the records about them.
+    ``make_records`` makes ``records``; tests have their own.
+    """
 
     def __init__(
         self,
@@ -57,7 +62,7 @@ class Journal(Durability):
         self.syncs = 0
         self.damaged_places = start.damaged_places
         self.lost_records = start.lost_records
-        """What was wrong with the files at the start, and how many records it cost at most."""
+        """The damaged places found at the start, and the number of records lost there at most."""
         self.inline = False
         self.was_inline = False
         self._disk = disk
@@ -67,9 +72,9 @@ class Journal(Durability):
         self._chores_due_ms = 0
         self._pages = pages
         self._replaces = False
-        """Was something gathered that stands in the place of what a file has that will go?"""
+        """Has a copy of something been gathered whose original is in a file that will be removed?"""
         self._syncing = False
-        """Does the batch under way end in a sync?"""
+        """Does the batch being written end with a sync?"""
         self._copy = BindingsCopy(disk, committer, index)
         self.records = make_records(start, settings, self.segments, self._copy)
         if settings.retains:
@@ -84,12 +89,12 @@ class Journal(Durability):
 
     @property
     def failure(self) -> DiskError | None:
-        """Why nothing more becomes durable."""
+        """Why nothing more becomes durable; None if the disk works."""
         return self._committer.failure
 
     @property
     def has_pending(self) -> bool:
-        """Is something gathered or on its way that is not durable yet?"""
+        """Is something gathered or being written that is not durable yet?"""
         return (
             bool(self.records.pending)
             or self._committer.busy
@@ -98,7 +103,9 @@ class Journal(Durability):
 
     @property
     def _end_lsn(self) -> int:
-        """When this lsn is durable, everything told so far is: that of the BATCH record to come, if there is one."""
+        """When this lsn is durable, everything recorded so far is. It is the lsn of the next BATCH record if records
+        wait.
+        """
         return self.records.next_lsn if self.records.pending else self.records.last_lsn
 
     def counts(self) -> dict[str, int]:
@@ -114,7 +121,7 @@ class Journal(Durability):
         }
 
     def poll(self) -> None:
-        """Take note of what has become durable."""
+        """Note the batch that has become durable, if any, and remove files that waited for it."""
         done = self._committer.finished()
         if done is not None:
             self.durable_lsn = done.lsn
@@ -162,7 +169,7 @@ class Journal(Durability):
         self.files.provide_spares()
 
     def _make_commit(self, writes: list[Write]) -> Commit:
-        """A batch of everything gathered; ``writes`` come first: they are what its records speak of."""
+        """A batch of everything gathered. ``writes`` come first, because its records refer to them."""
         segment, records, settings = self.segments[-1], self.records, self._settings
         self.batches += 1
         batch = codec.Batch(self.batches, records.now_ms, records.message_id, records.queue_id)
@@ -173,7 +180,10 @@ class Journal(Durability):
             taken.is_non_transactional and settings.sync_non_transactional
         )
         if not sync and (self._replaces or self.files.fills(len(data))):
-            sync, self.inline = True, False  # what was synced must not hang on what was not; and it may take long
+            sync, self.inline = (
+                True,
+                False,
+            )  # synced batches must not depend on unsynced ones; a sync here may take long
         self._syncing, self._replaces = sync, False
         write = Write(self._disk, segment.name, segment.written_bytes, data, sync, file.create_bytes, file.spare)
         taken.gathered.place(segment.written_bytes, len(data), records.last_lsn, records.now_ms, file.is_needed)
@@ -181,14 +191,14 @@ class Journal(Durability):
         return Commit([*writes, write], records.last_lsn)
 
     def finish(self) -> None:
-        """Nothing more will be written."""
+        """Close the current segment and note the end of the journal. Call it when nothing more will be written."""
         if not self.files.is_under_way and self._committer.failure is None:
             self.files.finish(is_all_written=not self.records.pending)
 
     # ---- segments that go ------------------------------------------------------------------------
 
     def _let_empty_go(self) -> None:
-        """Oldest segments in which nothing lives may go once everything written so far is durable."""
+        """Release the oldest segments in which nothing lives. They go when everything written so far is durable."""
         while (segment := self.files.oldest_empty()) is not None:
             if segment.has_bindings:
                 if not self.compaction.may_move_bindings:
@@ -197,7 +207,9 @@ class Journal(Durability):
             self.files.let_oldest_go(self._end_lsn)
 
     def write_bindings(self) -> None:
-        """Everything but messages, once more. What earlier files say of it counts no longer."""
+        """Write everything but messages again: bindings, duplicate ids, cursors, pages. Earlier records of it no longer
+        count.
+        """
         for segment in self.segments:
             segment.has_bindings = False
         self.segments[-1].has_bindings = True
@@ -211,7 +223,7 @@ class Journal(Durability):
         self._replaces = True
 
     def write_again(self, messages: list[Kept]) -> None:
-        """Messages that live, each with what was known of it; an earlier copy counts no longer."""
+        """Write living messages again, with their attempts and schedules. Their earlier copies no longer count."""
         current = self.segments[-1]
         for kept in messages:
             self.records.append(codec.MESSAGE, codec.encode_message(kept))

@@ -41,6 +41,6 @@ def page_records(index: Index) -> Iterator[tuple[int, bytes]]:
             yield codec.PAGE_PLACES, page_codec.encode_places(queue_id, stream.number, number, settled)
         for (queue_id, place), (attempts, due_ms) in stream.attempts.items():
             its_page = stream.page_of(place)
-            if its_page is not None:  # None: the record that told of it was damaged
+            if its_page is not None:  # None: the record of it was damaged
                 told = page_codec.PageAttempted(queue_id, stream.number, its_page.number, place, 0, attempts, due_ms)
                 yield codec.PAGE_ATTEMPTED, page_codec.encode_page_attempted(told)

@@ -1,4 +1,4 @@
-"""What the core tells, as records: numbered, gathered until a batch takes them, and entered in the index."""
+"""Turns what the core reports into records: numbers them, gathers them for the next batch, and updates the index."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from artemis_py.storage.pages.index import places_of
 
 
 class Taken:
-    """What a batch takes along: its records, the BATCH record before them, and what they add to the segment's index."""
+    """The content of a batch: the BATCH record and all others, and what they add to the segment's index."""
 
     __slots__ = ("gathered", "is_non_transactional", "is_transactional", "records")
 
@@ -28,15 +28,15 @@ class Taken:
         self.records = records
         self.gathered = gathered
         self.is_transactional = False
-        """Is a client's transaction in it?"""
+        """Does it contain a client's transaction?"""
         self.is_non_transactional = False
-        """Is something else in it?"""
+        """Does it contain anything else?"""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class RecordWriter(RecordLog):
     """Implements the core's view of storage. It does not know when anything becomes durable. ``segments`` are the
-    journal's, the last one is written to; ``copy`` has bindings a second time.
+    journal's; the last one is written to. ``copy`` is the second copy of bindings.
     """
 
     def __init__(
@@ -51,18 +51,18 @@ class RecordWriter(RecordLog):
         self.next_lsn = start.next_lsn
         self.last_lsn = start.next_lsn - 1
         self.pending: list[bytes] = []
-        """What the next batch takes along."""
+        """The records for the next batch, encoded."""
         self.gathered = Gathered()
         self._copy = copy
         self._duplicate_ids_kept = settings.duplicate_ids_kept
         self._origin = 0
         """The connection that a reader assumes to be the sender of the next message; 0: unknown."""
         self._grown: tuple[Page, bytes] | None = None
-        """The PAGE_GREW record written last, which the next one of the same page replaces."""
+        """The last PAGE_GREW record. The next one of the same page replaces it."""
         self._group: list[bytes] | None = None
         self._group_depth = 0
         self._origin_outside = 0
-        """``_origin`` before the group."""
+        """The value of ``_origin`` before the group."""
         self._group_transactional = False
         self._transactional = self._non_transactional = False
 
@@ -105,7 +105,7 @@ class RecordWriter(RecordLog):
             self._origin = origin
 
     def take(self, batch: bytes) -> Taken:
-        """Everything gathered becomes a batch, of which ``batch`` is the payload."""
+        """Take everything gathered as a batch. ``batch`` is the payload of its BATCH record."""
         taken = Taken([self._number(codec.BATCH, batch), *self.pending], self.gathered)
         taken.is_transactional, taken.is_non_transactional = self._transactional, self._non_transactional
         self._transactional = self._non_transactional = False
@@ -135,7 +135,7 @@ class RecordWriter(RecordLog):
         if self.story.is_told and messages[0].origin != self._origin:  # a run comes from one connection
             self.sent_by(messages[0].origin)
         lsn = self.next_lsn
-        queue_ids = [queue_id]  # one list for all: only a message on several queues ever loses one of them
+        queue_ids = [queue_id]  # one list for all: only messages on several queues ever change theirs
         published: list[Kept] = []
         for message in messages:
             published.append(Kept(message, lsn, queue_ids))
@@ -148,7 +148,7 @@ class RecordWriter(RecordLog):
         else:
             self.pending.extend(codec.encode_published(published))
             self._non_transactional = True
-        first, last = messages[0], messages[-1]  # their timestamps do not go down: a run is of one turn
+        first, last = messages[0], messages[-1]  # timestamps never decrease: a run is from one turn
         self.gathered.published(first.head.address, first.timestamp_ms, last.timestamp_ms, len(messages))
         self.index.add_run(published, self.segments[-1])
 
@@ -196,7 +196,7 @@ class RecordWriter(RecordLog):
         return self._append_binding(codec.DUPLICATE, {"address": address, "id": duplicate_id})
 
     def cursor_changed(self, fields: dict[str, Any]) -> int:
-        """A cursor in the log was moved or (``deleted``) dropped; see ``cursors.py``. Returns the record's lsn."""
+        """A cursor was moved or (``deleted``) dropped (``retention/cursors.py``). Returns the record's lsn."""
         self.index.set_cursor(fields)
         return self._append_binding(codec.CURSOR, fields)
 
@@ -289,9 +289,9 @@ class RecordWriter(RecordLog):
             self._origin = self._origin_outside
             return 0
         self._origin = 0
-        if transactional and self.story.is_told:  # or a reader would take every group for one
+        if transactional and self.story.is_told:  # otherwise readers would take every group for a transaction
             records.append(self._number(codec.TRANSACTION, b""))
-        is_bare = len(records) == 1 and not self._origin_outside  # or a reader would take a message for one from there
+        is_bare = len(records) == 1 and not self._origin_outside  # else readers would assume that sender for the next
         self.pending.append(records[0] if is_bare else self._number(codec.GROUP, b"".join(records)))
         if transactional:
             self._transactional = True

@@ -15,7 +15,7 @@ from artemis_py.storage.journal.index import Index, Segment
 
 @dataclass(slots=True)
 class Replayed:
-    """The sum of the records read so far."""
+    """The state that the records read so far add up to."""
 
     index: Index = field(default_factory=Index)
     next_lsn: int = 1
@@ -59,7 +59,7 @@ class Replayed:
 
 
 def apply(replayed: Replayed, record: Record, segment: Segment) -> None:
-    """Apply one record."""
+    """Apply a record that was read from ``segment``. Raises CodecError if a message or a group in it is truncated."""
     index = replayed.index
     if record.lsn >= replayed.next_lsn:
         replayed.next_lsn = record.lsn + 1
@@ -88,7 +88,7 @@ def apply(replayed: Replayed, record: Record, segment: Segment) -> None:
     elif kind in _PAGE_RECORDS:
         segment.has_bindings = True
         _PAGE_RECORDS[kind](index, payload)
-    elif kind in _BINDINGS:  # all others are for readers of the log, or of a later version
+    elif kind in _BINDINGS:  # all others are for readers of the log, or from a later version
         _apply_binding(replayed, kind, payload, segment)
 
 
@@ -99,7 +99,7 @@ def _page_opened(index: Index, payload: bytes) -> None:
 
 def _page_grew(index: Index, payload: bytes) -> None:
     told = page_codec.decode_grew(payload)
-    if index.pages.find(told.stream, told.number) is None:  # the record that it was opened is damaged
+    if index.pages.find(told.stream, told.number) is None:  # its PAGE_OPENED record is damaged
         address = page_codec.grew_address(payload)
         if not address:
             return

@@ -1,6 +1,7 @@
-"""The journal's files in order: one is being written to, those before it have something that lives, the oldest go.
+"""The journal's files in order: the last one is written to, earlier ones contain something that lives, the oldest are
+removed.
 
-What is done to files but the writing of batches is done in the committer's thread.
+Batches aside, every operation on a file runs in the committer's thread.
 """
 
 from __future__ import annotations
@@ -25,7 +26,9 @@ _MADE_ALREADY: Final = -1
 
 
 class NewFile:
-    """What the first batch of a segment does to its file. ``create_bytes`` -1: the file is there, and has a header."""
+    """How the first batch of a segment makes its file: its size in bytes (``create_bytes``, -1: the file exists), its
+    header, and the file created ahead that it uses (``spare``, None: a new file).
+    """
 
     __slots__ = ("create_bytes", "header", "spare")
 
@@ -36,7 +39,7 @@ class NewFile:
 
     @property
     def is_needed(self) -> bool:
-        """Has the segment no file yet?"""
+        """Must the file be made?"""
         return self.create_bytes != _MADE_ALREADY
 
 
@@ -44,14 +47,14 @@ _NO_NEW_FILE: Final = NewFile(_MADE_ALREADY, b"", None)
 
 
 class Segments:
-    """``all`` has those that count. One with nothing in it stands at the end from the start on."""
+    """The segments of one journal. ``all`` are the valid ones, in order; the last may be empty."""
 
     def __init__(
         self, disk: Disk, committer: Committer, settings: JournalSettings, start: JournalStart, care: SegmentCare
     ) -> None:
         self.all = start.segments
         self.leaving: dict[int, Segment] = {}
-        """Segments on their way out, until ``SegmentCare.retire`` is done with them: their files are still there."""
+        """Segments that are leaving, by number. Their files exist until ``SegmentCare.retire`` has finished."""
         self._committer = committer
         self._closed = care.closed
         self._file_bytes = settings.file_bytes
@@ -59,11 +62,11 @@ class Segments:
         self.departure = Departure(self._extent, care.retire, self.leaving)
         self.spares = Spares(disk, committer, settings.file_bytes, settings.files_min)
         self._reached = self.all[-1].number if self.all else 0
-        """The last segment of which the extent was told."""
+        """The number of the last segment recorded in the extent."""
         self._retiring: list[tuple[int, Segment]] = []
-        """Segments that go once the log is durable up to an lsn."""
+        """Segments to retire when the journal is durable up to an lsn."""
         self._under_way: Segment | None = None
-        """What the batch that is not durable yet is written to, and what it adds to the index."""
+        """The segment of the batch being written; ``_gathered`` is what that batch adds to its index."""
         self._gathered = Gathered()
         self._is_unmade = False
         """Has the current segment no file yet?"""
@@ -71,12 +74,12 @@ class Segments:
 
     @property
     def written_bytes(self) -> int:
-        """What is in all of them."""
+        """The bytes written to all segments."""
         return sum([segment.written_bytes for segment in self.all])
 
     @property
     def live_bytes(self) -> int:
-        """What of it lives."""
+        """How many of them belong to living messages."""
         return sum([segment.live_bytes for segment in self.all])
 
     def _begin(self, number: int, first_lsn: int) -> None:
@@ -89,23 +92,27 @@ class Segments:
     # ---- a batch ---------------------------------------------------------------------------------
 
     def new_file(self, now_ms: int) -> NewFile:
-        """What the next batch has to do first."""
+        """How the next batch makes the current segment's file, if it must. ``now_ms`` goes into its header."""
         if not self._is_unmade:
             return _NO_NEW_FILE
         self._is_unmade = False
         segment = self.all[-1]
         spare = self.spares.take()
         before_lsn = self.all[-2].last_lsn if len(self.all) > 1 else 0
-        made_bytes = 0 if spare is None else self._file_bytes  # without room a new file grows as it is written
+        made_bytes = (
+            0 if spare is None else self._file_bytes
+        )  # a new file may find no room for its full size; then it grows as it is written
         told = segment.number, segment.first_lsn, now_ms, before_lsn, made_bytes
         return NewFile(self._file_bytes, codec.encode_file_header(FileHeader(codec.KIND_JOURNAL, *told)), spare)
 
     def fills(self, size_bytes: int) -> bool:
-        """Is the current segment full with so many bytes more?"""
+        """Would this many more bytes fill the current segment?"""
         return self.all[-1].written_bytes + size_bytes >= self._file_bytes
 
     def wrote(self, size_bytes: int, last_lsn: int, gathered: Gathered) -> None:
-        """A batch goes to the current segment. Its BATCH record has the lsn ``last_lsn``, behind all others."""
+        """A batch was handed over for the current segment. ``last_lsn`` is the lsn of its BATCH record, the highest in
+        it.
+        """
         segment = self.all[-1]
         self._under_way, self._gathered = segment, gathered
         segment.written_bytes += size_bytes
@@ -115,11 +122,11 @@ class Segments:
 
     @property
     def is_under_way(self) -> bool:
-        """Is a batch not durable yet?"""
+        """Is a batch being written?"""
         return self._under_way is not None
 
     def became_durable(self, *, synced: bool) -> None:
-        """The batch under way is: readers may know of it. The last one of a segment closes it."""
+        """The batch being written is durable: readers may see it. The last batch of a segment closes it."""
         segment, gathered = self._under_way, self._gathered
         if segment is None:
             return
@@ -134,12 +141,12 @@ class Segments:
             self._close(segment)
 
     def provide_spares(self) -> None:
-        """Have files made ahead, unless one of them was just asked for."""
+        """Have files created ahead, unless the next batch needs one first."""
         if not self._is_unmade:
             self.spares.provide(len(self.all))
 
     def finish(self, *, is_all_written: bool) -> None:
-        """Nothing more will be written."""
+        """Close the current segment; if ``is_all_written``, note the end of the journal."""
         segment = self.all[-1]
         if not self._is_unmade:
             self._close(segment)
@@ -153,18 +160,20 @@ class Segments:
     # ---- segments that go ------------------------------------------------------------------------
 
     def oldest_empty(self) -> Segment | None:
-        """The oldest segment, when nothing in it lives. One written file always stays: it knows the highest numbers."""
+        """The oldest segment if nothing in it lives, or None. One written file always stays, because it has the highest
+        numbers.
+        """
         oldest = self.all[0]
         return None if oldest.live or len(self.all) - self._is_unmade < 2 else oldest
 
     def let_oldest_go(self, lsn: int) -> None:
-        """The oldest segment goes, once the log is durable up to an lsn."""
+        """Retire the oldest segment when the journal is durable up to ``lsn``."""
         segment = self.all[0]
         self._retiring.append((lsn, segment))
         self.leaving[segment.number] = segment
         del self.all[0]
 
     def retire(self, durable_lsn: int) -> None:
-        """Let those go that may."""
+        """Retire the segments that waited for an lsn up to ``durable_lsn``."""
         while self._retiring and self._retiring[0][0] <= durable_lsn:
             self._committer.later(partial(self.departure.let_go, self._retiring.pop(0)[1]))

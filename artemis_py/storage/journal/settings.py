@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JournalSettings:
-    """The ``journal-*`` elements of broker.xml."""
+    """The ``journal-*`` elements of broker.xml, and ``id-cache-size``. docs/configuration.md describes them."""
 
     file_bytes: int = 10485760
     compact_files_min: int = 10
@@ -18,4 +18,4 @@ class JournalSettings:
     retains: bool = False
     files_min: int = 2
     broker_name: str = ""
-    """For readers of the retained log."""
+    """The broker's name, for readers of the retained log."""

@@ -29,7 +29,7 @@ from artemis_py.storage.format.segment_names import segment_name
 SUFFIXES: Final = (INDEX_SUFFIX, PLACES_SUFFIX)
 _UNFINISHED: Final = ".part"
 _UNFINISHED_SURVEY: Final = ".survey.part"
-"""Not the name that ``index_beside`` uses, which another thread may call."""
+"""Differs from ``_UNFINISHED``, because another thread may call ``index_beside`` at the same time."""
 _BEGINNING: Final = b'{"format":%d,' % FORMAT
 
 
@@ -73,8 +73,8 @@ def beside_segment(name: str) -> str | None:
 
 
 def write_survey(path: Path, fields: dict[str, Any], places: bytes) -> None:
-    """Write the survey of a closed segment (``survey.py``) next to it: the file of its places, then its index again
-    with these fields. Raises OSError, and CodecError if the index is incomplete.
+    """Write the survey of a closed segment (``retention/survey.py``) next to it: the file of its places, then its index
+    again with these fields. Raises OSError, and CodecError if the index is incomplete.
     """
     beside = path.with_name(index_name(path.name))
     known = decode_index(beside.read_bytes())
@@ -113,6 +113,6 @@ def index_beside(path: Path) -> dict[str, Any]:
         begin_private(unfinished)
         unfinished.write_bytes(encode_index(fields))
         os.replace(unfinished, beside)
-        if not path.exists():  # it was retired meanwhile, without its index
+        if not path.exists():  # it was retired meanwhile, without this index
             beside.unlink(missing_ok=True)
     return fields

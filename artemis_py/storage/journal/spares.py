@@ -45,7 +45,7 @@ class Spares:
 
     def take(self) -> str | None:
         """A file to rename and use, or None if none is ready."""
-        try:  # one step: another thread may give one up
+        try:  # a single step, because another thread may give one up
             name = self._ready.popleft()
         except IndexError:
             return None
@@ -73,7 +73,7 @@ class Spares:
     def _make(self, name: str) -> None:
         try:
             self._disk.create(name, self._file_bytes)
-        except NoSpaceError:  # the disk has said so; the journal's next file will grow as it is written
+        except NoSpaceError:  # the disk knows; the next journal file grows as it is written
             self._promised -= 1
         else:
             self._ready.append(name)

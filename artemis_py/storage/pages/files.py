@@ -256,7 +256,7 @@ def whole_records(
     Damage is reported, and reading continues after it.
     """
     if offset == _NOWHERE and data:
-        try:  # what stands in the header is known; but a damaged one tells of a bad disk
+        try:  # its content is known anyway, but damage here is a sign of a bad disk
             codec.decode_file_header(data)
         except CodecError as error:
             note_damage(page, 0, str(error))
@@ -323,7 +323,7 @@ def delete_leftovers(disk: Disk, pages: list[Page], *, keep: bool = False, given
         page = None if numbers is None else needed.get(numbers)
         if numbers is None or page is not None:
             if keep and page is not None and disk.read(name, page.kept_bytes, 1):
-                page.damaged = True  # so its file is kept when nobody needs the rest
+                page.damaged = True  # so its file is kept when the rest is no longer needed
                 report.append(f"{name}: the page has more data than the journal knows of; its file will be kept")
             continue
         if not keep and name not in given_up:

@@ -1,4 +1,4 @@
-"""The sum of the journal's records about pages: which pages exist, and what durable queues need of them.
+"""The state that the journal's records about pages add up to: which pages exist, and what durable queues need of them.
 
 As with the rest of the index, a running journal and recovery use the same code. A running journal passes the page
 objects that the broker itself uses, so their content need not be repeated.
@@ -27,15 +27,15 @@ class PageIndex:
         return bool(self._pages)
 
     def pages(self) -> list[Page]:
-        """All of them."""
+        """All pages that are still needed."""
         return list(self._pages.values())
 
     def find(self, stream: int, number: int) -> Page | None:
-        """One page, if it is still needed."""
+        """A page by stream and number; None if it is no longer needed."""
         return self._pages.get((stream, number))
 
     def address_of(self, page: Page) -> str:
-        """Whose page it is."""
+        """The address of a page."""
         return self.streams[page.stream].address
 
     def open(self, page: Page, address: str) -> None:
@@ -162,7 +162,7 @@ class PageIndex:
     def recovered_state(self) -> list[KeptStream]:
         """What the broker recovers at a start, in order. The pages then belong to it."""
         for stream in self.streams.values():
-            stream.pages.sort(key=_number)  # told again when a journal file went, they come in another order
+            stream.pages.sort(key=_number)  # repeated when a journal file was removed, they come in another order
         return list(self.streams.values())
 
 

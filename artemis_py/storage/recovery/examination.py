@@ -209,7 +209,7 @@ def _in_order(found: Examined, disk: Disk) -> list[tuple[int, str]]:
     first = extent.first if extent is not None else min(files, default=1)
     last = max([*files, 0 if extent is None else extent.last])
     found.missing = [segment_name(number) for number in range(first, last + 1) if number not in files]
-    while first - 1 in files:  # it was to go, but perhaps nobody has retained it yet
+    while first - 1 in files:  # it was leaving, but may not have been retained yet
         first -= 1
     found.leftovers = [name for number, name in sorted(files.items()) if number < first]
     return sorted((number, name) for number, name in files.items() if number >= first)
@@ -248,7 +248,7 @@ class _Reader:
         self._read_header(reading, data, may_be_torn=is_last and not is_reached)
         header = reading.header
         if header is not None:
-            data += bytes(max(header.made_bytes - len(data), 0))  # where a file was cut off there is nothing
+            data += bytes(max(header.made_bytes - len(data), 0))  # nothing is left where a file was cut off
             if before is None:
                 self._last_lsn = self._begun_lsn = header.first_lsn - 1
             else:
@@ -359,7 +359,7 @@ class _Reader:
         if not end_lsn:
             return
         name = before.segment.name
-        if self._last_lsn > end_lsn and self._last_lsn == self._begun_lsn:  # nothing but BATCHes so far
+        if self._last_lsn > end_lsn and self._last_lsn == self._begun_lsn:  # only BATCH records so far
             self._last_lsn = end_lsn
         elif self._last_lsn > end_lsn:
             self._found.foreign.append(

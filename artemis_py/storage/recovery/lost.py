@@ -72,11 +72,11 @@ class _Lost:
             readings = codec.readings_of_message(payload)
             for address, queue_ids in readings:
                 queues = self._at.get(address)
-                if queues is not None:  # with a wrong number it may be any of these
+                if queues is not None:  # the number is wrong: it may be any of these
                     is_sure = bool(queue_ids) and all(number in queues for number in queue_ids)
                     return {queues[number] for number in queue_ids} if is_sure else set(queues.values())
             _, said = readings[0]
-            if is_message and all(number in self._names for number in said):  # its address is what is wrong
+            if is_message and all(number in self._names for number in said):  # the address is wrong
                 return {self._names[number] for number in said}
         return set()
 

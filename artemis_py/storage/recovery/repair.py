@@ -61,7 +61,7 @@ def _prepare(directory: Path, file_bytes: int, now: datetime) -> None:
     """Write the new files, and then the list of moves."""
     disk = FileDisk(directory)
     examined = examine(disk)
-    shutil.rmtree(directory / _NEW, ignore_errors=True)  # of a repair that was interrupted: copies, all of it
+    shutil.rmtree(directory / _NEW, ignore_errors=True)  # of an interrupted repair: only copies
     new_disk = FileDisk(directory / _NEW)
     with closing(new_disk):
         count = _write(new_disk, examined, file_bytes, _last_number(disk, examined))

@@ -86,8 +86,9 @@ def _brief(value: object) -> str:
 
 
 class Cursors(Holds):
-    """What the cursors of a journal hold back. ``found`` maps names to the fields of their records, and is kept by the
-    journal's index. ``crowded`` says whether the disk is too full to hold anything back; ``say`` gets lines for people.
+    """What the cursors of a journal hold back. ``found`` maps names to the fields of their records; the journal's index
+    keeps it up to date. ``crowded`` says whether the disk is too full to hold anything back; ``say`` gets lines for
+    people.
     """
 
     def __init__(
@@ -111,7 +112,7 @@ class Cursors(Holds):
         return [Cursor(**fields) for _, fields in sorted(self._found.items())]
 
     def get(self, name: str) -> Cursor | None:
-        """One cursor."""
+        """A cursor by name, or None."""
         fields = self._found.get(name)
         return None if fields is None else Cursor(**fields)
 

@@ -69,7 +69,7 @@ class RetainedBodies:
         with self._looked():
             pass
         try:
-            move(source, target, _UNFINISHED)  # a copy takes its time: nobody waits for it
+            move(source, target, _UNFINISHED)  # a copy may take long, but nothing waits for it
             self._take_in(target)
         except OSError as error:
             raise self._failed(error) from None
@@ -133,7 +133,7 @@ class RetainedBodies:
         try:
             with self._lock:
                 if self._stamp.is_foreign():
-                    self._stamp.note()  # before the listing: what comes after it is a change again
+                    self._stamp.note()  # before the listing, so that later changes are noticed
                     self._kept = sorted(filter(None, map(_body, self._directory.iterdir())))
                     self._kept_bytes = sum(body.size_bytes for body in self._kept)
                 yield self._kept

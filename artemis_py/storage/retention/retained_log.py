@@ -1,6 +1,6 @@
-"""The retained log of a broker as a whole: its segments and large bodies, and what is put beside segments for readers.
+"""The retained log of a broker as a whole: its segments, its large bodies, and surveys next to segments for readers.
 
-A segment is in the journal's directory first, and in that of retention when the journal needs it no longer.
+A segment is in the journal's directory first. It moves to that of retention when the journal no longer needs it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ from artemis_py.storage.retention.retention import Holds, Retention, RetentionSe
 
 
 class RetainedLog:
-    """Keeps what the journal on ``disk`` and the bodies on ``body_disk`` need no longer. Raises DiskError."""
+    """Keeps segments that the journal on ``disk`` no longer needs, and bodies from ``body_disk``. ``holds`` are the
+    readers that may prevent a removal. Raises DiskError.
+    """
 
     def __init__(self, disk: FileDisk, body_disk: FileDisk, settings: RetentionSettings, holds: Holds) -> None:
         self._disk = disk
@@ -28,8 +30,8 @@ class RetainedLog:
         self.retention = Retention(disk, disk.directory, settings, bodies=self._bodies, holds=holds)
 
     def keeping(self, indexed: Callable[[int], None]) -> Keeping:
-        """What becomes of files that the broker needs no longer. ``indexed`` is told of each segment that can be
-        surveyed.
+        """What takes over files that the broker no longer needs. ``indexed`` gets the number of each segment that can
+        be surveyed, in the committer's thread.
         """
         return Keeping(
             retire_segment=self.retention.retire,
@@ -41,13 +43,13 @@ class RetainedLog:
         )
 
     def path_of(self, number: int) -> Path | None:
-        """Where a segment is, in the journal or retained; None when it is gone. Any thread may ask."""
+        """Where a segment is, in the journal or retained; None if it was removed. For any thread."""
         path = self._disk.directory / segment_name(number)
         return path if path.exists() else self.retention.path_of(number)
 
     def put_beside(self, number: int, fields: dict[str, Any], places: bytes) -> None:
-        """Put a survey beside a closed segment. In the committer's thread, which alone moves segments. Nobody needs it:
-        a disk may refuse it.
+        """Write a survey next to a closed segment. Call it in the committer's thread, which alone moves segments. The
+        survey is optional: a failure of the disk is ignored.
         """
         if not self._disk.has_room:
             return

@@ -170,7 +170,7 @@ class Retention:
         """Where a segment is that left the journal; None if it was removed. For any thread: a file is known here before
         it is moved.
         """
-        arriving = self._arriving  # first: what is not arriving any more is kept
+        arriving = self._arriving  # first, so that a segment is always arriving or kept
         if arriving is not None and arriving.number == number:
             return arriving.path
         kept = self.find(number)
@@ -202,7 +202,7 @@ class Retention:
                 self._holds.overrun(oldest.file.path.name, oldest.size_bytes, _last_lsn(self.kept))
             self._remove_oldest()
             self._purge_bodies()
-            sync_directory(self.directory)  # on some file systems room comes back no sooner
+            sync_directory(self.directory)  # some file systems free the room no sooner
         except OSError as error:
             raise self._failed(error) from None
         return oldest.file.path.name
@@ -239,7 +239,7 @@ class Retention:
     def _remove_oldest(self) -> None:
         oldest = self.kept[0]
         self.kept_bytes -= oldest.size_bytes
-        self.kept = self.kept[1:]  # before the file goes: nobody is told of one that is not there
+        self.kept = self.kept[1:]  # before the file is removed: no reader is sent to a missing file
         path = oldest.file.path
         path.unlink(missing_ok=True)
         path.with_name(index_name(path.name)).unlink(missing_ok=True)
@@ -263,7 +263,7 @@ class Retention:
 
     def _list(self) -> None:
         """Known files are not read again."""
-        self._stamp.note()  # before the listing: what comes after it is a change again
+        self._stamp.note()  # before the listing, so that later changes are noticed
         known = {one.file.path: one for one in self.kept}
         self.kept = tuple(known.get(file.path) or _kept(file) for file in self._files())
         self.kept_bytes = sum(one.size_bytes for one in self.kept)
@@ -271,7 +271,9 @@ class Retention:
     def _take_in(self, path: Path) -> None:
         """Add a file."""
         file = log_file(path)
-        if file is None or (self.kept and file.number <= self.kept[-1].file.number):  # a crash left it in both places
+        if file is None or (
+            self.kept and file.number <= self.kept[-1].file.number
+        ):  # a crash left it in both directories
             self._list()
             return
         new = _kept(file)

@@ -170,7 +170,7 @@ class Survey:
 
     def _take_message(self, lsn: int, begin: int, end: int, run: tuple[int, int, int]) -> None:
         number, _, published_lsn, queues, address_bytes, head_bytes = _MESSAGE.unpack_from(self._view, begin)
-        if published_lsn != lsn:  # a copy that compaction made
+        if published_lsn != lsn:  # a copy made by compaction
             return
         place = begin + _MESSAGE.size
         queue = -1
