@@ -75,7 +75,7 @@ class TransientFolder(FileDisk):
         if self._lock is not None:
             shutil.rmtree(self.directory, ignore_errors=True)
             self._lock.release()
-            with suppress(OSError):  # another broker may have come to use them
+            with suppress(OSError):  # another broker may use them by now
                 for parent in self._parents_made:
                     parent.rmdir()
 

@@ -63,7 +63,7 @@ class DiskWatch:
         fullest = short or next((place for place, space in spaces.items() if self._is_full(space)), None)
         is_news = (fullest is not None) != self._broker.disk_full
         if is_news or fullest is not None:
-            self._schedule()  # also without news: in a turn retention removes what somebody wanted to hold back
+            self._schedule()  # while it is full, turns must run: then retention removes files that cursors hold
         if not is_news:
             return
         self._broker.disk_full = fullest is not None

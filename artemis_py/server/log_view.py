@@ -223,7 +223,7 @@ class LogView:
                 continue
             except (OSError, CodecError) as error:
                 raise NotInLogError(f"segment {one.number} cannot be read: {error}", is_gone=True) from None
-            return descriptor, min(size_bytes, os.fstat(descriptor).st_size)  # somebody may have cut it off
+            return descriptor, min(size_bytes, os.fstat(descriptor).st_size)  # someone may have truncated it
         raise NotInLogError(_missing(f"segment {one.number}", is_gone=True), is_gone=True)
 
     def _open_places(self, one: _Listed) -> tuple[int, int]:
@@ -252,7 +252,7 @@ class LogView:
 
     def open_body(self, number: int) -> tuple[int, int]:
         """Open the file of a large body: a descriptor, and its size. Raises NotInLogError. For another thread."""
-        for _ in range(2):  # it may be moved between being found and being opened
+        for _ in range(2):  # it may move between being found and being opened
             path = find_body(number, self._body_directories)
             if path is None:
                 break

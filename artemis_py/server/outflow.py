@@ -40,7 +40,7 @@ class Outflow:
         self._piece: Piece | None = None
         self._offset = 0
         self._checksum = 0
-        """Of the body being sent, up to the offset."""
+        """The checksum of the body being sent, up to the offset."""
         self._written_bytes = 0
         self._seen_bytes = 0
 

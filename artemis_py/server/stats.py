@@ -85,7 +85,7 @@ class ServerStats:
         return counts
 
     def journal_counts(self) -> dict[str, int]:
-        """Records, batches and files."""
+        """Figures of the journal: records, batches, syncs, files and bytes."""
         return {} if self.journal is None else self.journal.counts()
 
     def large_counts(self) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""The routes of cursors in the log: who has read how far."""
+"""The routes of cursors in the log, which say how far each reader has read."""
 
 from __future__ import annotations
 

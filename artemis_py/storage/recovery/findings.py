@@ -35,7 +35,7 @@ def damage_lines(examined: Examined, directory: str) -> list[str]:
 def orphan_lines(examined: Examined) -> list[str]:
     """Lines about messages of unknown queues."""
     return [
-        f"warning: {count} messages of queue number {queue_id} are dropped: nothing tells which queue that was"
+        f"warning: {count} messages of queue number {queue_id} are dropped: the name of that queue is lost"
         for queue_id, count in examined.orphans.items()
     ]
 
