@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Final
 
 from artemis_py.message import Account, Head, Message, encode_headers
-from artemis_py.storage import codec
-from artemis_py.storage.codec import Batch, FileHeader, Kept
-from artemis_py.storage.segment_index import encode_index, index_name, index_of
+from artemis_py.storage.format import codec
+from artemis_py.storage.format.codec import Batch, FileHeader, Kept
+from artemis_py.storage.format.segment_index import encode_index, index_name, index_of
 
 BEGIN_MS: Final = 1_700_000_000_000
 HOUR_MS: Final = 3_600_000

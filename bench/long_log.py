@@ -10,15 +10,15 @@ from typing import Final
 
 from artemis_py.message import Account, Head, Message, encode_headers
 from artemis_py.records import Actor, Depth
-from artemis_py.storage.committer import Commit, Committer, carry_out
-from artemis_py.storage.disk import FileDisk
-from artemis_py.storage.index import Segment
-from artemis_py.storage.journal import Journal
-from artemis_py.storage.journal_settings import JournalSettings
-from artemis_py.storage.journal_start import JournalStart, SegmentCare
-from artemis_py.storage.retention import Retention, RetentionSettings
-from artemis_py.storage.sidecars import write_index, write_survey
-from artemis_py.storage.survey import Survey
+from artemis_py.storage.disk.committer import Commit, Committer, carry_out
+from artemis_py.storage.disk.disk import FileDisk
+from artemis_py.storage.journal.index import Segment
+from artemis_py.storage.journal.journal import Journal
+from artemis_py.storage.journal.settings import JournalSettings
+from artemis_py.storage.journal.sidecars import write_index, write_survey
+from artemis_py.storage.journal.start import JournalStart, SegmentCare
+from artemis_py.storage.retention.retention import Retention, RetentionSettings
+from artemis_py.storage.retention.survey import Survey
 
 BEGIN_MS: Final = 1_700_000_000_000
 DAY_MS: Final = 86_400_000

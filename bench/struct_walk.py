@@ -13,7 +13,7 @@ from struct import Struct
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
-from artemis_py.storage.codec import FILE_HEADER_BYTES, MESSAGE, RECORD_HEADER_BYTES
+from artemis_py.storage.format.codec import FILE_HEADER_BYTES, MESSAGE, RECORD_HEADER_BYTES
 from bench.day_log import BODY_BYTES
 
 _HEADER = Struct("<IIQB")

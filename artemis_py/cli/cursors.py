@@ -15,15 +15,15 @@ from artemis_py.cli.journal_records import shown_time
 from artemis_py.cli.read_only import ReadOnlyDisk
 from artemis_py.errors import ArtemisError
 from artemis_py.shown import as_json, say, say_made
-from artemis_py.storage.committer import ThreadCommitter
-from artemis_py.storage.cursors import Cursor, check_name
-from artemis_py.storage.disk import DirectoryLock, FileDisk, LockedError
-from artemis_py.storage.examination import examine
-from artemis_py.storage.journal import Journal
-from artemis_py.storage.journal_settings import JournalSettings
-from artemis_py.storage.journal_start import SegmentCare
-from artemis_py.storage.recovery import recover
-from artemis_py.storage.scan import log_files
+from artemis_py.storage.disk.committer import ThreadCommitter
+from artemis_py.storage.disk.disk import DirectoryLock, FileDisk, LockedError
+from artemis_py.storage.format.scan import log_files
+from artemis_py.storage.journal.journal import Journal
+from artemis_py.storage.journal.settings import JournalSettings
+from artemis_py.storage.journal.start import SegmentCare
+from artemis_py.storage.recovery.examination import examine
+from artemis_py.storage.recovery.recovery import recover
+from artemis_py.storage.retention.cursors import Cursor, check_name
 
 HELP: Final = "list or drop the cursors in a broker's log"
 _TIMEOUT_S: Final = 30.0
@@ -112,6 +112,9 @@ class _StoppedBroker:
         disk = FileDisk(self._directory)
         committer = ThreadCommitter(lambda: None)
         try:
+            # ``open_files`` cannot do this: without a broker.xml nobody knows where large bodies and pages are, and in
+            # wrong directories it would find none and give them all up. So only the journal is opened: it gets one
+            # record, and no segment leaves it.
             recovered = recover(disk)
             if name not in recovered.index.cursors:
                 raise ArtemisError(f"there is no cursor {name!r}")

@@ -17,12 +17,12 @@ from artemis_py.cli.read_only import ReadOnlyDisk
 from artemis_py.errors import ArtemisError
 from artemis_py.shown import as_json as json_text
 from artemis_py.shown import say, say_made, warn
-from artemis_py.storage import codec
-from artemis_py.storage.absent import Places
-from artemis_py.storage.examination import MOVES_NAME
-from artemis_py.storage.extent import read_extent
-from artemis_py.storage.reader import Entry, Range, read_entries
-from artemis_py.storage.scan import Damage, LogFile, log_files
+from artemis_py.storage.format import codec
+from artemis_py.storage.format.reader import Entry, Range, read_entries
+from artemis_py.storage.format.scan import Damage, LogFile, log_files
+from artemis_py.storage.journal.extent import read_extent
+from artemis_py.storage.recovery.absent import DataDirectories
+from artemis_py.storage.recovery.examination import MOVES_NAME
 
 HELP: Final = "verify, repair or dump the journal files of a stopped broker"
 EXIT_CODES: Final = (
@@ -103,11 +103,11 @@ def run(args: argparse.Namespace) -> int:
         if holder is not None:
             warn(f"note: a broker{holder} is using {directory}; its last batch may be incomplete")
         if args.command == "verify":
-            places = Places(
+            data = DataDirectories(
                 _directories(directory, args.large, ("largemessages", "large")),
                 _directories(directory, args.paging, ("paging",)),
             )
-            return Verification(directory, files, places).run()
+            return Verification(directory, files, data).run()
         return _dump(files, args.format == "json", args.type, args.lsn)
     except BrokenPipeError:
         raise

@@ -9,10 +9,10 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from artemis_py.message import LargeBody
-from artemis_py.storage import codec
-from artemis_py.storage.body_names import body_name
-from artemis_py.storage.codec import Kept, QueueState
-from artemis_py.storage.log_events import (
+from artemis_py.storage.format import codec
+from artemis_py.storage.format.body_names import body_name
+from artemis_py.storage.format.codec import Kept, QueueState
+from artemis_py.storage.format.log_events import (
     Attempted,
     Batched,
     Changed,

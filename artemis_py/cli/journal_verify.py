@@ -10,19 +10,19 @@ from artemis_py.cli.journal_records import shown_time
 from artemis_py.cli.read_only import ReadOnlyDisk
 from artemis_py.message import LargeBody
 from artemis_py.shown import many, say
-from artemis_py.storage import codec
-from artemis_py.storage.absent import Absent, Places, absent_files, missing_pages, names_in
-from artemis_py.storage.bindings_copy import read_copy
-from artemis_py.storage.body_names import body_name, checksum_of, find_body
-from artemis_py.storage.codec import FILE_HEADER_BYTES, CodecError, VersionError
-from artemis_py.storage.disk import DirectoryLock
-from artemis_py.storage.examination import Examined, examine
-from artemis_py.storage.findings import messages_by_queue, orphan_lines, what_is_left
-from artemis_py.storage.given_up import read_given_up
-from artemis_py.storage.index import Segment
-from artemis_py.storage.repair import repair
-from artemis_py.storage.replay import Replayed, apply
-from artemis_py.storage.scan import Damage, LogFile, whole_records
+from artemis_py.storage.disk.disk import DirectoryLock
+from artemis_py.storage.format import codec
+from artemis_py.storage.format.body_names import body_name, checksum_of, find_body
+from artemis_py.storage.format.codec import FILE_HEADER_BYTES, CodecError, VersionError
+from artemis_py.storage.format.scan import Damage, LogFile, whole_records
+from artemis_py.storage.journal.bindings_copy import read_copy
+from artemis_py.storage.journal.index import Segment
+from artemis_py.storage.journal.replay import Replayed, apply
+from artemis_py.storage.recovery.absent import Absent, DataDirectories, absent_files, missing_pages, names_in
+from artemis_py.storage.recovery.examination import Examined, examine
+from artemis_py.storage.recovery.findings import messages_by_queue, orphan_lines, what_is_left
+from artemis_py.storage.recovery.given_up import read_given_up
+from artemis_py.storage.recovery.repair import repair
 
 EXIT_DAMAGED: Final = 1
 EXIT_LOSS: Final = 4
@@ -31,10 +31,10 @@ EXIT_LOSS: Final = 4
 class Verification:
     """Checks and reports each file, then everything that lives in all of them."""
 
-    def __init__(self, directory: Path, files: list[LogFile], places: Places) -> None:
+    def __init__(self, directory: Path, files: list[LogFile], data: DataDirectories) -> None:
         self._directory = directory
         self._files = files
-        self._places = places
+        self._data = data
         self._is_retained = any(file.closed_ms is not None for file in files)
         self._examined: Examined | None = None
         self._damage_count = 0
@@ -145,7 +145,7 @@ class Verification:
         for name in examined.restored:
             say(f"{name} is only in the copy of bindings")
         examined.index.drop_orphans()
-        examined.absent = absent_files(examined.index, self._places, given_up.names)
+        examined.absent = absent_files(examined.index, self._data, given_up.names)
         self._tell_of_queues(examined)
         self._tell_of_pages(examined)
         self._tell_of_bodies(examined)
@@ -162,8 +162,8 @@ class Verification:
 
     def _tell_of_pages(self, examined: Examined) -> None:
         """Report missing pages. ``artemis-py pages`` checks the others."""
-        missing = missing_pages(examined.index, names_in(self._places.pages))
-        if missing and not self._places.pages:
+        missing = missing_pages(examined.index, names_in(self._data.pages))
+        if missing and not self._data.pages:
             say(f"pages: {len(missing)} with messages, not checked; name their directory with --paging DIR")
             return
         for name in sorted(missing.keys() - _names_of(examined.absent)):
@@ -177,7 +177,7 @@ class Verification:
         large = [(message.id, message.body) for message in messages if isinstance(message.body, LargeBody)]
         if not large:
             return
-        if not self._places.bodies:
+        if not self._data.bodies:
             say(f"large: {len(large)} bodies, not checked; name their directory with --large DIR")
             return
         say(f"large: {len(large)} bodies, {sum(len(body) for _, body in large)} bytes")
@@ -186,7 +186,7 @@ class Verification:
             name = body_name(body.number, durable=True)
             if name in absent:
                 continue
-            path = find_body(body.number, self._places.bodies)
+            path = find_body(body.number, self._data.bodies)
             found = 0 if path is None else path.stat().st_size
             fault = None
             if path is None or found < body.size_bytes:

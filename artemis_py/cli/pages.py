@@ -12,12 +12,12 @@ from artemis_py.cli.journal_records import fields_of, summary_of
 from artemis_py.cli.read_only import ReadOnlyDisk
 from artemis_py.errors import ArtemisError
 from artemis_py.shown import as_json, say, say_made, warn
-from artemis_py.storage import codec, page_codec
-from artemis_py.storage.codec import CodecError, Record
-from artemis_py.storage.examination import examine
-from artemis_py.storage.log_events import event_of
-from artemis_py.storage.page_codec import page_numbers
-from artemis_py.storage.page_index import PageIndex
+from artemis_py.storage.format import codec, page_codec
+from artemis_py.storage.format.codec import CodecError, Record
+from artemis_py.storage.format.log_events import event_of
+from artemis_py.storage.format.page_codec import page_numbers
+from artemis_py.storage.pages.index import PageIndex
+from artemis_py.storage.recovery.examination import examine
 
 HELP: Final = "list the pages of a stopped broker and their messages"
 EXIT_DAMAGED: Final = 1

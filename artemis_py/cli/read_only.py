@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from artemis_py.storage.disk import FileDisk
+from artemis_py.storage.disk.disk import FileDisk
 
 
 class ReadOnlyDisk(FileDisk):

@@ -10,11 +10,11 @@ from contextlib import suppress
 from pathlib import Path
 
 from artemis_py.config.settings import BrokerConfig
-from artemis_py.storage.committer import ThreadCommitter
-from artemis_py.storage.disk import DirectoryLock, DiskError, FileDisk, LockedError
-from artemis_py.storage.large import LargeStore
-from artemis_py.storage.private import make_private
-from artemis_py.storage.room import Room
+from artemis_py.storage.bodies.store import LargeStore
+from artemis_py.storage.disk.committer import ThreadCommitter
+from artemis_py.storage.disk.disk import DirectoryLock, DiskError, FileDisk, LockedError
+from artemis_py.storage.disk.private import make_private
+from artemis_py.storage.disk.room import Room
 
 
 class TransientBodies:
@@ -75,7 +75,7 @@ class TransientFolder(FileDisk):
         if self._lock is not None:
             shutil.rmtree(self.directory, ignore_errors=True)
             self._lock.release()
-            with suppress(OSError):  # another broker may have come to use them
+            with suppress(OSError):  # another broker may use them by now
                 for parent in self._parents_made:
                     parent.rmdir()
 

@@ -12,7 +12,7 @@ from artemis_py.stomp.session.session import Session
 class Client(Protocol):
     """One client with its session, as the server's parts see it. ``Connection`` is the one that has a real socket.
 
-    Whoever keeps clients in a list writes what it must know of each on the client itself, where that costs nothing.
+    A part that lists clients keeps what it knows of each in the client's own fields, where a look-up costs nothing.
     """
 
     session: Session

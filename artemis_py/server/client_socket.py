@@ -13,7 +13,7 @@ from artemis_py.server.transports import break_cycle
 from artemis_py.shown import warn
 from artemis_py.stomp.session.session import Session
 from artemis_py.stomp.wire.outbound import Part
-from artemis_py.storage.large import LargeStore
+from artemis_py.storage.bodies.store import LargeStore
 
 WRITE_HIGH_BYTES: Final = 262144
 """How many bytes may wait for a client to read before its consumers get no more messages."""
@@ -79,14 +79,14 @@ class ClientSocket:
                 if perf_counter_ns() > until_ns:
                     return 0
             except OSError:
-                return 0  # the loop will find it, too
+                return 0  # the event loop will notice the same
 
     def ask_whether_gone(self) -> None:
         """A socket that is not read does not report a dead connection: check it, and close if it is dead."""
         if self.transport is None or self._descriptor < 0:
             return
         state = poll()
-        state.register(self._descriptor, 0)  # errors and the end of both directions are always told
+        state.register(self._descriptor, 0)  # errors and the end of both directions are always reported
         if state.poll(0):
             self.transport.abort()
 
@@ -101,7 +101,7 @@ class ClientSocket:
             return self._flow_on(self.flow, transport, parts, session)
         try:
             data = b"".join(parts)  # type: ignore[arg-type]
-        except TypeError:  # a large body is among them; asking each part beforehand would cost every frame
+        except TypeError:  # a large body is among them; checking each part beforehand would cost every frame
             assert large is not None
             return self._flow_on(self._begin_flow(transport, session, large), transport, parts, session)
         transport.write(data)
@@ -132,7 +132,7 @@ class ClientSocket:
             if self.writable:
                 session.subscriptions.make_room()
         elif flow.waiting_bytes > session.service.limits.unsent_bytes_max:
-            transport.abort()  # no ERROR can be told in the middle of a frame
+            transport.abort()  # an ERROR cannot be sent in the middle of a frame
         return sent_bytes
 
     def pause(self) -> None:
@@ -168,7 +168,7 @@ class ClientSocket:
         if self.flow is None:
             try:
                 transport.write_eof()
-            except OSError:  # the client has gone before: with a reset, if it had not read everything
+            except OSError:  # the client has left first: with a reset, if it had not read everything
                 transport.abort()
                 return False
         return True

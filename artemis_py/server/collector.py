@@ -41,7 +41,7 @@ class Collector:
     def _look(self) -> None:
         if gc.get_freeze_count() <= _OBJECTS_MAX:
             gc.unfreeze()
-            gc.collect()  # what is left is old again: see _collected
+            gc.collect()  # what is left counts as old again: see _collected
         self._loop.call_later(_LOOK_EVERY_S, self._look)
 
 

@@ -273,7 +273,7 @@ class Connection(asyncio.BufferedProtocol):
         flow = socket.flow
         if parts or flow is not None:
             turns.stats.bytes_out += socket.send(parts, session, turns.large, now_ms)
-            if flow is not None and socket.flow is None:  # it has ended, and consumers may have more
+            if flow is not None and socket.flow is None:  # the flow has ended, so consumers may get more
                 turns.schedule()
         self.weigh()
         if self._eof or session.is_closing:
@@ -307,7 +307,7 @@ class Connection(asyncio.BufferedProtocol):
                 turns.watches.add(self, socket.linger_until_ms)
         elif session.is_open:
             if self.in_line:
-                session.pulse.note_alive(now_ms)  # what came is not carried out yet, but came
+                session.pulse.note_alive(now_ms)  # the input is not processed yet, but it has arrived
             session.beat(now_ms)
             self._watch_beats(now_ms)
             turns.output.mark_dirty(self)

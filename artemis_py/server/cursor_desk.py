@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from artemis_py.errors import ArtemisError
-from artemis_py.storage.cursors import CURSORS_MAX, Cursor, Cursors, Lag, wanted_cursor
-from artemis_py.storage.journal import Journal
-from artemis_py.storage.retention import Retention
+from artemis_py.storage.journal.journal import Journal
+from artemis_py.storage.retention.cursors import CURSORS_MAX, Cursor, Cursors, Lag, wanted_cursor
+from artemis_py.storage.retention.retention import Retention
 
 
 class CursorRefusedError(ArtemisError):
@@ -58,7 +58,7 @@ class CursorDesk:
         return self._viewed([] if self._cursors is None else self._cursors.all())
 
     def get(self, name: str) -> CursorView | None:
-        """One cursor."""
+        """A cursor by name, or None."""
         cursor = None if self._cursors is None else self._cursors.get(name)
         return None if cursor is None else self._viewed([cursor])[0]
 
@@ -104,7 +104,7 @@ class CursorDesk:
         now_ms = self._clock_ms()
         spans = self._spans(min(cursor.lsn for cursor in cursors))
         lag = Lag(spans)
-        first_lsn = spans[0][0]  # of the log, or of what the first of them has read
+        first_lsn = spans[0][0]  # where the log begins, or the segment that the slowest reader is in
         return [
             CursorView(
                 cursor,

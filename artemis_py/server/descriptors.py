@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
-from artemis_py.storage.disk import OPEN_FILES_MAX
+from artemis_py.storage.disk.disk import OPEN_FILES_MAX
 
 _LIMIT_MAX: Final = 1 << 20
 """No broker needs more than this; some systems allow a thousand times as many."""
@@ -23,7 +23,7 @@ _OTHERS: Final = 16
 _HTTP_MAX: Final = 32
 _FILES_SHARE: Final = 16
 _LOWEST: Final = 8
-"""With less, no client could connect at all."""
+"""The limits for connections are never lower: otherwise no client could connect at all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ def raise_limit() -> Descriptors:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = _LIMIT_MAX if hard == resource.RLIM_INFINITY else min(hard, _LIMIT_MAX)
     if soft != resource.RLIM_INFINITY and soft < wanted:
-        with suppress(OSError, ValueError):  # some systems have lower limits of their own
+        with suppress(OSError, ValueError):  # some systems have a lower limit
             resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
             soft = wanted
     return Descriptors(_LIMIT_MAX if soft == resource.RLIM_INFINITY else min(soft, _LIMIT_MAX))

@@ -9,7 +9,7 @@ from artemis_py.config.settings import BrokerConfig
 from artemis_py.core.broker import Broker
 from artemis_py.server.store import Store
 from artemis_py.shown import warn
-from artemis_py.storage.room import DiskSpace, is_full, space_of
+from artemis_py.storage.disk.room import DiskSpace, is_full, space_of
 
 _MEBIBYTE: Final = 1 << 20
 
@@ -63,7 +63,7 @@ class DiskWatch:
         fullest = short or next((place for place, space in spaces.items() if self._is_full(space)), None)
         is_news = (fullest is not None) != self._broker.memory.disk_full
         if is_news or fullest is not None:
-            self._schedule()  # also without news: in a turn retention removes what somebody wanted to hold back
+            self._schedule()  # while it is full, turns must run: then retention removes files that cursors hold
         if not is_news:
             return
         self._broker.memory.disk_full = fullest is not None

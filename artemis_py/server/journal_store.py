@@ -1,6 +1,6 @@
-"""The files of a broker with persistence: their directories, threads, locks, and what a start tells.
+"""The files of a broker with persistence: their directories, threads and locks, and what a start reports.
 
-In which order they are opened is told in ``storage/open.py``.
+``storage/open.py`` decides in which order they are opened.
 """
 
 from __future__ import annotations
@@ -22,34 +22,35 @@ from artemis_py.server.log_view import LogView
 from artemis_py.server.store import Store
 from artemis_py.server.surveyor import Surveyor
 from artemis_py.shown import warn
-from artemis_py.storage.absent import Places
-from artemis_py.storage.committer import ThreadCommitter
-from artemis_py.storage.cursors import Cursors
-from artemis_py.storage.disk import DirectoryLock, DiskError, FileDisk
-from artemis_py.storage.findings import damage_lines
-from artemis_py.storage.journal_settings import JournalSettings
+from artemis_py.storage.disk.committer import ThreadCommitter
+from artemis_py.storage.disk.disk import DirectoryLock, DiskError, FileDisk
+from artemis_py.storage.disk.private import open_to_others
+from artemis_py.storage.disk.room import Room, is_full, space_of
+from artemis_py.storage.journal.settings import JournalSettings
 from artemis_py.storage.log_id import LogId, log_id
-from artemis_py.storage.open import Disks, Keeping, OpenStore, StoreSettings, Workers, open_files
-from artemis_py.storage.private import open_to_others
-from artemis_py.storage.recovery import Recovered, weigh
+from artemis_py.storage.open import Disks, OpenStore, StoreSettings, Workers, open_files
+from artemis_py.storage.recovery.absent import DataDirectories
+from artemis_py.storage.recovery.findings import damage_lines
+from artemis_py.storage.recovery.recovery import Recovered, weigh
 from artemis_py.storage.relief import Relief, make_room, rooms_of
-from artemis_py.storage.retained_log import RetainedLog
-from artemis_py.storage.retention import RetentionSettings, wall_clock_ms
-from artemis_py.storage.room import Room, is_full, space_of
+from artemis_py.storage.retention.cursors import Cursors
+from artemis_py.storage.retention.keeping import Keeping
+from artemis_py.storage.retention.retained_log import RetainedLog
+from artemis_py.storage.retention.retention import RetentionSettings, wall_clock_ms
 
 _PROGRESS_AFTER_S: Final = 1.0
 _CLOSE_S: Final = 10.0
 _PAGES_BYTES: Final = 12 << 20
-"""Of the reserve for a full disk: what pages may have taken in and not written, and a little more. Beside it there is
-room for two journal files: one to acknowledge in, and one for compaction.
+"""The share of pages in the reserve for a full disk: a little more than they may have accepted and not written. The
+reserve also has room for two journal files: one for acknowledgements, one for compaction.
 """
 
 
 class JournalStore(Store):
-    """The directories of journal, pages and large bodies in use; one broker at a time may have them.
+    """Opens the directories of journal, pages and large bodies, each for one broker at a time.
 
-    Raises DiskError or LockedError when they cannot be opened, and LossError when too much is lost: before that no file
-    and no directory is made or changed but in the journal directory its lock.
+    Raises DiskError or LockedError if they cannot be opened, and LossError if too much is lost. Until then, nothing is
+    created or changed, except for the lock in the journal directory.
     """
 
     def __init__(
@@ -64,7 +65,7 @@ class JournalStore(Store):
             opened.callback(self._disk.close)
             self._locks: dict[Path, DirectoryLock] = {}
             self._lock(directory, opened)
-            recovered = weigh(self._disk, _Progress(), places_of(config))
+            recovered = weigh(self._disk, _Progress(), data_directories(config))
             self._body_disk = open_disk(Path(config.large_messages_directory))
             self._page_disk = open_disk(Path(config.paging_directory))
             self._disks = (self._disk, self._body_disk, self._page_disk)
@@ -77,7 +78,7 @@ class JournalStore(Store):
             self._opened = opened.pop_all()
 
     def _lock(self, directory: Path, opened: ExitStack) -> None:
-        """Keep others out of a directory, which may be one that is locked already. Raises LockedError or DiskError."""
+        """Lock a directory, unless this broker has already locked it. Raises LockedError or DiskError."""
         place = directory.resolve()
         if place not in self._locks:
             lock = self._locks[place] = DirectoryLock(place)
@@ -86,7 +87,7 @@ class JournalStore(Store):
     def _open(self, config: BrokerConfig, wake: Callable[[], None], opened: ExitStack, recovered: Recovered) -> None:
         self.report = _without_reserve(self.rooms) + _report(recovered, self._disk.directory)
         self._watched: list[FileDisk] = []
-        """Directories that others write to by their paths, and that have to stay where they are all the same."""
+        """Directories that are written to by path and must stay where they are."""
         self._retained: RetainedLog | None = None
         cursors: Cursors | None = None
         if config.journal_retention is not None:
@@ -130,7 +131,7 @@ class JournalStore(Store):
         return retained
 
     def _tell(self, files: OpenStore, directories: Sequence[Path], identity: LogId) -> None:
-        """What a person should know of what was found."""
+        """Add lines to the report about what the opening found."""
         found = files.findings
         self.report += [f"warning: {self._disk.directory}: {line}" for line in found.journal]
         self.report += [f"warning: {self._page_disk.directory}: {line}" for line in found.pages]
@@ -151,7 +152,7 @@ class JournalStore(Store):
         self._committer.later(self._make_room)
 
     def _make_room(self) -> None:
-        """In the committer's thread."""
+        """Runs in the committer's thread."""
         make_room(self.rooms)
         for line in _without_reserve(self.rooms):
             _say(line)
@@ -171,7 +172,7 @@ class JournalStore(Store):
             lock.confirm()
 
     def _surveyed(self, retained: RetainedLog, number: int, fields: dict[str, Any], places: bytes) -> None:
-        """In the surveyor's thread."""
+        """Runs in the surveyor's thread."""
         self._committer.later(partial(retained.put_beside, number, fields, places))
 
     def close(self) -> None:
@@ -197,16 +198,16 @@ def _cursors(config: BrokerConfig, kept: RetentionConfig, recovered: Recovered) 
     return Cursors(recovered.index.cursors, wall_clock_ms, crowded, _say, kept.cursor_ttl_s)
 
 
-def places_of(config: BrokerConfig) -> Places:
-    """Where large bodies and pages of a broker with a journal are."""
-    return Places([Path(config.large_messages_directory)], [Path(config.paging_directory)])
+def data_directories(config: BrokerConfig) -> DataDirectories:
+    """The directories of large bodies and pages of a broker with a journal."""
+    return DataDirectories([Path(config.large_messages_directory)], [Path(config.paging_directory)])
 
 
 def _without_reserve(rooms: Sequence[Room]) -> list[str]:
-    """A line for each reserve that cannot be made."""
+    """A line for each reserve that cannot be created."""
     return [
-        f"warning: {fault}; nothing is kept in reserve, so a full disk would end the broker: see to it that the file"
-        " can be made, then start again"
+        f"warning: {fault}; nothing is kept in reserve, so a full disk would stop the broker: make it possible to"
+        " create the file, then restart"
         for room in rooms
         if (fault := room.take_fault())
     ]
@@ -227,7 +228,7 @@ def _journal_settings(config: BrokerConfig) -> JournalSettings:
 
 
 def _report(recovered: Recovered, directory: Path) -> list[str]:
-    """What a person should know of the recovery."""
+    """Lines for people about the recovery."""
     lines = damage_lines(recovered, str(directory))
     if recovered.segments:
         index = recovered.index
@@ -241,7 +242,7 @@ def _report(recovered: Recovered, directory: Path) -> list[str]:
 
 
 def _is_crowded(config: BrokerConfig, directory: str) -> bool:
-    """Is the disk with the retained log so full that nobody may hold anything of it back?"""
+    """Is the disk of the retained log too full for cursors to hold files back?"""
     return is_full(config.max_disk_usage, config.min_disk_free, space_of(directory))
 
 
@@ -250,7 +251,7 @@ def _say(line: str) -> None:
 
 
 class _Progress:
-    """Says how far a long recovery is: a line that rewrites itself on a terminal, one line per tenth elsewhere."""
+    """Reports the progress of a long recovery: on a terminal one line that is overwritten, elsewhere ten lines."""
 
     def __init__(self) -> None:
         self._started = time.monotonic()

@@ -45,10 +45,10 @@ from artemis_py.server.turns import Turns
 from artemis_py.shown import warn
 from artemis_py.stomp.service import StompService
 from artemis_py.stomp.temporaries import Temporaries
-from artemis_py.storage.codec import CodecError
-from artemis_py.storage.disk import DiskError, LockedError, NoSpaceError
-from artemis_py.storage.findings import loss_lines
-from artemis_py.storage.recovery import LossError
+from artemis_py.storage.disk.disk import DiskError, LockedError, NoSpaceError
+from artemis_py.storage.format.codec import CodecError
+from artemis_py.storage.recovery.findings import loss_lines
+from artemis_py.storage.recovery.recovery import LossError
 
 EXIT_LOSS: Final = 4
 """The journal lacks files, queues or many records, and the broker was not told to start without them."""
@@ -187,7 +187,7 @@ class Server:
             for _, bound in sockets:
                 bound.close()
             raise
-        self._look_at_disk()  # before anybody can send
+        self._look_at_disk()  # before any client can send
         for acceptor, bound in sockets:
             self._serve(acceptor, bound)
         self.turns.schedule()
@@ -288,7 +288,7 @@ class Server:
         self.turns.stop()
         deadline = self._loop.time() + _DRAIN_S
         while self.stats.connections and self._loop.time() < deadline:
-            for connection in list(self.stats.connections):  # also those that were accepted just before
+            for connection in list(self.stats.connections):  # also those accepted just before
                 connection.shut(self._clocks.date_ms())
             await asyncio.sleep(0.01)
         for connection in list(self.stats.connections):
@@ -300,7 +300,7 @@ class Server:
         try:
             self.broker.finish(self._clocks.date_ms())
         finally:
-            self.turns.end()  # a thread or a socket may still ask for one
+            self.turns.end()  # a thread or a socket may still request one
             self.store.close()
             self.failure = self.failure or self.store.durability.failure
 

@@ -75,7 +75,7 @@ class Listener:
                 client, _ = self._bound.accept()
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
                 return
-            except OSError as error:  # no descriptor, no memory: for the whole system, or this process
+            except OSError as error:  # no descriptor or memory is left, in the whole system or for this process
                 self._pause(error.strerror or str(error))
                 return
             client.setblocking(False)
@@ -91,7 +91,7 @@ class Listener:
             await self._loop.connect_accepted_socket(self._connect, client)
         except asyncio.CancelledError:
             client.close()
-        except Exception as error:  # whatever it is, it concerns this client alone
+        except Exception as error:  # whatever failed concerns only this client
             client.close()
             self._complaints.tell(
                 f"warning: acceptor {self._name}: a connection was not accepted: {error!r}", self._name

@@ -15,7 +15,9 @@ WINDOW_NS: Final = 100_000_000
 
 
 class Load:
-    """Any thread may ask. Two that ask at once may measure a shorter window, which does no harm."""
+    """Measures the share of time that turns take. For any thread; two at once may measure a shorter window, which is
+    harmless.
+    """
 
     def __init__(self, stats: ServerStats, clock_ns: Callable[[], int] = perf_counter_ns) -> None:
         self._stats = stats

@@ -16,15 +16,15 @@ from pathlib import Path
 from typing import Any, Final
 
 from artemis_py.errors import ArtemisError
-from artemis_py.storage.body_names import find_body
-from artemis_py.storage.codec import CodecError
-from artemis_py.storage.index import Segment
-from artemis_py.storage.journal import Journal
-from artemis_py.storage.places import places_name
-from artemis_py.storage.retention import Kept, Retention
-from artemis_py.storage.segment_index import SegmentIndex, json_line
-from artemis_py.storage.segment_names import segment_name
-from artemis_py.storage.sidecars import index_beside, index_text
+from artemis_py.storage.format.body_names import find_body
+from artemis_py.storage.format.codec import CodecError
+from artemis_py.storage.format.places import places_name
+from artemis_py.storage.format.segment_index import SegmentIndex, json_line
+from artemis_py.storage.format.segment_names import segment_name
+from artemis_py.storage.journal.index import Segment
+from artemis_py.storage.journal.journal import Journal
+from artemis_py.storage.journal.sidecars import index_beside, index_text
+from artemis_py.storage.retention.retention import Kept, Retention
 
 _PIECE_BYTES: Final = 65536
 
@@ -223,7 +223,7 @@ class LogView:
                 continue
             except (OSError, CodecError) as error:
                 raise NotInLogError(f"segment {one.number} cannot be read: {error}", is_gone=True) from None
-            return descriptor, min(size_bytes, os.fstat(descriptor).st_size)  # somebody may have cut it off
+            return descriptor, min(size_bytes, os.fstat(descriptor).st_size)  # someone may have truncated it
         raise NotInLogError(_missing(f"segment {one.number}", is_gone=True), is_gone=True)
 
     def _open_places(self, one: _Listed) -> tuple[int, int]:
@@ -252,7 +252,7 @@ class LogView:
 
     def open_body(self, number: int) -> tuple[int, int]:
         """Open the file of a large body: a descriptor, and its size. Raises NotInLogError. For another thread."""
-        for _ in range(2):  # it may be moved between being found and being opened
+        for _ in range(2):  # it may move between being found and being opened
             path = find_body(number, self._body_directories)
             if path is None:
                 break

@@ -30,7 +30,7 @@ _TELL_EVERY_MS: Final = 10_000
 
 @final
 class MemoryGuard:
-    """Keeps the account of connections, and relieves the broker at its limit.
+    """Accounts for the memory of connections, and closes some at the limit (``global-max-held-size``).
 
     At the limit ``Holdings`` refuses new requests. That is enough unless connections pile up unfinished or unread
     frames: then those that hold most are closed, which loses nothing confirmed.
@@ -43,7 +43,7 @@ class MemoryGuard:
         """Connections that hold anything, the least recently weighed first."""
         self._looked_ms = 0
         self._told_ms = -_TELL_EVERY_MS
-        """The steady time of the last line."""
+        """The steady time of the last line, in milliseconds."""
         self._untold_count = 0
 
     def came(self) -> None:
@@ -72,7 +72,7 @@ class MemoryGuard:
         holders = self._holders
         if not holders:
             return
-        if abs(now_ms - self._looked_ms) >= _LOOK_EVERY_MS:  # also when somebody has set the clock
+        if abs(now_ms - self._looked_ms) >= _LOOK_EVERY_MS:  # also after the clock was set
             self._looked_ms = now_ms
             self._weigh([connection for connection, _ in zip(holders, range(_LOOKS), strict=False)], broke_off)
         if self.holdings.is_full:
@@ -87,7 +87,7 @@ class MemoryGuard:
 
     def _relieve(self, now_ms: int, broke_off: Callable[[Client, str, Exception], None]) -> None:
         holdings = self.holdings
-        if not self._are_the_cause():  # a client may have read since it was weighed: it holds no more than was found
+        if not self._are_the_cause():  # they hold no more than when they were weighed
             return
         self._weigh(list(self._holders), broke_off)
         if not self._are_the_cause():

@@ -8,7 +8,7 @@ from artemis_py.config.settings import BrokerConfig
 from artemis_py.server.journal_store import JournalStore
 from artemis_py.server.store import Store
 from artemis_py.server.transient_store import TransientStore
-from artemis_py.storage.disk import OPEN_FILES_MAX
+from artemis_py.storage.disk.disk import OPEN_FILES_MAX
 
 
 def open_store(
@@ -17,8 +17,8 @@ def open_store(
     look: Callable[[], None] = lambda: None,
     open_files_max: int = OPEN_FILES_MAX,
 ) -> Store:
-    """Open it. ``wake`` is called by the disk's threads when something is done, and ``look`` when somebody should see
-    how full the disks are. Raises DiskError or LockedError.
+    """Open it. The disk's threads call ``wake`` when something is done, and ``look`` when the disk usage should be
+    checked. ``open_files_max`` limits the open files of each directory. Raises DiskError, LockedError, or LossError.
     """
     if config.persistence_enabled:
         return JournalStore(config, wake, look, open_files_max)

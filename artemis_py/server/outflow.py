@@ -8,7 +8,7 @@ from typing import Final
 
 from artemis_py.message import LargeBody
 from artemis_py.stomp.wire.outbound import Part
-from artemis_py.storage.large import LargeStore, Piece
+from artemis_py.storage.bodies.store import LargeStore, Piece
 
 PIECE_BYTES: Final = 262144
 """How much of a body is read at once."""
@@ -40,7 +40,7 @@ class Outflow:
         self._piece: Piece | None = None
         self._offset = 0
         self._checksum = 0
-        """Of the body being sent, up to the offset."""
+        """The checksum of the body being sent, up to the offset."""
         self._written_bytes = 0
         self._seen_bytes = 0
 

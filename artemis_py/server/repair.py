@@ -6,13 +6,13 @@ from contextlib import closing
 from pathlib import Path
 
 from artemis_py.config.settings import BrokerConfig
-from artemis_py.server.journal_store import places_of
-from artemis_py.storage.absent import absent_files
-from artemis_py.storage.disk import DirectoryLock, FileDisk
-from artemis_py.storage.examination import examine
-from artemis_py.storage.findings import orphan_lines, what_is_left
-from artemis_py.storage.given_up import note_given_up, read_given_up
-from artemis_py.storage.repair import repair
+from artemis_py.server.journal_store import data_directories
+from artemis_py.storage.disk.disk import DirectoryLock, FileDisk
+from artemis_py.storage.recovery.absent import absent_files
+from artemis_py.storage.recovery.examination import examine
+from artemis_py.storage.recovery.findings import orphan_lines, what_is_left
+from artemis_py.storage.recovery.given_up import note_given_up, read_given_up
+from artemis_py.storage.recovery.repair import repair
 
 
 def accept_losses(config: BrokerConfig) -> list[str]:
@@ -26,7 +26,7 @@ def accept_losses(config: BrokerConfig) -> list[str]:
     try:
         disk = FileDisk(directory)
         examined = examine(disk)
-        examined.absent = absent_files(examined.index, places_of(config), read_given_up(disk).names)
+        examined.absent = absent_files(examined.index, data_directories(config), read_given_up(disk).names)
         lines = [f"warning: accepted: {loss}" for loss in examined.losses]
         left = what_is_left(examined)
         if examined.reasons:

@@ -31,7 +31,7 @@ class Rota:
         self._new: list[Client] = []
         self._waiting: deque[Client] = deque()
         self._period = 0
-        """How often no connection was waiting."""
+        """Counts the times when no connection was waiting. Debts from an earlier period no longer count."""
 
     def __len__(self) -> int:
         return len(self._new) + len(self._waiting)
@@ -58,7 +58,7 @@ class Rota:
         quantum = max(units // len(self), min(units, QUANTUM_MIN))
         new, self._new = self._new, []
         waited = len(self._waiting)
-        least = end + units // 2 if waited else end - QUANTUM_MIN  # a few that come together are heard together
+        least = end + units // 2 if waited else end - QUANTUM_MIN  # a few that arrive together are served together
         for connection in new:
             if budget.left > least:
                 self._serve_one(connection, budget, quantum, read)

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from artemis_py.server.cursor_desk import CursorDesk, CursorView
     from artemis_py.server.descriptors import Descriptors
     from artemis_py.server.listener import Listener
-    from artemis_py.storage.large import LargeStore
-    from artemis_py.storage.room import Room
+    from artemis_py.storage.bodies.store import LargeStore
+    from artemis_py.storage.disk.room import Room
 
 TURN_BUCKET_BOUNDS_S: Final = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0)
 _BOUNDS_NS: Final = [int(bound * 1e9) for bound in TURN_BUCKET_BOUNDS_S]
@@ -85,7 +85,7 @@ class ServerStats:
         return counts
 
     def journal_counts(self) -> dict[str, int]:
-        """Records, batches and files."""
+        """Figures of the journal: records, batches, syncs, files and bytes."""
         return {} if self.journal is None else self.journal.counts()
 
     def large_counts(self) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""What the server knows of the broker's files, whatever kind of store keeps them."""
+"""The server's view of the broker's files, for every kind of store."""
 
 from __future__ import annotations
 
@@ -8,30 +8,30 @@ from collections.abc import Callable
 from artemis_py.records import Durability, PageLog, RecordLog, RecoveredState
 from artemis_py.server.cursor_desk import CursorDesk
 from artemis_py.server.log_view import LogView
-from artemis_py.storage.large import LargeStore
-from artemis_py.storage.room import Room
+from artemis_py.storage.bodies.store import LargeStore
+from artemis_py.storage.disk.room import Room
 
 
 class Store(ABC):
-    """Where a broker's log, pages and large bodies go. What is None has no place: then memory has to do."""
+    """Where a broker's log, pages and large bodies go. A part that is None does not exist: its data stays in memory."""
 
     log: RecordLog
     durability: Durability
-    """What makes durable what the log is told."""
+    """Makes the records of ``log`` durable."""
     pages: PageLog | None
     large: LargeStore | None
     log_view: LogView | None = None
-    """What others may read of the log; None: there is none."""
+    """The log for readers; None: there is no log to read."""
     cursor_desk: CursorDesk | None = None
-    """Their cursors in it."""
+    """The cursors of these readers; None: there is no log to read."""
     report: list[str]
-    """What a person should know of what was found."""
+    """Lines for standard error about what the start found."""
     rooms: tuple[Room, ...] = ()
-    """One for each file system in use."""
+    """The room on each file system in use."""
 
     @abstractmethod
     def recovered_state(self) -> RecoveredState:
-        """What the broker takes back. Nobody may keep it longer: it holds every message, and large ones their files."""
+        """What the broker takes over. Do not keep it: it holds every message and every large body's file."""
 
     def open_files(self) -> int:
         """How many files are open now."""
@@ -39,21 +39,19 @@ class Store(ABC):
 
     @abstractmethod
     def directories(self) -> tuple[str, ...]:
-        """Where files grow."""
+        """The directories in which files grow."""
 
     @abstractmethod
     def make_room(self) -> None:
-        """Files find no room: have done, by a thread, what can be done about it."""
+        """Files did not fit: have a thread free room if it can."""
 
     def give_way(self, is_busy: Callable[[], bool]) -> None:  # noqa: B027 - most stores do nothing that can wait
-        """What can wait waits while the broker is busy, from now on."""
+        """From now on, delay deferrable work while ``is_busy`` returns true; any thread may call it."""
 
     @abstractmethod
     def look_after(self) -> None:
-        """Have looked, by a thread, whether the directories and locks are still those that were opened; if not, the log
-        fails.
-        """
+        """Have a thread check that the directories and locks are those that were opened; if not, the log fails."""
 
     @abstractmethod
     def close(self) -> None:
-        """Make durable what is gathered, and let the files go."""
+        """Make durable what is gathered, then close the files and release the directories."""

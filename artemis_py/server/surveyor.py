@@ -14,9 +14,9 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, Final
 
-from artemis_py.storage.places import places_name
-from artemis_py.storage.sidecars import index_beside
-from artemis_py.storage.survey import Survey
+from artemis_py.storage.format.places import places_name
+from artemis_py.storage.journal.sidecars import index_beside
+from artemis_py.storage.retention.survey import Survey
 
 _RECORDS: Final = 256
 _REST: Final = 4
@@ -49,14 +49,14 @@ class Surveyor:
         self._is_busy = is_busy
 
     def stop(self) -> None:
-        """The next start surveys the rest, as far as it is still in the journal."""
+        """End the thread. The next start surveys the rest, as far as it is still in the journal."""
         self._is_stopping = True
         self._numbers.put(None)
         self._thread.join()
 
     def _run(self) -> None:
         while (number := self._numbers.get()) is not None and not self._is_stopping:
-            with suppress(Exception):  # it moved twice, is damaged, or says what nobody expects: readers read all of it
+            with suppress(Exception):  # it moved twice, is damaged or has unexpected content: readers read all of it
                 self._survey(number)
 
     def _survey(self, number: int) -> None:

@@ -11,14 +11,14 @@ from artemis_py.records import MemoryLog, RecoveredState
 from artemis_py.server.bodies import TransientBodies, TransientFolder, may_be_made, remove_leftovers
 from artemis_py.server.store import Store
 from artemis_py.shown import warn
-from artemis_py.storage.committer import ThreadCommitter
-from artemis_py.storage.pages import PageFiles
-from artemis_py.storage.spill import SpillLog
+from artemis_py.storage.disk.committer import ThreadCommitter
+from artemis_py.storage.pages.files import PageFiles
+from artemis_py.storage.pages.spill import SpillLog
 
 
 class TransientStore(Store):
-    """The disk use of a broker without persistence: pages and large bodies, in folders that end with its process.
-    Where none can be made, everything stays in memory; that is said, and is no reason not to start.
+    """The pages and large bodies of a broker without persistence, in folders that end with its process. If no folder
+    can be created, the broker reports it, starts, and keeps everything in memory.
     """
 
     def __init__(self, config: BrokerConfig, wake: Callable[[], None], look: Callable[[], None]) -> None:
@@ -37,7 +37,7 @@ class TransientStore(Store):
                 self._open_pages(directory, wake, opened)
             else:
                 self.report.append(
-                    f"warning: {directory} cannot be made: nothing is paged, all messages stay in memory"
+                    f"warning: {directory} cannot be created: nothing is paged, all messages stay in memory"
                 )
             self._opened = opened.pop_all()
 
@@ -54,11 +54,11 @@ class TransientStore(Store):
         return RecoveredState()
 
     def directories(self) -> tuple[str, ...]:
-        """None until something was paged or a large body arrived: memory needs no disk."""
+        """Empty until a message was paged or a large body arrived."""
         return tuple(str(folder.directory) for folder in self.folders if folder.is_made)
 
     def make_room(self) -> None:
-        """Nothing to do: pages wait until others were consumed, large bodies are refused."""
+        """Nothing to do: pages wait until others are consumed, and large bodies are refused."""
 
     def look_after(self) -> None:
         """Nothing to do: these files end with the process."""

@@ -50,7 +50,7 @@ class TurnInput:
             lost, self.lost = self.lost, []
             for connection in lost:
                 if connection.in_line:
-                    self.lost.append(connection)  # what came of it is carried out before
+                    self.lost.append(connection)  # its input is processed first
                 else:
                     connection.lost(now_ms)
         if self.blocked:

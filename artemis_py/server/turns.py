@@ -35,7 +35,7 @@ from artemis_py.server.turn_input import TurnInput
 from artemis_py.server.turn_output import TurnOutput
 from artemis_py.server.wakeup import Wakeup
 from artemis_py.server.watches import Watches
-from artemis_py.storage.large import LargeStore
+from artemis_py.storage.bodies.store import LargeStore
 
 READ_BYTES_MAX: Final = 65536
 """How many bytes of one connection are read at once. One buffer serves all: with a bigger one, malloc returns memory

@@ -11,13 +11,13 @@ from artemis_py.core.clock import Clock
 
 @final
 class Wakeup:
-    """Has the event loop call ``run``: once for everything that is ready together, and by one timer."""
+    """Has the event loop call ``run``: once for everything that is ready together, and when its one timer is due."""
 
     __slots__ = ("_clock", "_loop", "_run", "_timer", "_timer_due_ms", "has_ended", "is_due")
 
     def __init__(self, loop: asyncio.AbstractEventLoop, clock: Clock, run: Callable[[], None]) -> None:
         self.is_due = False
-        """Will the loop call ``run`` in this round or the next one? Who runs says when it does."""
+        """Will the loop call ``run`` in this round or the next one? ``run`` itself sets this back."""
         self.has_ended = False
         """No more turns at all."""
         self._loop = loop

@@ -1,8 +1,8 @@
-"""Opens the files of a broker: journal, pages and large bodies, in the one order that loses nothing.
+"""Opens the files of a broker: journal, pages and large bodies, in the only order that loses nothing.
 
-The journal was read before (``recovery.weigh``), and nothing was changed by that. Here it is mended first. Then files
-go that nobody needs, and only then is anything written. What is missing is noted before the journal says that nobody
-needs it. The simulation opens its disks by this, too, with the power going at every operation.
+The journal has already been read (``recovery.weigh``), which changed nothing. First it is mended. Then unneeded files
+are removed, and only then is anything written. A missing file is noted before the journal records that nobody needs it.
+The simulation opens its disks in the same way, and loses power at every operation.
 """
 
 from __future__ import annotations
@@ -12,28 +12,29 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from artemis_py.records import RecoveredState
-from artemis_py.storage.absent import missing_pages
-from artemis_py.storage.body_recovery import take_over
-from artemis_py.storage.committer import Committer
-from artemis_py.storage.disk import Disk
-from artemis_py.storage.examination import REPAIRED_NAME
-from artemis_py.storage.given_up import GivenUp, note_given_up, read_given_up
-from artemis_py.storage.index import Segment
-from artemis_py.storage.journal import Journal
-from artemis_py.storage.journal_settings import JournalSettings
-from artemis_py.storage.journal_start import JournalStart, SegmentCare
-from artemis_py.storage.large import LargeStore
-from artemis_py.storage.page_bodies import hold_bodies
-from artemis_py.storage.page_codec import page_name
-from artemis_py.storage.pages import PageFiles, delete_leftovers
-from artemis_py.storage.recovery import Recovered, accept
-from artemis_py.storage.retention import Mark
-from artemis_py.storage.sidecars import delete_orphans, delete_segment, write_index
+from artemis_py.storage.bodies.store import LargeStore
+from artemis_py.storage.disk.committer import Committer
+from artemis_py.storage.disk.disk import Disk
+from artemis_py.storage.format.page_codec import page_name
+from artemis_py.storage.journal.index import Segment
+from artemis_py.storage.journal.journal import Journal
+from artemis_py.storage.journal.settings import JournalSettings
+from artemis_py.storage.journal.sidecars import delete_orphans, delete_segment, write_index
+from artemis_py.storage.journal.start import JournalStart, SegmentCare
+from artemis_py.storage.pages.files import PageFiles, delete_leftovers
+from artemis_py.storage.recovery.absent import missing_pages
+from artemis_py.storage.recovery.bodies import take_over
+from artemis_py.storage.recovery.examination import REPAIRED_NAME
+from artemis_py.storage.recovery.given_up import GivenUp, note_given_up, read_given_up
+from artemis_py.storage.recovery.page_bodies import hold_bodies
+from artemis_py.storage.recovery.recovery import Recovered, accept
+from artemis_py.storage.retention.keeping import Keeping
+from artemis_py.storage.retention.retention import Mark
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Disks:
-    """Where the files are. Two of them may be the same."""
+    """The directories of the files. They may be the same."""
 
     journal: Disk
     pages: Disk
@@ -42,7 +43,7 @@ class Disks:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workers:
-    """Who works on the disks, each beside the others."""
+    """The threads that work on the disks, independently of each other."""
 
     committer: Committer
     page_reader: Committer
@@ -51,26 +52,8 @@ class Workers:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Keeping:
-    """What becomes of files that the broker needs no longer. Without arguments: they are deleted."""
-
-    retire_segment: Callable[[str], None] | None = None
-    """Takes over a segment, and what is beside it. By the committer."""
-    retire_body: Callable[[str], None] | None = None
-    """Takes over a large body. By the body writer."""
-    chores: Callable[[], None] | None = None
-    """For what ages. By the committer."""
-    indexed: Callable[[int], None] | None = None
-    """Is told of a segment that was closed and has its index beside it. By the committer."""
-    mark: Callable[[], Mark | None] | None = None
-    """Tells how far the files reach that were taken over. Asked when the journal has none itself."""
-    body_start_min: int = 1
-    """The lowest start whose large bodies cannot be among those that were taken over."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class StoreSettings:
-    """What broker.xml says."""
+    """The settings of broker.xml that opening needs."""
 
     journal: JournalSettings
     syncs_bodies: bool = True
@@ -78,7 +61,7 @@ class StoreSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
-    """What the parts are made by. Tests have parts of their own."""
+    """What makes the journal and the page files. Tests replace them."""
 
     journal: Callable[..., Journal] = Journal
     pages: Callable[[Disk, Committer, Callable[[str], None]], PageFiles] = PageFiles
@@ -86,7 +69,7 @@ class Parts:
 
 @dataclass(slots=True)
 class Findings:
-    """What was found, a line each, by the directory that it is about."""
+    """What a person should know: lines about each directory."""
 
     journal: list[str] = field(default_factory=list)
     pages: list[str] = field(default_factory=list)
@@ -95,7 +78,7 @@ class Findings:
 
 @dataclass(frozen=True, slots=True)
 class OpenStore:
-    """The files in use."""
+    """The open files. ``last_stream`` is the highest number of a stream whose pages may reappear (0: none)."""
 
     journal: Journal
     pages: PageFiles
@@ -104,18 +87,18 @@ class OpenStore:
     last_stream: int
 
     def recovered_state(self) -> RecoveredState:
-        """What the broker takes back. Nobody may keep it longer: it holds every message, and large ones their files."""
+        """What the broker takes over. Do not keep it: it holds every message and every large body's file."""
         return replace(self.journal.index.recovered_state(), stream=self.last_stream)
 
     @property
     def has_pending(self) -> bool:
-        """Is something not written yet, that can still be written?"""
+        """Is something not yet written that can still be written?"""
         if self.journal.failure is not None or self.large.failure is not None:
             return False
         return self.journal.has_pending or self.large.has_pending
 
     def seal(self) -> None:
-        """Take note of what has become durable, and hand over what was gathered."""
+        """Note what has become durable, and hand over what was gathered."""
         self.journal.poll()
         self.journal.seal()
         self.large.poll()
@@ -132,7 +115,7 @@ def open_files(
     keeping: Keeping | None = None,
     parts: Parts | None = None,
 ) -> OpenStore:
-    """Open what ``weigh`` has found whole enough. ``say`` is told later of damage in pages. Raises DiskError."""
+    """Open what ``weigh`` has accepted. ``say`` gets lines about damage found later in pages. Raises DiskError."""
     keeping, parts = keeping or Keeping(), parts or Parts()
     accept(disks.journal, recovered)
     given_up = read_given_up(disks.journal)
@@ -164,7 +147,7 @@ def open_files(
 
 
 def _behind(recovered: Recovered, mark: Mark | None) -> JournalStart:
-    """With retained files and no journal, go on with their numbers."""
+    """Continue after the numbers of the retained files, if the journal itself has no file."""
     if mark is None:
         return recovered.start
     recovered.index.message_id_max = mark.batch.message_id
@@ -175,7 +158,7 @@ def _behind(recovered: Recovered, mark: Mark | None) -> JournalStart:
 
 
 def _write_index(disk: Disk, indexed: Callable[[int], None] | None, segment: Segment) -> None:
-    """A segment was closed: its index need not stay in memory when it is on the disk."""
+    """A segment was closed: write its index next to it, and drop it from memory."""
     if segment.index is not None and write_index(disk, segment.index):
         segment.index = None
         if indexed is not None:
@@ -183,8 +166,8 @@ def _write_index(disk: Disk, indexed: Callable[[int], None] | None, segment: Seg
 
 
 def _take_back(store: OpenStore, disks: Disks, given_up: GivenUp, *, is_unsure: bool) -> None:
-    """The large bodies that messages need are in use again, the others go. What is missing is noted before the journal
-    says that nobody needs it.
+    """Take over the large bodies that messages need, and remove the others. Missing files are noted before the journal
+    records that nobody needs them.
     """
     index, records, large = store.journal.index, store.journal.records, store.large
     told = hold_bodies(disks.pages, index.pages, records, large)

@@ -1,6 +1,7 @@
-"""What gives way when a file system is full: files made ahead, the history that is retained, segments on their way out.
+"""Frees room on a full file system: removes files created ahead, retained history, and segments that wait to be
+retained.
 
-History goes before a message that somebody waits for cannot be acknowledged, and that is before the reserve is used up.
+An acknowledgement is worth more than history: history is removed before a write of the journal fails.
 """
 
 from __future__ import annotations
@@ -10,15 +11,17 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from artemis_py.storage.disk import DiskError, FileDisk
-from artemis_py.storage.journal import Journal
-from artemis_py.storage.retention import Retention
-from artemis_py.storage.room import Room
-from artemis_py.storage.sidecars import delete_segment
+from artemis_py.storage.disk.disk import DiskError, FileDisk
+from artemis_py.storage.disk.room import Room
+from artemis_py.storage.journal.journal import Journal
+from artemis_py.storage.journal.sidecars import delete_segment
+from artemis_py.storage.retention.retention import Retention
 
 
 def rooms_of(disks: Sequence[FileDisk], look: Callable[[], None], bytes_max: int) -> tuple[Room, ...]:
-    """Give each disk the room of its file system, with a reserve of so many bytes. Raises DiskError."""
+    """Give each disk the room of its file system, with a reserve of ``bytes_max`` bytes; returns the rooms. ``look`` is
+    called when the disk should be checked. Raises DiskError.
+    """
     rooms: dict[int, Room] = {}
     for disk in disks:
         number = _file_system(disk.directory)
@@ -36,8 +39,8 @@ def _file_system(directory: Path) -> int:
 
 
 class Relief:
-    """Finds room for a journal on ``disk``. ``is_here`` tells whether the caller is in the committer's thread: files go
-    there alone. ``say`` is told what went.
+    """Finds room for a journal on ``disk``. ``is_here`` says whether the caller is in the committer's thread: only that
+    thread removes files. ``say`` gets a line about each.
     """
 
     def __init__(
@@ -55,7 +58,7 @@ class Relief:
         self._say = say
 
     def offer(self, rooms: Sequence[Room]) -> None:
-        """Tell each file system what can go when a write that must not fail finds no room there. Raises DiskError."""
+        """Tell each room what can be removed when a write that must not fail does not fit. Raises DiskError."""
         retention = self._retention
         for room in rooms:
             if room is self._disk.room:
@@ -66,7 +69,7 @@ class Relief:
                 room.sources.append(self._in_thread(partial(self._give_up_waiting, retention, room)))
 
     def _in_thread(self, source: Callable[[], bool]) -> Callable[[], bool]:
-        """A batch that finds no room outside of the committer's thread is handed over to it."""
+        """Limit a source to the committer's thread. A batch without room elsewhere is handed over to it."""
         return lambda: self._is_here() and source()
 
     def _give_up_history(self, retention: Retention, room: Room) -> bool:
@@ -77,7 +80,9 @@ class Relief:
         return True
 
     def _give_up_waiting(self, retention: Retention, room: Room) -> bool:
-        """A segment that waits to be retained elsewhere: older ones go there, so that it finds room; else it goes."""
+        """A segment waits to be retained on another file system. Remove an older one there to make room for it; if
+        there is none, remove the segment itself.
+        """
         departure = self._journal.files.departure
         if not departure.waits:
             return False
@@ -91,8 +96,8 @@ class Relief:
 
 
 def make_room(rooms: Sequence[Room]) -> None:
-    """Let files go until each file system has its reserve again, or nothing is left that can go. In the committer's
-    thread.
+    """Remove files until each file system has its reserve again or nothing removable is left. Call it in the
+    committer's thread. Raises DiskError.
     """
     for room in rooms:
         room.refill()

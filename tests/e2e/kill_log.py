@@ -6,8 +6,8 @@ from collections import Counter
 from pathlib import Path
 
 from artemis_py.message import LargeBody, Message
-from artemis_py.storage.log_events import Changed, Published, Settled
-from artemis_py.storage.reader import LogReader
+from artemis_py.storage.format.log_events import Changed, Published, Settled
+from artemis_py.storage.format.reader import LogReader
 from tests.e2e.kill_ledger import Key, Ledger
 
 

@@ -12,8 +12,8 @@ from zlib import crc32
 
 import pytest
 
-from artemis_py.storage import reader
-from artemis_py.storage.log_events import (
+from artemis_py.storage.format import reader
+from artemis_py.storage.format.log_events import (
     Attempted,
     Changed,
     Consumer,
@@ -24,8 +24,8 @@ from artemis_py.storage.log_events import (
     Settled,
     Started,
 )
-from artemis_py.storage.reader import LogReader
-from artemis_py.storage.scan import log_files
+from artemis_py.storage.format.reader import LogReader
+from artemis_py.storage.format.scan import log_files
 from tests.e2e.broker_process import COMMAND, HTTP, STOMP, WAIT_S, BrokerProcess
 from tests.e2e.stomp_socket import Closed, StompSocket, connected
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from artemis_py.storage.scan import log_files
+from artemis_py.storage.format.scan import log_files
 from tests.e2e.broker_process import COMMAND, HTTP, WAIT_S
 from tests.e2e.stomp_socket import connected
 from tests.e2e.test_journal_files import PERSISTENT, configured, started

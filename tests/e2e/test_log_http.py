@@ -19,11 +19,11 @@ from typing import Any
 import pytest
 
 from artemis_py.cli.main import main
-from artemis_py.storage import codec
-from artemis_py.storage.log_events import Published
-from artemis_py.storage.reader import LogReader
-from artemis_py.storage.scan import inner_records, log_files, whole_records
-from artemis_py.storage.segment_index import decode_index, index_name, index_of
+from artemis_py.storage.format import codec
+from artemis_py.storage.format.log_events import Published
+from artemis_py.storage.format.reader import LogReader
+from artemis_py.storage.format.scan import inner_records, log_files, whole_records
+from artemis_py.storage.format.segment_index import decode_index, index_name, index_of
 from tests.e2e.broker_process import HTTP, LOOPBACK, STOMP, WAIT_S, BrokerProcess, eventually
 from tests.e2e.stomp_socket import connected
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from artemis_py.message import LargeBody
-from artemis_py.storage.log_events import (
+from artemis_py.storage.format.log_events import (
     Attempted,
     Consumer,
     Delivered,
@@ -21,8 +21,8 @@ from artemis_py.storage.log_events import (
     Settled,
     Started,
 )
-from artemis_py.storage.reader import LogReader
-from artemis_py.storage.scan import log_files
+from artemis_py.storage.format.reader import LogReader
+from artemis_py.storage.format.scan import log_files
 from tests.e2e.broker_process import STOMP, BrokerProcess
 from tests.e2e.stomp_socket import StompSocket, connected
 from tests.e2e.test_journal_files import started

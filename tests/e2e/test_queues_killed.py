@@ -137,7 +137,7 @@ def at_work(task: Callable[..., None], *arguments: object) -> Iterator[None]:
         assert not thread.is_alive()
 
 
-class Place:
+class JournalFolder:
     """A folder with a journal, and the brokers that run on it one after the other."""
 
     def __init__(self, folder: Path, attributes: str) -> None:
@@ -257,9 +257,9 @@ ENDLESS = {"reject", "flow control"}
 @pytest.mark.parametrize("name", CASES)
 def test_a_queue_after_a_kill(name: str, tmp_path: Path) -> None:
     attributes, judge = CASES[name]
-    place = Place(tmp_path, attributes)
-    traffic = place.killed_in_traffic("/queue/q", 1_000_000 if name in ENDLESS else ACKNOWLEDGED, 60)
-    with place.broker() as broker, connected(broker.port) as client:
+    journal = JournalFolder(tmp_path, attributes)
+    traffic = journal.killed_in_traffic("/queue/q", 1_000_000 if name in ENDLESS else ACKNOWLEDGED, 60)
+    with journal.broker() as broker, connected(broker.port) as client:
         if "max-depth-bytes" in attributes:
             assert 0 < broker.metric("artemis_persistent_size", queue="q") <= 1500
         client.subscribe("/queue/q")
@@ -271,9 +271,9 @@ def test_a_queue_after_a_kill(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", ["STANDARD", "SHARED_GROUPS"])
 def test_groups_after_a_kill(kind: str, tmp_path: Path) -> None:
     """Two consumers share them out; no group is with both at once, and each is in order. A sticky one stays."""
-    place = Place(tmp_path, f"queue-type='standard' group-type='{kind}'")
-    traffic = place.killed_in_traffic("/queue/q", ACKNOWLEDGED, 60)
-    with place.broker() as broker, connected(broker.port) as first, connected(broker.port) as second:
+    journal = JournalFolder(tmp_path, f"queue-type='standard' group-type='{kind}'")
+    traffic = journal.killed_in_traffic("/queue/q", ACKNOWLEDGED, 60)
+    with journal.broker() as broker, connected(broker.port) as first, connected(broker.port) as second:
         for client in (first, second):
             client.subscribe("/queue/q", consumer_window_size="0")
         shares: list[list[int]] = [[], []]
@@ -296,9 +296,9 @@ def test_groups_after_a_kill(kind: str, tmp_path: Path) -> None:
 
 def test_held_messages_after_a_kill(tmp_path: Path) -> None:
     """Others overtake them until their time is past, also after the restart; then they come in order."""
-    place = Place(tmp_path, "queue-type='standard' hold-on-publish='true'")
-    traffic = place.killed_in_traffic("/queue/q", ACKNOWLEDGED, 60)
-    with place.broker() as broker, connected(broker.port) as client:
+    journal = JournalFolder(tmp_path, "queue-type='standard' hold-on-publish='true'")
+    traffic = journal.killed_in_traffic("/queue/q", ACKNOWLEDGED, 60)
+    with journal.broker() as broker, connected(broker.port) as client:
         client.subscribe("/queue/q")
         held = broker.metric("artemis_scheduled_message_count", queue="q")
         broker.await_metric(0, "artemis_scheduled_message_count", queue="q")
@@ -311,9 +311,9 @@ def test_held_messages_after_a_kill(tmp_path: Path) -> None:
 
 def test_a_retroactive_address_after_a_kill(tmp_path: Path) -> None:
     """Who comes after the restart gets the last five."""
-    place = Place(tmp_path, "")
-    traffic = place.killed_in_traffic("/topic/news", ACKNOWLEDGED, 60)
-    with place.broker() as broker, connected(broker.port) as client:
+    journal = JournalFolder(tmp_path, "")
+    traffic = journal.killed_in_traffic("/topic/news", ACKNOWLEDGED, 60)
+    with journal.broker() as broker, connected(broker.port) as client:
         client.subscribe("/topic/news")
         found = sorted(int(message.body) for message in eventually("five", client.messages_here, len))
         assert found == list(range(found[0], found[0] + 5))

@@ -6,13 +6,13 @@ import pytest
 
 from artemis_py.core.queue import delivery, page_reading
 from artemis_py.core.queue import pages as queue_pages
-from artemis_py.storage import pages
+from artemis_py.storage.pages import files as page_files
 
 
 @pytest.fixture
 def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is large in earnest is small here, so that few messages in pages reach every limit."""
-    monkeypatch.setattr(pages, "CHUNK_BYTES", 250)
+    monkeypatch.setattr(page_files, "CHUNK_BYTES", 250)
     monkeypatch.setattr(page_reading, "READS_PER_TURN", 4)
     monkeypatch.setattr(queue_pages, "READS_PER_TURN", 4)
     monkeypatch.setattr(page_reading, "READY_MIN", 6)

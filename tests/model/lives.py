@@ -8,12 +8,12 @@ from typing import Final
 
 from artemis_py.message import Message
 from artemis_py.records import Actor, RecoveredState
-from artemis_py.storage.journal import Journal
-from artemis_py.storage.journal_settings import JournalSettings
-from artemis_py.storage.journal_start import SegmentCare
-from artemis_py.storage.record_writer import RecordWriter
-from artemis_py.storage.recovery import recover
-from artemis_py.storage.sidecars import delete_segment
+from artemis_py.storage.journal.journal import Journal
+from artemis_py.storage.journal.record_writer import RecordWriter
+from artemis_py.storage.journal.settings import JournalSettings
+from artemis_py.storage.journal.sidecars import delete_segment
+from artemis_py.storage.journal.start import SegmentCare
+from artemis_py.storage.recovery.recovery import recover
 from tests.sim.committer import SteppedCommitter
 from tests.sim.disk import SimDisk
 

@@ -19,8 +19,8 @@ from artemis_py.core.transaction import Transaction
 from artemis_py.message import Message
 from artemis_py.paged import Page, PagedMessage
 from artemis_py.records import Actor, RecordLog, RecoveredState
-from artemis_py.storage.pages import PageFiles
-from artemis_py.storage.spill import SpillLog
+from artemis_py.storage.pages.files import PageFiles
+from artemis_py.storage.pages.spill import SpillLog
 from tests.model.letters import Writer
 from tests.model.paging_model import HANDED, HELD, PENDING, PICKED, READY, Book, PagedReader
 from tests.model.plans import ADDRESS, REJECT, AddressPlan, Plan, QueuePlan

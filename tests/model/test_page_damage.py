@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from artemis_py.core.queue.entry import Entry
-from artemis_py.storage import pages
+from artemis_py.storage.pages import files as page_files
 from tests.model.letters import Spec
 from tests.model.paging_model import PICKED
 from tests.model.paging_state import PagePlan
@@ -68,7 +68,7 @@ def after(
     change: Callable[[bytearray], None], chunk_bytes: int, monkeypatch: pytest.MonkeyPatch
 ) -> tuple[set[int], int]:
     """Which numbers are missing after a change of the file, and how many lines told of damage."""
-    monkeypatch.setattr(pages, "CHUNK_BYTES", chunk_bytes)
+    monkeypatch.setattr(page_files, "CHUNK_BYTES", chunk_bytes)
     world = written()
     change(page_file(world).data)
     found = read_all(world)

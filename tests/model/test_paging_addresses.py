@@ -16,8 +16,8 @@ from artemis_py.core.queue.queue import Queue
 from artemis_py.message import Head, LargeBody, Message, encode_headers
 from artemis_py.records import RecoveredState
 from artemis_py.selector import compile_selector
-from artemis_py.storage.pages import PageFiles
-from artemis_py.storage.spill import SpillLog
+from artemis_py.storage.pages.files import PageFiles
+from artemis_py.storage.pages.spill import SpillLog
 from tests.sim.committer import SteppedCommitter
 from tests.sim.disk import SimDisk
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from artemis_py.core.pages.stream import PageReader
-from artemis_py.storage import pages
+from artemis_py.storage.pages import files as page_files
 from tests.model.letters import Spec
 from tests.model.paging_state import PagePlan
 from tests.model.paging_world import PagingWorld
@@ -130,7 +130,7 @@ def test_who_was_parked_for_lack_of_space_goes_on_when_another_settles() -> None
 
 def test_consumers_go_on_when_a_turn_had_to_stop_reading(monkeypatch: pytest.MonkeyPatch) -> None:
     """So much had expired that a turn could not look through it: the consumer was parked as if nothing was left."""
-    monkeypatch.setattr(pages, "CHUNK_BYTES", 1 << 20)
+    monkeypatch.setattr(page_files, "CHUNK_BYTES", 1 << 20)
     world = world_of(messages_max=0, page_bytes=1 << 20)
     world.publish([Spec(ttl_ms=100)] * 12 + [RED])
     world.now_ms += 1000

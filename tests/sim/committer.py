@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
-from artemis_py.storage.committer import Commit, Committer, carry_out
-from artemis_py.storage.disk import DiskError
+from artemis_py.storage.disk.committer import Commit, Committer, carry_out
+from artemis_py.storage.disk.disk import DiskError
 
 
 class SteppedCommitter(Committer):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, field
 
-from artemis_py.storage.disk import Disk, DiskError, NoSpaceError
+from artemis_py.storage.disk.disk import Disk, DiskError, NoSpaceError
 
 SECTOR_BYTES = 512
 

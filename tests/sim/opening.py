@@ -6,13 +6,14 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from artemis_py.storage.committer import Committer
-from artemis_py.storage.disk import Disk
-from artemis_py.storage.journal import Journal
-from artemis_py.storage.journal_settings import JournalSettings
-from artemis_py.storage.open import Disks, Keeping, Parts, StoreSettings, Workers, open_files
-from artemis_py.storage.recovery import weigh
-from artemis_py.storage.story import LogStory
+from artemis_py.storage.disk.committer import Committer
+from artemis_py.storage.disk.disk import Disk
+from artemis_py.storage.journal.journal import Journal
+from artemis_py.storage.journal.settings import JournalSettings
+from artemis_py.storage.journal.story import LogStory
+from artemis_py.storage.open import Disks, Parts, StoreSettings, Workers, open_files
+from artemis_py.storage.recovery.recovery import weigh
+from artemis_py.storage.retention.keeping import Keeping
 from tests.sim.committer import SteppedCommitter
 from tests.sim.disk import SimDisk
 from tests.sim.paging import WitnessedPages

@@ -7,9 +7,9 @@ from typing import Any
 from artemis_py.message import Message
 from artemis_py.paged import Page
 from artemis_py.records import KeptStream
-from artemis_py.storage import codec, page_codec
-from artemis_py.storage.disk import Disk
-from artemis_py.storage.pages import PageFiles
+from artemis_py.storage.disk.disk import Disk
+from artemis_py.storage.format import codec, page_codec
+from artemis_py.storage.pages.files import PageFiles
 from tests.sim.projection import Identity, identity
 
 PageKey = tuple[int, int]

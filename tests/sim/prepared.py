@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import random
+from dataclasses import dataclass
 
 from artemis_py.message import Account, Head, Message, encode_headers
-from artemis_py.storage.codec import BATCH, FILE_HEADER_BYTES, Record, decode_record
-from artemis_py.storage.journal import Journal
-from artemis_py.storage.journal_settings import JournalSettings
-from artemis_py.storage.journal_start import SegmentCare
-from artemis_py.storage.recovery import Recovered, recover
-from artemis_py.storage.segment_names import segment_number
+from artemis_py.storage.format.codec import BATCH, FILE_HEADER_BYTES, Record, decode_record
+from artemis_py.storage.format.segment_names import segment_number
+from artemis_py.storage.journal.journal import Journal
+from artemis_py.storage.journal.settings import JournalSettings
+from artemis_py.storage.open import Disks, OpenStore, StoreSettings, Workers, open_files
+from artemis_py.storage.recovery.recovery import Recovered, weigh
 from tests.sim.committer import SteppedCommitter
 from tests.sim.disk import SimDisk
 
@@ -27,18 +28,34 @@ def message(number: int, body: bytes | None = None) -> Message:
     return Message(head, b"body %d" % number if body is None else body, number, 1000 + number, 0, Account(), 0)
 
 
-def open_journal(disk: SimDisk, settings: JournalSettings | None = None) -> tuple[Journal, SteppedCommitter, Recovered]:
-    """Recover what is on the disk, and go on."""
-    recovered = recover(disk)
-    committer = SteppedCommitter(lambda: None)
-    journal = Journal(
-        disk,
-        committer,
-        settings or JournalSettings(file_bytes=65536, compact_files_min=0),
-        start=recovered.start,
-        care=SegmentCare(retire=disk.delete),
+@dataclass(frozen=True, slots=True)
+class OpenedDisk:
+    """The files of a broker on one disk. ``committer`` writes the journal, ``worker`` does everything else."""
+
+    files: OpenStore
+    committer: SteppedCommitter
+    worker: SteppedCommitter
+    recovered: Recovered
+
+
+def open_disk(disk: SimDisk, settings: JournalSettings | None = None) -> OpenedDisk:
+    """Open what is on the disk as a broker does."""
+    recovered = weigh(disk)
+    committer, worker = SteppedCommitter(lambda: None), SteppedCommitter(lambda: None)
+    files = open_files(
+        recovered,
+        Disks(journal=disk, pages=disk, bodies=disk),
+        Workers(committer=committer, page_reader=worker, body_writer=worker, body_reader=worker),
+        StoreSettings(journal=settings or JournalSettings(file_bytes=65536, compact_files_min=0)),
+        say=lambda line: None,
     )
-    return journal, committer, recovered
+    return OpenedDisk(files, committer, worker, recovered)
+
+
+def open_journal(disk: SimDisk, settings: JournalSettings | None = None) -> tuple[Journal, SteppedCommitter, Recovered]:
+    """The same, for tests that want the journal alone."""
+    opened = open_disk(disk, settings)
+    return opened.files.journal, opened.committer, opened.recovered
 
 
 def commit(journal: Journal, committer: SteppedCommitter) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from artemis_py.message import LargeBody
 from artemis_py.records import Depth
-from artemis_py.storage.log_events import (
+from artemis_py.storage.format.log_events import (
     Attempted,
     Changed,
     Consumer,
@@ -21,10 +21,10 @@ from artemis_py.storage.log_events import (
     Session,
     Settled,
 )
-from artemis_py.storage.reader import events_of
-from artemis_py.storage.scan import Damage
-from artemis_py.storage.segment_names import segment_number
-from artemis_py.storage.sidecars import delete_segment
+from artemis_py.storage.format.reader import events_of
+from artemis_py.storage.format.scan import Damage
+from artemis_py.storage.format.segment_names import segment_number
+from artemis_py.storage.journal.sidecars import delete_segment
 from tests.sim.disk import SimDisk
 
 SENDER = "from"

@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from artemis_py.storage.journal_settings import JournalSettings
-from artemis_py.storage.recovery import recover
+from artemis_py.storage.journal.settings import JournalSettings
+from artemis_py.storage.recovery.recovery import recover
 from tests.sim.disk import Fault, SimDisk
 from tests.sim.incarnation import Incarnation
 from tests.sim.opening import SimStore

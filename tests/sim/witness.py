@@ -8,9 +8,9 @@ from typing import Any
 from artemis_py.message import Message
 from artemis_py.paged import Page, PagedMessage
 from artemis_py.records import Actor
-from artemis_py.storage.disk import Disk
-from artemis_py.storage.record_writer import RecordWriter
-from artemis_py.storage.story import LogStory
+from artemis_py.storage.disk.disk import Disk
+from artemis_py.storage.journal.record_writer import RecordWriter
+from artemis_py.storage.journal.story import LogStory
 from tests.sim.paging import WitnessedPages
 from tests.sim.projection import Operation, identity
 

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from artemis_py.message import Account, Head, Message, encode_headers
-from artemis_py.storage import codec
-from artemis_py.storage.codec import Batch, FileHeader, Kept
-from artemis_py.storage.segment_index import encode_index, index_name, index_of
-from artemis_py.storage.sidecars import index_beside, write_survey
-from artemis_py.storage.survey import Survey
+from artemis_py.storage.format import codec
+from artemis_py.storage.format.codec import Batch, FileHeader, Kept
+from artemis_py.storage.format.segment_index import encode_index, index_name, index_of
+from artemis_py.storage.journal.sidecars import index_beside, write_survey
+from artemis_py.storage.retention.survey import Survey
 
 START_MS = 1_700_000_000_000
 HOUR_MS = 3_600_000

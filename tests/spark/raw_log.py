@@ -9,8 +9,8 @@ from typing import Any
 from hypothesis import strategies as st
 
 from artemis_py.message import Account, Head, LargeBody, Message, encode_headers
-from artemis_py.storage import codec, page_codec
-from artemis_py.storage.codec import Batch, FileHeader, Kept
+from artemis_py.storage.format import codec, page_codec
+from artemis_py.storage.format.codec import Batch, FileHeader, Kept
 
 START_MS = 1_700_000_000_000
 ADDRESSES = ("orders", "orders.eu", "ä", "DLQ", "a:b\\c\nd")

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-class Place:
+class ReplaceableLog:
     """A log that can be replaced while it is read, in directories that no broker has, or behind a url that stays."""
 
     def __init__(self, folder: Path, broker: LiveBroker | None) -> None:
@@ -63,13 +63,13 @@ def _send(broker: LiveBroker, first: int, count: int) -> None:
 
 
 @contextmanager
-def _place(kind: str, folder: Path) -> Iterator[Place]:
+def _replaceable(kind: str, folder: Path) -> Iterator[ReplaceableLog]:
     with live_broker(folder) as broker:
         _send(broker, 0, 40)
         if kind == "url":
-            yield Place(folder, broker)
+            yield ReplaceableLog(folder, broker)
             return
-    yield Place(folder, None)
+    yield ReplaceableLog(folder, None)
 
 
 def archived(spark: SparkSession, directory: Path) -> list[int]:
@@ -88,20 +88,20 @@ def files_of(directory: Path) -> dict[str, bytes]:
 @pytest.mark.parametrize("kind", ["journal", "url"])
 def test_between_two_runs(spark: SparkSession, tmp_path: Path, kind: str) -> None:
     where = tmp_path / "archive"
-    with _place(kind, tmp_path / "broker") as place:
-        archive(spark, [place.feed(1 << 30)], where)
+    with _replaceable(kind, tmp_path / "broker") as log:
+        archive(spark, [log.feed(1 << 30)], where)
         assert archived(spark, where) == [*range(40)]
         before = files_of(where)
-        place.replace()
+        log.replace()
         with pytest.raises(PipelineError, match=r"not the one in the archive.*into another directory"):
-            archive(spark, [place.feed()], where)
+            archive(spark, [log.feed()], where)
         assert files_of(where) == before
 
 
-def _at_step(place: Place, number: int) -> Callable[[str], None]:
+def _at_step(log: ReplaceableLog, number: int) -> Callable[[str], None]:
     def on_step(text: str) -> None:
         if f"step {number} of" in text:
-            place.replace()
+            log.replace()
 
     return on_step
 
@@ -110,8 +110,11 @@ def _at_step(place: Place, number: int) -> Callable[[str], None]:
 @pytest.mark.parametrize("step", [1, 2])
 def test_between_two_steps(spark: SparkSession, tmp_path: Path, kind: str, step: int) -> None:
     where = tmp_path / "archive"
-    with _place(kind, tmp_path / "broker") as place, pytest.raises(PipelineError, match=r"another|had the log|planned"):
-        archive(spark, [place.feed()], where, on_step=_at_step(place, step))
+    with (
+        _replaceable(kind, tmp_path / "broker") as log,
+        pytest.raises(PipelineError, match=r"another|had the log|planned"),
+    ):
+        archive(spark, [log.feed()], where, on_step=_at_step(log, step))
     found = archived(spark, where)
     assert found == [*range(len(found))]
     assert bool(found) is (step == 2)
@@ -122,16 +125,16 @@ def test_while_a_step_is_read(spark: SparkSession, tmp_path: Path, kind: str, mo
     """Behind the look at the log that the step begins with, and before its tasks read."""
     where = tmp_path / "archive"
     true_frame = LogFeed.frame
-    with _place(kind, tmp_path / "broker") as place:
+    with _replaceable(kind, tmp_path / "broker") as log:
 
         def frame(feed: LogFeed, *given: Any) -> Any:
             if given[1] == "messages" and given[2] > 0:
-                place.replace()
+                log.replace()
             return true_frame(feed, *given)
 
         monkeypatch.setattr(LogFeed, "frame", frame)
         with pytest.raises(PipelineError, match=r"another|had the log|planned"):
-            archive(spark, [place.feed()], where)
+            archive(spark, [log.feed()], where)
     found = archived(spark, where)
     assert 0 < len(found) < 40
     assert found == [*range(len(found))]

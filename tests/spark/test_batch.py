@@ -15,7 +15,7 @@ from artemis_py.spark.log.directory import Directories, find_directories
 from artemis_py.spark.read.batch import RowReader
 from artemis_py.spark.read.options import read_options
 from artemis_py.spark.read.plan import Share
-from artemis_py.storage import codec
+from artemis_py.storage.format import codec
 from tests.spark.made_log import HOUR_MS, START_MS, MadeLog, day_of_segments
 
 if TYPE_CHECKING:
@@ -188,7 +188,7 @@ def test_batches_are_as_large_as_asked(day: Path) -> None:
 
 
 def test_large_segments_are_shared_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("artemis_py.storage.segment_index.BLOCK_BYTES", 2000)
+    monkeypatch.setattr("artemis_py.storage.format.segment_index.BLOCK_BYTES", 2000)
     monkeypatch.setattr("artemis_py.spark.read.plan._PIECE_BYTES", 5000)
     log = MadeLog(tmp_path)
     log.segment(START_MS)

@@ -1,4 +1,4 @@
-"""The decoder of pieces of the log finds what `storage.reader` finds, byte for byte, in every kind of file."""
+"""The decoder of pieces of the log finds what `storage.format.reader` finds, byte for byte, in every kind of file."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from artemis_py.spark.tables.filters import HEADER_COLUMNS, Pushed
 from artemis_py.spark.tables.messages import message_batches
 from artemis_py.spark.tables.reading import Names, Reading, Wanted
 from artemis_py.spark.tables.schema import EVENTS, MESSAGES, arrow_schema
-from artemis_py.storage import codec, reader
-from artemis_py.storage import log_events as log
-from artemis_py.storage.codec import CodecError
-from artemis_py.storage.retention import RetentionSettings
-from artemis_py.storage.scan import Damage, log_files
-from artemis_py.storage.segment_index import index_of
+from artemis_py.storage.format import codec, reader
+from artemis_py.storage.format import log_events as log
+from artemis_py.storage.format.codec import CodecError
+from artemis_py.storage.format.scan import Damage, log_files
+from artemis_py.storage.format.segment_index import index_of
+from artemis_py.storage.retention.retention import RetentionSettings
 from tests.spark.raw_log import RawFile, damaged_files, files
 from tests.unit.journal_readers.parts import Story
 

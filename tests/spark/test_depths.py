@@ -8,7 +8,7 @@ import pytest
 
 from artemis_py.spark.read.batch import FoldReader
 from artemis_py.spark.read.options import read_options
-from artemis_py.storage import codec
+from artemis_py.storage.format import codec
 from tests.spark.made_log import START_MS, MadeLog
 
 

@@ -22,12 +22,12 @@ from artemis_py.spark.read.batch import RowReader
 from artemis_py.spark.read.options import read_options
 from artemis_py.spark.read.plan import Share
 from artemis_py.spark.tables.reading import Wanted
-from artemis_py.storage import survey as surveys
-from artemis_py.storage.places import decode_table, places_name
-from artemis_py.storage.retention import RetentionSettings
-from artemis_py.storage.scan import log_files
-from artemis_py.storage.segment_index import decode_index, index_name
-from artemis_py.storage.survey import spans
+from artemis_py.storage.format.places import decode_table, places_name
+from artemis_py.storage.format.scan import log_files
+from artemis_py.storage.format.segment_index import decode_index, index_name
+from artemis_py.storage.retention import survey as surveys
+from artemis_py.storage.retention.retention import RetentionSettings
+from artemis_py.storage.retention.survey import spans
 from tests.spark.made_log import START_MS, MadeLog, survey
 from tests.unit.journal_readers.parts import Story
 

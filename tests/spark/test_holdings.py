@@ -14,7 +14,7 @@ from artemis_py.spark.log.directory import DirectoryLog
 from artemis_py.spark.read import holdings
 from artemis_py.spark.read.batch import FoldReader
 from artemis_py.spark.read.options import read_options
-from artemis_py.storage.retention import RetentionSettings
+from artemis_py.storage.retention.retention import RetentionSettings
 from tests.spark.live import live_broker, send_many
 from tests.spark.made_log import survey
 from tests.unit.journal_readers.parts import QUEUES, START_MS, Story

@@ -10,9 +10,9 @@ import pytest
 
 from artemis_py.message import Account, Head, Message, encode_headers
 from artemis_py.spark.jobs.source import LogTables
-from artemis_py.storage import codec
-from artemis_py.storage.codec import Kept
-from artemis_py.storage.scan import log_file
+from artemis_py.storage.format import codec
+from artemis_py.storage.format.codec import Kept
+from artemis_py.storage.format.scan import log_file
 from tests.spark.made_log import START_MS, MadeLog, survey
 from tests.spark.traffic_tables import rows_of
 

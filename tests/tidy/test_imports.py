@@ -13,7 +13,7 @@ from tests.tidy.imports import (
 )
 from tests.tidy.sources import package_sources
 
-WITH_ROOMS = frozenset({"config", "spark"})
+WITH_ROOMS = frozenset({"config", "spark", "storage"})
 
 
 def test_every_module_imports_lower_floors_only() -> None:
@@ -37,15 +37,15 @@ def test_core_has_no_clock_and_asyncio_and_spark_have_one_home() -> None:
     [
         ("artemis_py.core.queue", "from artemis_py.stomp.frames import Frame"),
         ("artemis_py.core.queue", "import artemis_py.server.turns"),
-        ("artemis_py.core.queue", "from artemis_py.storage import codec"),
+        ("artemis_py.core.queue", "from artemis_py.storage.format import codec"),
         ("artemis_py.core.queue", "from artemis_py import storage"),
         ("artemis_py.core.queue", "from ..storage import codec"),
-        ("artemis_py.storage.codec", "def late():\n    from artemis_py.core.queue.queue import Queue"),
+        ("artemis_py.storage.format.codec", "def late():\n    from artemis_py.core.queue.queue import Queue"),
         ("artemis_py.selector", "from artemis_py.config.settings import BrokerConfig"),
         ("artemis_py.errors", "from artemis_py.selector import Selector"),
         ("artemis_py.metrics", "from artemis_py.management.table import TABLE"),
-        ("artemis_py.stomp.parser", "from artemis_py.storage import codec"),
-        ("artemis_py.stomp.session.session", "def late():\n    import artemis_py.storage.codec"),
+        ("artemis_py.stomp.parser", "from artemis_py.storage.format import codec"),
+        ("artemis_py.stomp.session.session", "def late():\n    import artemis_py.storage.format.codec"),
         ("artemis_py.odds.ends", "x = 1"),
     ],
 )
@@ -114,7 +114,7 @@ def test_asyncio_outside_its_home_is_found() -> None:
     assert banned_imports({"artemis_py.server.tcp": "import asyncio"}) == []
 
 
-@pytest.mark.parametrize("module", ["artemis_py.core.queue", "artemis_py.cli.main", "artemis_py.storage.reader"])
+@pytest.mark.parametrize("module", ["artemis_py.core.queue", "artemis_py.cli.main", "artemis_py.storage.format.reader"])
 def test_spark_outside_the_pipeline_is_found(module: str) -> None:
     assert len(banned_imports({module: "def late():\n    from pyspark.sql import SparkSession"})) == 1
     assert len(banned_imports({module: "import pyarrow as pa"})) == 1

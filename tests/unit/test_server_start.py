@@ -13,7 +13,7 @@ from artemis_py.config.reader import loads
 from artemis_py.core.broker import Broker
 from artemis_py.server import lifecycle
 from artemis_py.server.lifecycle import Server
-from artemis_py.storage.body_names import body_name
+from artemis_py.storage.format.body_names import body_name
 from tests.loops import called_back, until
 
 CONFIGURATION = """<configuration xmlns="urn:activemq"><core xmlns="urn:activemq:core">

@@ -16,10 +16,10 @@ from artemis_py.config.tables.entities import RetentionConfig
 from artemis_py.server.journal_store import JournalStore
 from artemis_py.server.open_store import open_store
 from artemis_py.server.store import Store
-from artemis_py.storage import disk as disk_module
-from artemis_py.storage import private as private_module
-from artemis_py.storage import room as room_module
-from artemis_py.storage.disk import DiskError
+from artemis_py.storage.disk import disk as disk_module
+from artemis_py.storage.disk import private as private_module
+from artemis_py.storage.disk import room as room_module
+from artemis_py.storage.disk.disk import DiskError
 from tests.sim.prepared import QUEUE, QUEUE_ID, message
 
 CALLS = frozenset({"open", "pwrite", "fsync", "fdatasync", "ftruncate", "rename", "stat", "fstat", "scandir"})

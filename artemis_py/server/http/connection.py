@@ -42,7 +42,7 @@ class HttpConnection(asyncio.Protocol):
     # --- what the event loop calls ---
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Accepts the socket, or refuses it if the service is stopping."""
+        """Accept the socket, or refuse it if the service is stopping."""
         self._channel.open(cast(asyncio.Transport, transport))
         self.guard(self._begin_socket)
 
@@ -56,14 +56,14 @@ class HttpConnection(asyncio.Protocol):
             self._site.crowd.admit(self)
 
     def data_received(self, data: bytes) -> None:
-        """Takes bytes from the client."""
+        """Process bytes from the client."""
         if self._channel.transport is None:
             return
         self._incoming.receive(data)
         self.guard(self._read_events)
 
     def eof_received(self) -> bool:
-        """The client sends no more; earlier requests are still answered."""
+        """The client closed its sending side; earlier requests are still answered."""
         if self._channel.transport is None:
             return False
         self._machine.receive_data(b"")
@@ -110,12 +110,12 @@ class HttpConnection(asyncio.Protocol):
     # --- what the service calls ---
 
     def close(self) -> None:
-        """Ends the connection; a response being sent is cut off."""
+        """End the connection; a response being sent is cut off."""
         self._channel.close()
         self._give_up()
 
     def abort(self) -> None:
-        """Ends the connection at once and drops unsent bytes."""
+        """End the connection at once, and drop unsent bytes."""
         self._channel.abort()
         self._give_up()
 
@@ -125,7 +125,7 @@ class HttpConnection(asyncio.Protocol):
         return self._incoming.is_waiting
 
     def look(self, now_ms: int) -> None:
-        """Ends the connection when nothing happens on it, or its request takes too long to come."""
+        """End the connection if it is idle too long, or its request takes too long to arrive."""
         self._outgoing.note_progress(now_ms)
         if self._incoming.takes_too_long(now_ms):
             late = Refusal(HTTPStatus.REQUEST_TIMEOUT, "the request took too long to arrive")
@@ -143,7 +143,7 @@ class HttpConnection(asyncio.Protocol):
     # --- requests ---
 
     def _read_events(self) -> None:
-        """Continues until h11 needs more bytes or a request is complete."""
+        """Continue until h11 needs more bytes or a request is complete."""
         try:
             while self._channel.transport is not None and self._outgoing.pieces is None:
                 event = self._machine.next_event()
@@ -160,12 +160,12 @@ class HttpConnection(asyncio.Protocol):
                 elif isinstance(event, h11.EndOfMessage):
                     self._answer()
         except h11.RemoteProtocolError as error:
-            reason = str(error).partition(": bytearray")[0]  # h11 shows the line as Python writes it
+            reason = str(error).partition(": bytearray")[0]  # h11 quotes the line in Python's notation
             self._refuse(Refusal(error.error_status_hint or 400, reason))
             error.__traceback__ = None  # its frames refer to it, and to this connection
 
     def _begin(self, event: h11.Request) -> None:
-        """The head of a request arrived: refuses what this client may not have, or not now."""
+        """The head of a request arrived: refuse what this client may not have, or not now."""
         refusal = self._incoming.begin(event) or self._refusal()
         if refusal is not None:
             self._refuse(refusal)
@@ -207,7 +207,7 @@ class HttpConnection(asyncio.Protocol):
         self._send(awaited.result() if failure is None else self._incoming.failed(failure))
 
     def _refuse(self, refusal: Refusal) -> None:
-        """Answers an invalid request and closes: where the next request begins is unknown."""
+        """Answer an invalid request and close: where the next request begins is unknown."""
         if self._machine.our_state in (h11.IDLE, h11.SEND_RESPONSE):
             self._send(text_response(refusal.status, refusal.reason, (("Connection", "close"),)))
         if self._channel.transport is not None and self._outgoing.pieces is None:
@@ -226,7 +226,7 @@ class HttpConnection(asyncio.Protocol):
             self._site.call_soon(partial(self.guard, self._step))
 
     def _step(self) -> None:
-        """Sends the next piece; after the last one, continues with the next request."""
+        """Send the next piece; after the last one, continue with the next request."""
         self._step_is_due = False
         machine, outgoing, transport = self._machine, self._outgoing, self._channel.transport
         if transport is None or not self._channel.may_write or outgoing.is_transferring:

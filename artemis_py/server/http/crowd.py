@@ -18,7 +18,7 @@ class Crowd:
 
     def __init__(self, limits: HttpLimits, holdings: Holdings | None) -> None:
         self.accepted_count = 0
-        """Connections since the start."""
+        """The number of connections accepted since the start."""
         self._limits = limits
         self._holdings = holdings
         self._connections: set[HttpClient] = set()

@@ -1,4 +1,4 @@
-"""The routes of cursors in the log: who has read how far."""
+"""The routes of cursors in the log, which say how far each reader has read."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from artemis_py.server.cursor_desk import CursorDesk, CursorRefusedError
 from artemis_py.server.http.json_body import parse_json
 from artemis_py.server.http.messages import Answer, Request, Response, json_response, text_response
 from artemis_py.server.http.routing import Route
-from artemis_py.storage.cursors import CursorError
+from artemis_py.storage.retention.cursors import CursorError
 
 Durably = Callable[[int, Callable[[], Response]], "asyncio.Future[Response]"]
 

@@ -133,7 +133,7 @@ class FileSender:
             for transfer in sorted(filter(None, ready), key=attrgetter("sent_s")):
                 self._send_chunk(transfer)
                 if self._due_s > time.monotonic():
-                    break  # the others come first next time
+                    break  # the others go first next time
         for transfer in [*self._under_way, *self._new]:
             self._release(transfer)
 
@@ -155,7 +155,7 @@ class FileSender:
             self._selector.register(transfer.socket_fd, selectors.EVENT_WRITE, transfer)
         except (OSError, ValueError, KeyError) as error:
             failure = OSError(f"cannot wait for the socket: {error}")
-            self._paused.add(transfer)  # where the selector does not look for it
+            self._paused.add(transfer)  # the selector does not watch it there
             self._release(transfer)
             self._call_threadsafe(lambda: self._tell(transfer, failure))
 

@@ -17,7 +17,7 @@ def parse_json(body: bytes) -> object:
         raise ValueError(_TOO_DEEP) from None
     except (json.JSONDecodeError, UnicodeDecodeError):
         raise
-    except ValueError:  # Python's own words are about Python
+    except ValueError:  # Python's message is about Python
         raise ValueError(f"a number has more than {sys.get_int_max_str_digits()} digits") from None
     level = [value]
     for _ in range(_DEPTH_MAX):

@@ -51,7 +51,7 @@ class Outgoing:
         return self._transfer is not None
 
     def begin(self, response: Response, *, with_body: bool, closes: bool) -> None:
-        """Sends the head, and the body if it is complete. The first piece of a body in pieces follows in a later step,
+        """Send the head, and the body if it is complete. The first piece of a body in pieces follows in a later step,
         and a part of a file after the head. ``closes`` announces that the connection ends after it.
         """
         body = response.body
@@ -72,14 +72,16 @@ class Outgoing:
         elif isinstance(body, FileBody):
             self.file = body
             if self._channel.transport is not None:
-                self._channel.transport.set_write_buffer_limits(high=0)  # "may write" then means: everything has left
+                self._channel.transport.set_write_buffer_limits(
+                    high=0
+                )  # "may write" then means that everything was sent
         else:
             self.pieces = body
         self._channel.write(output)
         self._channel.pause_reading()
 
     def send_piece(self, pieces: Iterator[bytes]) -> bool:
-        """Sends the next piece, or the end; False if there is none and the response remains incomplete."""
+        """Send the next piece, or the end; False if there is none and the response remains incomplete."""
         try:
             piece = next(pieces, None)
         except Exception:
@@ -93,7 +95,7 @@ class Outgoing:
         return True
 
     def send_file(self, body: FileBody, done: Callable[[OSError | None], None]) -> None:
-        """Hands the body to the thread that sends files; ``done`` is called at its end."""
+        """Hand the body to the thread that sends files. ``done`` is called at the end, with None or the failure."""
         transport = self._channel.transport
         assert transport is not None
         self._machine.send_with_data_passthrough(h11.Data(data=body))  # type: ignore[arg-type]  # as h11 has it: only len

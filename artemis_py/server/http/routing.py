@@ -24,7 +24,7 @@ class Route:
     """Is it answered for any client and host name, even while all regular connections are in use?"""
 
     def handler(self, method: str) -> Handler | None:
-        """The handler of a method."""
+        """The handler of a method, or None."""
         return self.handlers.get("GET" if method == "HEAD" else method)
 
     def takes_body(self, method: str) -> bool:

@@ -50,12 +50,12 @@ class HttpService:
 
     @property
     def connections_open(self) -> int:
-        """Open connections."""
+        """The number of open connections."""
         return len(self._crowd)
 
     @property
     def connections_total(self) -> int:
-        """Connections since the start."""
+        """The number of connections accepted since the start."""
         return self._crowd.accepted_count
 
     def connect(self) -> asyncio.Protocol:
@@ -67,12 +67,12 @@ class HttpService:
         return HttpConnection(self._site)
 
     def tick(self, now_ms: int) -> None:
-        """Closes connections that were idle for ``idle_ms_max``, and those whose request takes too long to arrive."""
+        """Close connections that were idle for ``idle_ms_max``, and those whose request takes too long to arrive."""
         for connection in self._crowd:
             connection.look(now_ms)
 
     def stop(self) -> None:
-        """Closes every connection after sending written responses; later connections are refused."""
+        """Close every connection after sending written responses; later connections are refused."""
         self._site.is_stopping = True
         for connection in self._crowd:
             connection.guard(connection.close)

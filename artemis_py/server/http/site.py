@@ -17,7 +17,7 @@ from artemis_py.server.http.routing import Routes
 @final
 @dataclass(slots=True)
 class Site:
-    """The routes, the limits, who is connected, and who sends files. ``now_ms`` is a clock that nobody sets, and
+    """The routes, the limits, the connections, and the sender of files. ``now_ms`` is a steady clock in milliseconds;
     ``call_soon`` runs a function in the next round of the event loop.
     """
 

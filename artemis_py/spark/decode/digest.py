@@ -18,7 +18,7 @@ from artemis_py.spark.decode.columns import Mask, Numbers, field_numbers
 from artemis_py.spark.decode.facts import ATTEMPTED, DELIVERED, DUE, ROUTED, SCHEDULED, SETTLED, Facts, facts_of
 from artemis_py.spark.decode.published import MESSAGE_FIELDS, Published
 from artemis_py.spark.decode.walk import Walk
-from artemis_py.storage import codec, page_codec
+from artemis_py.storage.format import codec, page_codec
 
 ACKED, REPLACED, EXPIRED, SUPERSEDED = (
     SETTLED + codec.REASONS.index(name) for name in ("acked", "replaced", "expired", "superseded")

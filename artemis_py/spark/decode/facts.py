@@ -11,8 +11,8 @@ import numpy as np
 from artemis_py.spark.decode.columns import Mask, Numbers, field_numbers, gather, runs
 from artemis_py.spark.decode.published import Published, originals
 from artemis_py.spark.decode.walk import Walk
-from artemis_py.storage import codec, page_codec
-from artemis_py.storage.codec import RECORD_HEADER_BYTES
+from artemis_py.storage.format import codec, page_codec
+from artemis_py.storage.format.codec import RECORD_HEADER_BYTES
 
 PUBLISHED, ROUTED, SCHEDULED, DUE, DELIVERED, ATTEMPTED, REFUSED = range(7)
 SETTLED: Final = 7

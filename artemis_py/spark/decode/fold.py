@@ -13,7 +13,7 @@ import numpy as np
 from artemis_py.paged import Page
 from artemis_py.records import Depth
 from artemis_py.spark.decode.digest import ID_BITS, NO_PLACE, Counts, Digest, released
-from artemis_py.storage import codec, page_codec
+from artemis_py.storage.format import codec, page_codec
 
 
 @dataclass(slots=True)

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from artemis_py.message import unescape_header
 from artemis_py.spark.decode.columns import Mask, Numbers, any_of, encoded, field_numbers, gather, runs, slices
 from artemis_py.spark.decode.walk import Walk
-from artemis_py.storage import codec
-from artemis_py.storage.codec import RECORD_HEADER_BYTES, CodecError
+from artemis_py.storage.format import codec
+from artemis_py.storage.format.codec import RECORD_HEADER_BYTES, CodecError
 
 MESSAGE_FIELDS: Final = np.dtype(
     [

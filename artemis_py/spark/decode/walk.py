@@ -1,7 +1,7 @@
 """Walks over the records of a piece of a journal file and checks them: the only step with Python work per record.
 
-It finds the same as ``storage.scan.whole_records``, including damage and torn ends, but as arrays; it does not decode
-payloads.
+It finds the same as ``storage.format.scan.whole_records``, including damage and torn ends, but as arrays; it does not
+decode payloads.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from zlib import crc32
 import numpy as np
 
 from artemis_py.spark.decode.columns import Mask, Numbers, field_numbers, gather
-from artemis_py.storage import codec
-from artemis_py.storage.codec import RECORD_HEADER_BYTES, CodecError
-from artemis_py.storage.scan import Damage, behind_damage
+from artemis_py.storage.format import codec
+from artemis_py.storage.format.codec import RECORD_HEADER_BYTES, CodecError
+from artemis_py.storage.format.scan import Damage, behind_damage
 
 _BEGINNING: Final = Struct("<II")
 _TYPE_AT: Final = 16
@@ -132,8 +132,8 @@ class Walk:
 
 
 def walk(piece: Piece, damages: list[Damage]) -> Walk:
-    """The valid records of a piece. Damage goes to ``damages``, by the rules of ``storage.scan``, with its offset in
-    the file. Raises CodecError for a GROUP with inconsistent inner records, which no broker writes.
+    """The valid records of a piece. Damage goes to ``damages``, by the rules of ``storage.format.scan``, with its
+    offset in the file. Raises CodecError for a GROUP with inconsistent inner records, which no broker writes.
     """
     places: list[int] = []
     groups: list[tuple[int, int, int]] = []

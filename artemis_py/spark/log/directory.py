@@ -21,16 +21,16 @@ import numpy as np
 from artemis_py.errors import PipelineError
 from artemis_py.spark.decode.walk import Piece, walk
 from artemis_py.spark.log.indexes import INDEXES, uncollected
-from artemis_py.spark.log.log import GoneError, Listing, Log, Place, Segment, unreadable
+from artemis_py.spark.log.log import GoneError, Listing, Log, LogLocation, Segment, unreadable
 from artemis_py.spark.log.tail import Tail
-from artemis_py.storage import codec
-from artemis_py.storage.body_names import find_body
-from artemis_py.storage.codec import CodecError
-from artemis_py.storage.disk import DiskError
+from artemis_py.storage.disk.disk import DiskError
+from artemis_py.storage.format import codec
+from artemis_py.storage.format.body_names import find_body
+from artemis_py.storage.format.codec import CodecError
+from artemis_py.storage.format.places import places_name
+from artemis_py.storage.format.scan import LogFile, is_log_name, log_file, log_files_and_twins
+from artemis_py.storage.format.segment_index import index_name
 from artemis_py.storage.log_id import known_id
-from artemis_py.storage.places import places_name
-from artemis_py.storage.scan import LogFile, is_log_name, log_file, log_files_and_twins
-from artemis_py.storage.segment_index import index_name
 
 _REST_S: Final = 1.0
 _ATTEMPTS: Final = 3
@@ -42,7 +42,7 @@ _KNOWN_MAX: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Directories(Place):
+class Directories(LogLocation):
     """Directories that together contain one broker's log."""
 
     broker: str

@@ -15,7 +15,7 @@ from uuid import uuid4
 
 from artemis_py.errors import PipelineError
 from artemis_py.spark.log.indexes import Indexes, uncollected
-from artemis_py.spark.log.log import AwayError, GoneError, Listing, Log, Place, Segment, unreadable
+from artemis_py.spark.log.log import AwayError, GoneError, Listing, Log, LogLocation, Segment, unreadable
 
 _ANSWER_S: Final = 30.0
 _BRIEF_ANSWER_S: Final = 2.0
@@ -29,7 +29,7 @@ _BUSY: Final = frozenset({429, 502, 503, 504})
 
 
 @dataclass(frozen=True, slots=True)
-class Broker(Place):
+class Broker(LogLocation):
     """A broker by the URL of its HTTP acceptor."""
 
     url: str
@@ -50,11 +50,11 @@ class HttpLog(Log):
     seconds.
     """
 
-    def __init__(self, place: Broker) -> None:
-        self._place = place
-        self._wait_s = float(place.wait_s)
+    def __init__(self, location: Broker) -> None:
+        self._location = location
+        self._wait_s = float(location.wait_s)
         self._answer_s = _ANSWER_S
-        self._parts = urlsplit(place.url)
+        self._parts = urlsplit(location.url)
         self._connection: http.client.HTTPConnection | None = None
         self._broker: str | None = None
         self._id: str | None = None
@@ -77,7 +77,7 @@ class HttpLog(Log):
         segments: list[Segment] = []
         for one in fields["segments"]:
             if "error" in one:
-                unreadable(one["name"], one["error"], fails_on_loss=self._place.fails_on_loss)
+                unreadable(one["name"], one["error"], fails_on_loss=self._location.fails_on_loss)
             else:
                 segments.append(self._indexes.segment(one))
         return Listing(fields["first_lsn"], fields["durable_lsn"], segments, fields["id"])
@@ -89,7 +89,7 @@ class HttpLog(Log):
         name, log_id = fields["broker"], fields["id"]
         if self._broker is not None and (name, log_id) != (self._broker, self._id):
             raise PipelineError(
-                f"{self._place.url} had the log {self._id} of broker {self._broker} and now has {log_id} of {name}. "
+                f"{self._location.url} had the log {self._id} of broker {self._broker} and now has {log_id} of {name}. "
                 "Its offsets mean something else, so start a new query"
             )
         self._broker, self._id = name, log_id
@@ -109,7 +109,7 @@ class HttpLog(Log):
     def body(self, number: int, size_bytes: int) -> bytes:
         found = self._ask("GET", f"/log/bodies/{number}")
         if len(found) != size_bytes:
-            raise GoneError(f"the large body {number} of {self._place.url} has {len(found)} bytes, not {size_bytes}")
+            raise GoneError(f"the large body {number} of {self._location.url} has {len(found)} bytes, not {size_bytes}")
         return found
 
     def set_cursor(self, name: str, lsn: int, ttl_s: int) -> None:
@@ -128,7 +128,7 @@ class HttpLog(Log):
         owner = json.loads(told)["owner"] if told else self._owner
         if owner != self._owner:
             raise PipelineError(
-                f"cursor {name} of {self._place.url} is moved by two queries, {self._owner} and {owner}: the broker "
+                f"cursor {name} of {self._location.url} is moved by two queries, {self._owner} and {owner}: the broker "
                 "may drop what one has read before the other reads it. Give each its own name with option cursor"
             )
 
@@ -154,8 +154,8 @@ class HttpLog(Log):
                 problem = str(error) or type(error).__name__
             if time.monotonic() >= until:
                 raise AwayError(
-                    f"the broker at {self._place.url} did not answer for {self._place.wait_s} s ({problem}): is it "
-                    "running, and does it have an acceptor with protocols=HTTP there?"
+                    f"the broker at {self._location.url} did not answer for {self._location.wait_s} s ({problem}): is "
+                    "it running, and does it have an acceptor with protocols=HTTP there?"
                 )
             time.sleep(_PAUSE_S)
         if status in else_empty:
@@ -184,18 +184,18 @@ class HttpLog(Log):
         self.close()
 
     def wait_patiently(self) -> None:
-        self._wait_s, self._answer_s = float(self._place.wait_s), _ANSWER_S
+        self._wait_s, self._answer_s = float(self._location.wait_s), _ANSWER_S
         self.close()
 
     def _login(self) -> dict[str, str]:
-        if self._place.user is None:
+        if self._location.user is None:
             return {}
-        pair = f"{self._place.user}:{self._place.password or ''}".encode()
+        pair = f"{self._location.user}:{self._location.password or ''}".encode()
         return {"Authorization": f"Basic {base64.b64encode(pair).decode()}"}
 
     def _refused(self, status: int, path: str, answer: bytes) -> PipelineError:
         said = answer[:300].decode("utf-8", "replace").strip()
-        where = f"{self._place.url}{path}"
+        where = f"{self._location.url}{path}"
         if status == 401:
             return PipelineError(
                 f"{where}: the broker refuses access ({status}); give options user and password ({said})"

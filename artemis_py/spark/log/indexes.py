@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from artemis_py.spark.log.log import Segment
-from artemis_py.storage.codec import CodecError
-from artemis_py.storage.segment_index import FORMAT, checked_text, index_fields, index_name
+from artemis_py.storage.format.codec import CodecError
+from artemis_py.storage.format.segment_index import FORMAT, checked_text, index_fields, index_name
 
 _NAMES: Final = b'"queues":['
 _BEHIND_NAMES: Final = b'"blocks":['

@@ -1,7 +1,7 @@
 """The pipeline's view of a broker's log: segments with their indexes, their bytes, large bodies, cursors.
 
 There are two kinds: directories (``directory_log``) and a running broker (``http_log``). One process plans and others
-read, so these get a ``Place``, which each opens itself.
+read, so these get a ``LogLocation``, which each opens itself.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Segment:
     ids: Sequence[tuple[int, int]] | None = None
     """Spans with the numbers of all messages that it mentions; None if unknown."""
     counts: Mapping[str, Sequence[int]] | None = None
-    """Counts per queue, in the order of ``storage.survey``; None if unknown."""
+    """Counts per queue, in the order of ``storage.retention.survey``; None if unknown."""
     copies: int | None = None
     """How many of its messages may be copies made by the broker; None if unknown."""
     places_bytes: int = 0
@@ -145,7 +145,7 @@ def unreadable(name: str, problem: str, *, fails_on_loss: bool) -> None:
     _logger.warning("%s: %s; it is skipped", name, problem)
 
 
-class Place(ABC):
+class LogLocation(ABC):
     """Where a log is; small and picklable."""
 
     @abstractmethod

@@ -11,10 +11,10 @@ from artemis_py.spark.decode.columns import encoded, field_numbers, gather, slic
 from artemis_py.spark.decode.published import MESSAGE_FIELDS, address_places, originals
 from artemis_py.spark.decode.walk import Piece, Walk, walk
 from artemis_py.spark.log.log import Segment
-from artemis_py.storage import codec
-from artemis_py.storage.codec import FILE_HEADER_BYTES, CodecError
-from artemis_py.storage.scan import Damage
-from artemis_py.storage.segment_index import ADDRESSES_MAX, BLOCK_BYTES
+from artemis_py.storage.format import codec
+from artemis_py.storage.format.codec import FILE_HEADER_BYTES, CodecError
+from artemis_py.storage.format.scan import Damage
+from artemis_py.storage.format.segment_index import ADDRESSES_MAX, BLOCK_BYTES
 
 _CHUNK_BYTES: Final = 1 << 20
 _LISTS: Final = {

@@ -13,7 +13,7 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from artemis_py.spark.decode.published import Published, originals
 from artemis_py.spark.decode.walk import Piece, walk
-from artemis_py.spark.log.log import Place, Segment
+from artemis_py.spark.log.log import LogLocation, Segment
 from artemis_py.spark.read.options import ReadOptions
 from artemis_py.spark.read.plan import Range, asked, bounded, can_answer, opened, ranges, settled_listing
 from artemis_py.spark.read.subscription import warn_of_unknown
@@ -26,10 +26,10 @@ _TABLE: Final = "addresses"
 class Told(InputPartition):
     """The addresses from the indexes of one broker's log, and the segments to read."""
 
-    def __init__(self, broker: str, place: Place, addresses: frozenset[str], untold: list[Range]) -> None:
+    def __init__(self, broker: str, location: LogLocation, addresses: frozenset[str], untold: list[Range]) -> None:
         super().__init__(None)
         self.broker = broker
-        self.place = place
+        self.location = location
         self.addresses = addresses
         self.untold = untold
 
@@ -46,13 +46,13 @@ class AddressReader(DataSourceReader):
         logs = opened(options)
         found: list[InputPartition] = []
         listings = []
-        for broker, (place, log) in logs.items():
+        for broker, (location, log) in logs.items():
             wanted = bounded(asked(options), options, broker, list(logs))
             listing = settled_listing(log, wanted, options)
             listings.append(listing)
             segments = [one for one in listing.segments if can_answer(one, wanted, of_messages=False)]
             untold = [part for one in segments if one.addresses is None for part in ranges(one, wanted)]
-            found.append(Told(broker, place, _told(segments), untold))
+            found.append(Told(broker, location, _told(segments), untold))
         warn_of_unknown(options, listings)
         return found
 
@@ -62,7 +62,7 @@ class AddressReader(DataSourceReader):
             return
         addresses = set(partition.addresses)
         if partition.untold:
-            with closing(partition.place.open()) as log:
+            with closing(partition.location.open()) as log:
                 for part in partition.untold:
                     data = log.read(part.segment, part.begin, part.end)
                     piece = walk(Piece(f"segment {part.segment}", data, part.begin, part.time_ms, is_last=False), [])

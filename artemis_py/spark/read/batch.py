@@ -76,7 +76,7 @@ class RowReader(DataSourceReader):
         logs = opened(options)
         found: list[InputPartition] = []
         listings: list[Listing] = []
-        for broker, (place, log) in logs.items():
+        for broker, (location, log) in logs.items():
             wanted = self._pushed.applied(bounded(asked(options), options, broker, list(logs)), broker)
             if wanted is None:
                 continue
@@ -84,7 +84,7 @@ class RowReader(DataSourceReader):
             listings.append(listing)
             names = learn_queues(Names(), listing)
             of_messages = options.table == "messages"
-            found += shares(place, listing, wanted, names, options.partition_bytes, of_messages=of_messages)
+            found += shares(location, listing, wanted, names, options.partition_bytes, of_messages=of_messages)
         warn_of_unknown(options, listings)
         return found
 
@@ -100,7 +100,7 @@ def read_share(partition: InputPartition, options: ReadOptions) -> Iterator[pa.R
     let_readers_go()
     names = partition.names
     schema = arrow_schema(options.table, options.columns)
-    with closing(partition.place.open()) as log:
+    with closing(partition.location.open()) as log:
         for one in partition.ranges:
             part = _excerpt(one, log, partition.wanted, options) or _whole(one, log, options)
             if part is None:

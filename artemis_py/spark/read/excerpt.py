@@ -18,9 +18,9 @@ from artemis_py.spark.decode.walk import Piece, Walk, walk
 from artemis_py.spark.log.log import Log
 from artemis_py.spark.read.plan import Range
 from artemis_py.spark.tables.reading import Wanted
-from artemis_py.storage import codec
-from artemis_py.storage.codec import BATCH_PAYLOAD_BYTES, RECORD_HEADER_BYTES, CodecError
-from artemis_py.storage.places import NUMBERS, Part, Table, decode_table, part_bytes
+from artemis_py.storage.format import codec
+from artemis_py.storage.format.codec import BATCH_PAYLOAD_BYTES, RECORD_HEADER_BYTES, CodecError
+from artemis_py.storage.format.places import NUMBERS, Part, Table, decode_table, part_bytes
 
 _BATCH_BYTES: Final = RECORD_HEADER_BYTES + BATCH_PAYLOAD_BYTES
 _ORIGIN_BYTES: Final = RECORD_HEADER_BYTES + 8

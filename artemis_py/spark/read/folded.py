@@ -53,7 +53,7 @@ class FoldReader(DataSourceReader):
         logs = opened(options)
         found: list[InputPartition] = []
         listings: list[Listing] = []
-        for broker, (place, log) in logs.items():
+        for broker, (location, log) in logs.items():
             wanted = replace(bounded(Wanted(), options, broker, list(logs)), lsn_min=0, time_ms_max=_until(options))
             listing = settled_listing(log, wanted, options)
             listings.append(listing)
@@ -61,7 +61,7 @@ class FoldReader(DataSourceReader):
                 before_ms = options.starting_ms // options.interval_ms * options.interval_ms
                 wanted = replace(wanted, lsn_min=depths_told_lsn(log, listing, before_ms))
             names = learn_queues(Names(), listing)
-            for one in shares(place, listing, wanted, names, _WHOLE, of_messages=False):
+            for one in shares(location, listing, wanted, names, _WHOLE, of_messages=False):
                 found += self._tasks(one, log, listing)
         warn_of_unknown(options, listings)
         return found
@@ -84,7 +84,7 @@ class FoldReader(DataSourceReader):
             return
         options = self._options
         schema = arrow_schema(options.table, options.columns)
-        with closing(partition.place.open()) as log:
+        with closing(partition.location.open()) as log:
             read = partial(piece, log=log, options=options)
             if isinstance(partition, Span):
                 yield span_batch(partition, options.table, log.broker, read, schema)

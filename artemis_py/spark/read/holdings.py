@@ -19,7 +19,7 @@ from artemis_py.spark.decode.walk import Walk
 from artemis_py.spark.log.log import Listing, Segment
 from artemis_py.spark.read.plan import Range, Share
 from artemis_py.spark.tables.reading import Wanted
-from artemis_py.storage import codec
+from artemis_py.storage.format import codec
 
 _FIRST: Final = 2
 _TIMES: Final = 4
@@ -41,7 +41,7 @@ class QueueShare(Share):
     """The input of the table ``queues``."""
 
     def __init__(self, share: Share, known: list[Known], *, may_begin_later: bool) -> None:
-        super().__init__(share.place, share.ranges, share.wanted, share.packs)
+        super().__init__(share.location, share.ranges, share.wanted, share.packs)
         self.known = known
         self.may_begin_later = may_begin_later
 

@@ -78,7 +78,7 @@ _STREAMS_ALONE: Final = (
 )  # fmt: skip
 _FOLDED: Final = frozenset({"queues", "pages", "metrics", "addresses", "queue-spans", "page-spans"})
 
-Place = str | Mapping[str, int]
+Offsets = str | Mapping[str, int]
 """The start or end: ``earliest``, ``latest``, or an lsn for each broker."""
 
 
@@ -96,8 +96,8 @@ class ReadOptions:
     include_body: bool
     addresses: tuple[str, ...]
     pattern: str | None
-    starting: Place
-    ending: Place
+    starting: Offsets
+    ending: Offsets
     starting_ms: int | None
     starting_since: Mapping[str, int] | None
     """A start time per address; None: ``starting_ms`` is for all. Other addresses are read from the beginning."""
@@ -147,7 +147,7 @@ def read_options(given: Mapping[str, str], *, streaming: bool = False) -> ReadOp
         addresses=_listed(texts.get("subscribe", "")),
         pattern=texts.get("subscribePattern"),
         starting=starting,
-        ending=_place(texts, "endingOffsets", LATEST),
+        ending=_offsets(texts, "endingOffsets", LATEST),
         starting_ms=starting_ms,
         starting_since=starting_since,
         ending_ms=ending_ms,
@@ -219,11 +219,11 @@ def _is_http(url: str) -> bool:
         return False
 
 
-def _start(texts: Mapping[str, str], *, streaming: bool) -> tuple[Place, int | None, Mapping[str, int] | None]:
+def _start(texts: Mapping[str, str], *, streaming: bool) -> tuple[Offsets, int | None, Mapping[str, int] | None]:
     """The offset, the time before which nothing is wanted, and times of some addresses."""
     starting_ms, since = _times(texts, "startingTimestamp", min)
     if "startingTimestamp" not in texts:
-        return _place(texts, "startingOffsets", LATEST if streaming else EARLIEST), None, None
+        return _offsets(texts, "startingOffsets", LATEST if streaming else EARLIEST), None, None
     if "startingOffsets" in texts:
         raise PipelineError("startingOffsets and startingTimestamp both set the start; give one of them")
     return EARLIEST, starting_ms, since
@@ -384,7 +384,7 @@ def _span(texts: Mapping[str, str], name: str, default: str) -> int:
     return int(match[1]) * unit
 
 
-def _place(texts: Mapping[str, str], name: str, default: str) -> Place:
+def _offsets(texts: Mapping[str, str], name: str, default: str) -> Offsets:
     text = texts.get(name, default)
     if text.lower() in (EARLIEST, LATEST):
         return text.lower()

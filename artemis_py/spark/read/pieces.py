@@ -10,10 +10,10 @@ from artemis_py.spark.decode.walk import Piece, Walk, walk
 from artemis_py.spark.log.log import GoneError, Log
 from artemis_py.spark.read.options import ReadOptions
 from artemis_py.spark.read.plan import Range
-from artemis_py.storage import codec
+from artemis_py.storage.format import codec
 
 if TYPE_CHECKING:
-    from artemis_py.storage.scan import Damage
+    from artemis_py.storage.format.scan import Damage
 
 _logger = logging.getLogger(__name__)
 

@@ -14,12 +14,11 @@ from artemis_py.errors import PipelineError
 from artemis_py.spark.decode.walk import Piece, walk
 from artemis_py.spark.log.directory import DirectoryLog, find_directories
 from artemis_py.spark.log.http import Broker
-from artemis_py.spark.log.log import AwayError, Listing, Log, Place, Segment
+from artemis_py.spark.log.log import AwayError, Listing, Log, LogLocation, Segment
 from artemis_py.spark.read.gaps import check_gaps
-from artemis_py.spark.read.options import EARLIEST, LATEST, ReadOptions
-from artemis_py.spark.read.options import Place as Offsets
+from artemis_py.spark.read.options import EARLIEST, LATEST, Offsets, ReadOptions
 from artemis_py.spark.tables.reading import Names, Wanted, packed, unpacked
-from artemis_py.storage import codec
+from artemis_py.storage.format import codec
 
 _logger = logging.getLogger(__name__)
 _PIECE_BYTES: Final = 16 << 20
@@ -48,9 +47,9 @@ class Range:
 class Share(InputPartition):
     """The part of one log that one task reads."""
 
-    def __init__(self, place: Place, ranges: list[Range], wanted: Wanted, packs: tuple[bytes, bytes]) -> None:
+    def __init__(self, location: LogLocation, ranges: list[Range], wanted: Wanted, packs: tuple[bytes, bytes]) -> None:
         super().__init__(None)
-        self.place = place
+        self.location = location
         self.ranges = ranges
         self.wanted = wanted
         self.packs = packs
@@ -61,21 +60,21 @@ class Share(InputPartition):
         return unpacked(*self.packs)
 
 
-def places(options: ReadOptions) -> list[Place]:
+def locations(options: ReadOptions) -> list[LogLocation]:
     """The logs that the options name. Raises PipelineError if there is none."""
     if options.journal is not None:
         return list(find_directories(options.journal, options.broker, fails_on_loss=options.fails_on_loss))
     return [Broker(url, options.user, options.password, options.wait_s, options.fails_on_loss) for url in options.urls]
 
 
-def opened(options: ReadOptions) -> dict[str, tuple[Place, Log]]:
+def opened(options: ReadOptions) -> dict[str, tuple[LogLocation, Log]]:
     """The logs by their brokers' names. Raises PipelineError if two have the same name, or if no directory has a file
     of a log: that is more often a wrong name than a broker that never started.
     """
-    found: dict[str, tuple[Place, Log]] = {}
+    found: dict[str, tuple[LogLocation, Log]] = {}
     away: AwayError | None = None
-    for place in places(options):
-        log = place.open()
+    for location in locations(options):
+        log = location.open()
         try:
             broker = log.broker
         except AwayError as error:
@@ -86,14 +85,14 @@ def opened(options: ReadOptions) -> dict[str, tuple[Place, Log]]:
             continue
         if broker in found:
             raise PipelineError(f"two logs are of a broker named {broker}; give each broker its own name")
-        found[broker] = (place, log)
+        found[broker] = (location, log)
     if not found and away is not None:
         raise away
     check_known(found, options)
     return found
 
 
-def check_known(found: Mapping[str, tuple[Place, Log]], options: ReadOptions) -> None:
+def check_known(found: Mapping[str, tuple[LogLocation, Log]], options: ReadOptions) -> None:
     """Raises PipelineError if no directory has a file of a log."""
     logs = [log for _, log in found.values()]
     if not any(log.has_files() if isinstance(log, DirectoryLog) else True for log in logs):
@@ -194,7 +193,7 @@ def learn_queues(names: Names, listing: Listing) -> Names:
 
 
 def shares(
-    place: Place, listing: Listing, wanted: Wanted, names: Names, share_bytes: int, *, of_messages: bool
+    location: LogLocation, listing: Listing, wanted: Wanted, names: Names, share_bytes: int, *, of_messages: bool
 ) -> list[Share]:
     """The tasks that read the wanted part of one log, after ``check_gaps``."""
     top = listing.end_lsn if wanted.lsn_max is None else min(wanted.lsn_max, listing.end_lsn)
@@ -213,10 +212,10 @@ def shares(
             taken.append(one)
             filled += _work(one, segment, wanted, of_messages=of_messages)
             if filled >= share_bytes:
-                found.append(Share(place, taken, wanted, (queues, packed(actors.sessions, actors.consumers))))
+                found.append(Share(location, taken, wanted, (queues, packed(actors.sessions, actors.consumers))))
                 taken, filled, actors = [], 0, Names()
     if taken:
-        found.append(Share(place, taken, wanted, (queues, packed(actors.sessions, actors.consumers))))
+        found.append(Share(location, taken, wanted, (queues, packed(actors.sessions, actors.consumers))))
     return found
 
 

@@ -32,7 +32,7 @@ class Span(Share):
     """The part of one log that a task reads, and the task's number. ``early`` describes the log before it."""
 
     def __init__(self, share: Share, ranges: list[Range], number: int, early: Digest) -> None:
-        super().__init__(share.place, ranges, share.wanted, share.packs)
+        super().__init__(share.location, ranges, share.wanted, share.packs)
         self.number = number
         self.early = early
 

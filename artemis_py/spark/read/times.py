@@ -20,7 +20,7 @@ class TimeShare(Share):
     def __init__(self, share: Share, segments: list[Segment], begin_ms: int | None, end_ms: int | None) -> None:
         numbers = {one.number for one in segments}
         ranges = [one for one in share.ranges if one.segment in numbers]
-        super().__init__(share.place, ranges, share.wanted, share.packs)
+        super().__init__(share.location, ranges, share.wanted, share.packs)
         self.begin_ms = begin_ms
         self.end_ms = end_ms
 

@@ -26,7 +26,7 @@ COLOURS: Final = 8
 lines are all visible.
 """
 
-Place = tuple[float, float]
+Point = tuple[float, float]
 
 
 def plot_svg(plot: Plot, label: str = "") -> str:
@@ -68,7 +68,7 @@ def _lines(plot: Plot, series: Sequence[Series], label: str) -> str:
     marks = value_marks(plot.kind, max(y for each in series for _, y in each.points))
     top = marks[-1][0]
 
-    def at(x: float, y: float) -> Place:
+    def at(x: float, y: float) -> Point:
         across = _LEFT + (x - left) / span * (_WIDTH - _LEFT - _RIGHT)
         return across, _TOP + (1 - y / top) * (_HEIGHT - _TOP - _BOTTOM)
 
@@ -82,13 +82,13 @@ def _lines(plot: Plot, series: Sequence[Series], label: str) -> str:
         x = at(moment, 0)[0]
         parts.append(f'<line class="grid" x1="{x:.1f}" x2="{x:.1f}" y1="{foot}" y2="{foot + 5}"/>')
         parts.append(f'<text class="mark middle" x="{x:.1f}" y="{foot + 20}">{text}</text>')
-    crowd: Counter[Place] = Counter()
+    crowd: Counter[Point] = Counter()
     for number, each in enumerate(series):
         parts += _line(plot, each, number, at, crowd)
     return "".join([*parts, "</svg>"])
 
 
-def _line(plot: Plot, series: Series, number: int, at: object, crowd: Counter[Place]) -> list[str]:
+def _line(plot: Plot, series: Series, number: int, at: object, crowd: Counter[Point]) -> list[str]:
     assert callable(at)
     colour = f"c{number % COLOURS}"
     parts = []

@@ -23,7 +23,7 @@ from artemis_py.spark.tables.reading import Names, Reading
 from artemis_py.spark.tables.schema import arrow_schema
 
 if TYPE_CHECKING:
-    from artemis_py.storage.scan import Damage
+    from artemis_py.storage.format.scan import Damage
 
 _FIRST_BYTES: Final = 256 << 10
 """How many bytes to read first: if messages for a query keep arriving, they contain one."""

@@ -12,9 +12,9 @@ from collections.abc import Collection, Iterator
 from typing import Final
 
 from artemis_py.errors import PipelineError
-from artemis_py.spark.log.log import AwayError, Listing, Log, Place
+from artemis_py.spark.log.log import AwayError, Listing, Log, LogLocation
 from artemis_py.spark.read.options import ReadOptions
-from artemis_py.spark.read.plan import check_known, places
+from artemis_py.spark.read.plan import check_known, locations
 
 _PAUSE_S: Final = 5.0
 """The pause before asking an unavailable broker again, unless the time to wait for it is shorter."""
@@ -27,23 +27,23 @@ class Brokers:
     def __init__(self, options: ReadOptions) -> None:
         self._options = options
         self._pause_s = min(_PAUSE_S, float(options.wait_s))
-        self._logs: dict[str, tuple[Place, Log]] = {}
-        self._unnamed: list[tuple[Place, Log, float]] = []
+        self._logs: dict[str, tuple[LogLocation, Log]] = {}
+        self._unnamed: list[tuple[LogLocation, Log, float]] = []
         """Brokers that have not answered yet, and when to ask again."""
         self._away: dict[str, float] = {}
         """Brokers that no longer answer, and when to ask again."""
         self._is_open = False
 
-    def opened(self) -> dict[str, tuple[Place, Log]]:
+    def opened(self) -> dict[str, tuple[LogLocation, Log]]:
         """The logs of brokers that have answered. Raises PipelineError if none answers, or a required one does not."""
         if not self._is_open:
             refused: AwayError | None = None
-            for place in places(self._options):
-                log = place.open()
+            for location in locations(self._options):
+                log = location.open()
                 try:
-                    self._admit(place, log)
+                    self._admit(location, log)
                 except AwayError as error:
-                    refused = self._leave_out(place, log, error)
+                    refused = self._leave_out(location, log, error)
             if not self._logs and refused is not None:
                 self._unnamed.clear()
                 raise refused
@@ -85,8 +85,8 @@ class Brokers:
         return broker in self._away
 
     def away(self, known: Collection[str]) -> list[str]:
-        """The unavailable brokers by name, and places if no name is known."""
-        unnamed = [str(place) for place, _, _ in self._unnamed]
+        """The unavailable brokers by name, and locations if no name is known."""
+        unnamed = [str(location) for location, _, _ in self._unnamed]
         removed = [broker for broker in known if broker not in self._logs]
         return sorted([*self._away, *(removed or unnamed)])
 
@@ -102,30 +102,30 @@ class Brokers:
             "or start with a new checkpoint"
         )
 
-    def _admit(self, place: Place, log: Log) -> None:
+    def _admit(self, location: LogLocation, log: Log) -> None:
         if log.broker in self._logs:
             raise PipelineError(f"two logs are of a broker named {log.broker}; give each broker its own name")
-        self._logs[log.broker] = place, log
+        self._logs[log.broker] = location, log
 
-    def _leave_out(self, place: Place, log: Log, error: AwayError) -> AwayError:
+    def _leave_out(self, location: LogLocation, log: Log, error: AwayError) -> AwayError:
         if not self._options.skips_unavailable:
             raise error
         _logger.warning("%s; the query continues without it (skipUnavailableBrokers) and asks again", error)
         log.wait_briefly()
-        self._unnamed.append((place, log, time.monotonic() + self._pause_s))
+        self._unnamed.append((location, log, time.monotonic() + self._pause_s))
         return error
 
     def _ask_again(self) -> None:
         """Those that have never answered."""
         for one in list(self._unnamed):
-            place, log, when = one
+            location, log, when = one
             if time.monotonic() < when:
                 continue
             self._unnamed.remove(one)
             try:
-                self._admit(place, log)
+                self._admit(location, log)
             except AwayError:
-                self._unnamed.append((place, log, time.monotonic() + self._pause_s))
+                self._unnamed.append((location, log, time.monotonic() + self._pause_s))
                 continue
             log.wait_patiently()
             _logger.warning("broker %s answers now", log.broker)

@@ -26,7 +26,7 @@ from artemis_py.errors import PipelineError
 from artemis_py.spark.decode.columns import Numbers
 from artemis_py.spark.log.directory import DirectoryLog
 from artemis_py.spark.log.identity import Mark, check_same_log, mark_of
-from artemis_py.spark.log.log import AwayError, Listing, Log, Place
+from artemis_py.spark.log.log import AwayError, Listing, Log, LogLocation
 from artemis_py.spark.read.batch import read_share
 from artemis_py.spark.read.gaps import check_gaps
 from artemis_py.spark.read.options import ReadOptions
@@ -207,9 +207,9 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             if broker not in self._opened():
                 self._check_nothing_of(broker, begin, top)
             elif top > begin:
-                place, log = self._opened()[broker]
+                location, log = self._opened()[broker]
                 log.wait_patiently()
-                found += self._shares(place, log, begin, top, end.get(LOG, {}).get(broker))
+                found += self._shares(location, log, begin, top, end.get(LOG, {}).get(broker))
             if broker in self._opened() and not self._brokers.is_away(broker):
                 self._move_cursor(broker, begin)
         return found
@@ -222,7 +222,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 "available. Start the query once while that broker is available; after that it may be removed"
             )
 
-    def _shares(self, place: Place, log: Log, begin: int, top: int, mark: Mark | None) -> list[InputPartition]:
+    def _shares(self, location: LogLocation, log: Log, begin: int, top: int, mark: Mark | None) -> list[InputPartition]:
         listing = log.listing(begin)
         check_same_log(log.broker, listing, top, mark)
         if listing.first_lsn > begin + 1:
@@ -232,7 +232,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         wanted = asked(options).between(begin + 1, top)
         check_gaps(log.broker, listing, wanted, fails_on_loss=options.fails_on_loss)
         of_messages = options.table == "messages"
-        return [*shares(place, listing, wanted, names, options.partition_bytes, of_messages=of_messages)]
+        return [*shares(location, listing, wanted, names, options.partition_bytes, of_messages=of_messages)]
 
     def _learned(self, log: Log, listing: Listing) -> Names:
         """Queues are named where they were made: before a query's first batch all indexes are looked at once."""
@@ -278,7 +278,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return
         self._cursors[broker] = lsn, time.monotonic()
 
-    def _opened(self) -> dict[str, tuple[Place, Log]]:
+    def _opened(self) -> dict[str, tuple[LogLocation, Log]]:
         logs = self._brokers.opened()
         if self._options.subscribes and not self._has_warned:
             self._has_warned = True

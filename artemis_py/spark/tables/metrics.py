@@ -15,7 +15,7 @@ from artemis_py.spark.decode.digest import ACKED, EXPIRED, REPLACED, SUPERSEDED
 from artemis_py.spark.decode.facts import DELIVERED, ROUTED, SCHEDULED, SETTLED, Facts, facts_of
 from artemis_py.spark.decode.walk import Walk
 from artemis_py.spark.tables.reading import Names, unknown_name
-from artemis_py.storage import codec
+from artemis_py.storage.format import codec
 
 _DEAD: Final = [SETTLED + codec.REASONS.index(name) for name in ("killed", "dead", "cancelled")]
 _COUNTED: Final[dict[str, list[int]]] = {

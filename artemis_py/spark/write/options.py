@@ -40,7 +40,7 @@ _URL: Final = re.compile(
 _SPAN: Final = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|milliseconds?|s|seconds?|min|minutes?|h|hours?)?", re.IGNORECASE)
 _UNITS_S: Final = {"ms": 0.001, "milli": 0.001, "s": 1.0, "min": 60.0, "h": 3600.0}
 
-Place = tuple[str, int]
+Endpoint = tuple[str, int]
 """Host and port."""
 
 
@@ -48,7 +48,7 @@ Place = tuple[str, int]
 class SinkOptions:
     """The user's options. ``publish_id`` is None if none was given."""
 
-    places: tuple[Place, ...]
+    endpoints: tuple[Endpoint, ...]
     user: str | None
     password: str | None
     address: str | None
@@ -70,7 +70,7 @@ def sink_options(given: Mapping[str, str]) -> SinkOptions:
     rows_max = _number(texts, "rowsPerTransaction", 10_000, 1, None)
     assert rows_max is not None
     return SinkOptions(
-        places=tuple(_place(one.strip()) for one in texts["url"].split(",") if one.strip()),
+        endpoints=tuple(_endpoint(one.strip()) for one in texts["url"].split(",") if one.strip()),
         user=texts.get("user"),
         password=texts.get("password"),
         address=texts.get("address") or None,
@@ -100,7 +100,7 @@ def _wrong(name: str, value: str) -> PipelineError:
     return PipelineError(f"Option {name} is {value!r}; allowed: {_MEANINGS[name]}")
 
 
-def _place(text: str) -> Place:
+def _endpoint(text: str) -> Endpoint:
     found = _URL.fullmatch(text)
     if found is None or not 0 < int(found["port"]) < 65536:
         raise _wrong("url", text)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from artemis_py.errors import PipelineError
-from artemis_py.spark.write.options import Place
+from artemis_py.spark.write.options import Endpoint
 
 TRANSACTION: Final = "t"
 """The name of every transaction of the client: they follow each other, so one name is enough."""
@@ -68,17 +68,18 @@ class _Lost(Exception):
 
 
 class StompClient:
-    """Sends transactions in order and waits for their receipts; after a lost connection it connects to the next place.
+    """Sends transactions in order and waits for their receipts; after a lost connection it connects to the next
+    endpoint.
 
     ``timeout_s`` limits how long it waits without a confirmation: for a broker that is down, for room on an address
     with BLOCK, for a slow disk.
     """
 
     def __init__(
-        self, places: Sequence[Place], timeout_s: float, user: str | None = None, password: str | None = None
+        self, endpoints: Sequence[Endpoint], timeout_s: float, user: str | None = None, password: str | None = None
     ) -> None:
         self.confirmed = Confirmed()
-        self._places = places
+        self._endpoints = endpoints
         self._timeout_s = timeout_s
         self._user = user
         self._password = password
@@ -142,24 +143,24 @@ class StompClient:
 
     def _connect(self) -> None:
         """Raises _Lost when there is nobody or no room, PipelineError when the broker does not want this client."""
-        place = self._places[self._turn % len(self._places)]
+        endpoint = self._endpoints[self._turn % len(self._endpoints)]
         self._turn += 1
         try:
-            self._socket = socket.create_connection(place, min(_CONNECT_S, max(0.05, self._left_s())))
+            self._socket = socket.create_connection(endpoint, min(_CONNECT_S, max(0.05, self._left_s())))
         except OSError as error:
-            raise _Lost(f"{_shown(place)}: {error}") from None
+            raise _Lost(f"{_shown(endpoint)}: {error}") from None
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._socket.setblocking(False)
         login = "" if self._user is None else f"login:{escaped(self._user)}\n"
         login += "" if self._password is None else f"passcode:{escaped(self._password)}\n"
-        self._write(f"CONNECT\naccept-version:1.2\nhost:{place[0]}\nheart-beat:0,0\n{login}\n\0".encode())
+        self._write(f"CONNECT\naccept-version:1.2\nhost:{endpoint[0]}\nheart-beat:0,0\n{login}\n\0".encode())
         while (frame := self._next_frame()) is None:
             self._await(writes=False)
         if frame[0] != "CONNECTED":
             reason = _reason(frame)
             if reason.startswith(_PASSING):
-                raise _Lost(f"{_shown(place)}: {reason}")
-            raise PipelineError(f"{_shown(place)} refuses the connection: {reason}")
+                raise _Lost(f"{_shown(endpoint)}: {reason}")
+            raise PipelineError(f"{_shown(endpoint)} refuses the connection: {reason}")
         self._pause_s = _PAUSE_FIRST_S
 
     def _write(self, data: bytes) -> None:
@@ -282,18 +283,18 @@ class StompClient:
 
     def _too_late(self, question: str) -> PipelineError:
         self.close()
-        places = ", ".join(map(_shown, self._places))
+        endpoints = ", ".join(map(_shown, self._endpoints))
         return PipelineError(
-            f"{places}: nothing was confirmed for {self._timeout_s:g} s ({self._trouble}): {question} The option "
+            f"{endpoints}: nothing was confirmed for {self._timeout_s:g} s ({self._trouble}): {question} The option "
             "timeout sets how long the sink waits"
         )
 
     def _shown_place(self) -> str:
-        return _shown(self._places[(self._turn - 1) % len(self._places)])
+        return _shown(self._endpoints[(self._turn - 1) % len(self._endpoints)])
 
 
-def _shown(place: Place) -> str:
-    host, port = place
+def _shown(endpoint: Endpoint) -> str:
+    host, port = endpoint
     return f"tcp://{f'[{host}]' if ':' in host else host}:{port}"
 
 

@@ -13,8 +13,8 @@ from artemis_py.core.broker import Broker
 from artemis_py.core.registry import Registry
 from artemis_py.core.walk import Walk
 from artemis_py.errors import ArtemisError
-from artemis_py.storage.pages import PageFiles
-from artemis_py.storage.spill import SpillLog
+from artemis_py.storage.pages.files import PageFiles
+from artemis_py.storage.pages.spill import SpillLog
 from tests.sim.committer import SteppedCommitter
 from tests.sim.disk import SimDisk
 from tests.unit.core.parts import NOW_MS, broker_of, consumer_on, lines_run, queue_config, send, turn

@@ -10,13 +10,13 @@ from random import Random
 
 from artemis_py.message import Account, Head, Message, encode_headers
 from artemis_py.records import Actor, Depth
-from artemis_py.storage.committer import Commit, Committer, carry_out
-from artemis_py.storage.disk import FileDisk
-from artemis_py.storage.journal import Journal
-from artemis_py.storage.journal_settings import JournalSettings
-from artemis_py.storage.journal_start import JournalStart, SegmentCare
-from artemis_py.storage.retention import Retention, RetentionSettings
-from artemis_py.storage.story import LogStory, Refusal
+from artemis_py.storage.disk.committer import Commit, Committer, carry_out
+from artemis_py.storage.disk.disk import FileDisk
+from artemis_py.storage.journal.journal import Journal
+from artemis_py.storage.journal.settings import JournalSettings
+from artemis_py.storage.journal.start import JournalStart, SegmentCare
+from artemis_py.storage.journal.story import LogStory, Refusal
+from artemis_py.storage.retention.retention import Retention, RetentionSettings
 
 FILE_BYTES = 4096
 START_MS = 1_700_000_000_000

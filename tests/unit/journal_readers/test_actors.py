@@ -10,11 +10,11 @@ import pytest
 
 from artemis_py.message import Account, Head
 from artemis_py.paged import Page, PagedMessage, Share
-from artemis_py.storage import codec
-from artemis_py.storage.codec import RECORD_HEADER_BYTES
-from artemis_py.storage.log_events import Consumer, Published, Purged, Refused, Session
-from artemis_py.storage.reader import LogReader
-from artemis_py.storage.scan import log_files, whole_records
+from artemis_py.storage.format import codec
+from artemis_py.storage.format.codec import RECORD_HEADER_BYTES
+from artemis_py.storage.format.log_events import Consumer, Published, Purged, Refused, Session
+from artemis_py.storage.format.reader import LogReader
+from artemis_py.storage.format.scan import log_files, whole_records
 from tests.unit.journal_readers.parts import Story, message
 
 

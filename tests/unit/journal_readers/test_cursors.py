@@ -12,22 +12,22 @@ import pytest
 
 from artemis_py.cli.main import main
 from artemis_py.server.cursor_desk import CursorDesk, CursorRefusedError
-from artemis_py.storage.body_names import body_name
-from artemis_py.storage.cursors import CURSORS_MAX, Cursor, CursorError, Cursors, Lag, wanted_cursor
-from artemis_py.storage.disk import DirectoryLock, FileDisk
-from artemis_py.storage.index import Segment
-from artemis_py.storage.journal import Journal
-from artemis_py.storage.journal_settings import JournalSettings
-from artemis_py.storage.journal_start import SegmentCare
-from artemis_py.storage.log_events import Changed
-from artemis_py.storage.reader import LogReader
-from artemis_py.storage.recovery import recover
-from artemis_py.storage.retained_bodies import RetainedBodies
-from artemis_py.storage.retention import Retention, RetentionSettings
-from artemis_py.storage.scan import log_files
-from artemis_py.storage.segment_index import index_name
-from artemis_py.storage.segment_names import segment_number
-from artemis_py.storage.sidecars import write_index
+from artemis_py.storage.disk.disk import DirectoryLock, FileDisk
+from artemis_py.storage.format.body_names import body_name
+from artemis_py.storage.format.log_events import Changed
+from artemis_py.storage.format.reader import LogReader
+from artemis_py.storage.format.scan import log_files
+from artemis_py.storage.format.segment_index import index_name
+from artemis_py.storage.format.segment_names import segment_number
+from artemis_py.storage.journal.index import Segment
+from artemis_py.storage.journal.journal import Journal
+from artemis_py.storage.journal.settings import JournalSettings
+from artemis_py.storage.journal.sidecars import write_index
+from artemis_py.storage.journal.start import SegmentCare
+from artemis_py.storage.recovery.recovery import recover
+from artemis_py.storage.retention.cursors import CURSORS_MAX, Cursor, CursorError, Cursors, Lag, wanted_cursor
+from artemis_py.storage.retention.retained_bodies import RetainedBodies
+from artemis_py.storage.retention.retention import Retention, RetentionSettings
 from tests.unit.journal_readers.parts import START_MS, ImmediateCommitter, message
 
 DAY_MS = 86_400_000

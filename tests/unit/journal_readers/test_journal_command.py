@@ -14,11 +14,11 @@ import pytest
 
 from artemis_py.cli import main as cli
 from artemis_py.records import Depth
-from artemis_py.storage.bindings_copy import NAME as COPY
-from artemis_py.storage.disk import DirectoryLock
-from artemis_py.storage.extent import NAMES as EXTENTS
-from artemis_py.storage.retention import RetentionSettings
-from artemis_py.storage.scan import log_files
+from artemis_py.storage.disk.disk import DirectoryLock
+from artemis_py.storage.format.scan import log_files
+from artemis_py.storage.journal.bindings_copy import NAME as COPY
+from artemis_py.storage.journal.extent import NAMES as EXTENTS
+from artemis_py.storage.retention.retention import RetentionSettings
 from tests.unit.journal_readers.parts import QUEUES, START_MS, Story
 
 

@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 
 from artemis_py.cli import main as cli
-from artemis_py.storage import codec
-from artemis_py.storage.codec import Batch, FileHeader
-from artemis_py.storage.log_events import Published, Settled
-from artemis_py.storage.reader import events_of
-from artemis_py.storage.scan import Damage, log_files
+from artemis_py.storage.format import codec
+from artemis_py.storage.format.codec import Batch, FileHeader
+from artemis_py.storage.format.log_events import Published, Settled
+from artemis_py.storage.format.reader import events_of
+from artemis_py.storage.format.scan import Damage, log_files
 from tests.tidy.sources import ROOT
 from tests.unit.journal_readers.parts import Story
 

@@ -10,9 +10,9 @@ from random import Random
 
 import pytest
 
-from artemis_py.storage import reader
-from artemis_py.storage.codec import FORMAT_VERSION, RECORD_HEADER_BYTES, SETTLED, VersionError
-from artemis_py.storage.log_events import (
+from artemis_py.storage.format import reader
+from artemis_py.storage.format.codec import FORMAT_VERSION, RECORD_HEADER_BYTES, SETTLED, VersionError
+from artemis_py.storage.format.log_events import (
     Attempted,
     Changed,
     Consumer,
@@ -25,9 +25,9 @@ from artemis_py.storage.log_events import (
     Settled,
     Started,
 )
-from artemis_py.storage.reader import LogReader, Range, read_file
-from artemis_py.storage.retention import RetentionSettings
-from artemis_py.storage.scan import log_files, whole_records
+from artemis_py.storage.format.reader import LogReader, Range, read_file
+from artemis_py.storage.format.scan import log_files, whole_records
+from artemis_py.storage.retention.retention import RetentionSettings
 from tests.unit.journal_readers.parts import START_MS, Story, Told
 
 
@@ -181,7 +181,7 @@ def test_damage_is_told_and_what_is_whole_is_read(story: Story) -> None:
 
 
 def test_a_file_of_another_version_is_refused(story: Story) -> None:
-    from artemis_py.storage import codec
+    from artemis_py.storage.format import codec
 
     path = log_files([story.folder])[0].path
     data = bytearray(path.read_bytes())
@@ -197,5 +197,11 @@ def test_it_needs_nothing_of_the_broker() -> None:
         source = Path(reader.__file__).with_name(f"{name}.py").read_text("utf-8")
         imported = {node.module for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ImportFrom)}
         ours = {module for module in imported if module and module.startswith("artemis_py")}
-        parts = {f"artemis_py.storage.{part}" for part in ("body_names", "codec", "log_events", "scan")}
-        assert ours <= {"artemis_py.message", "artemis_py.paged", "artemis_py.records", "artemis_py.storage", *parts}
+        parts = {f"artemis_py.storage.format.{part}" for part in ("body_names", "codec", "log_events", "scan")}
+        assert ours <= {
+            "artemis_py.message",
+            "artemis_py.paged",
+            "artemis_py.records",
+            "artemis_py.storage.format",
+            *parts,
+        }

@@ -10,17 +10,17 @@ from random import Random
 
 import pytest
 
-from artemis_py.storage import retention
-from artemis_py.storage.departure import Departure
-from artemis_py.storage.disk import DiskError, FileDisk, NoSpaceError
-from artemis_py.storage.extent import ExtentFiles
-from artemis_py.storage.index import Segment
-from artemis_py.storage.journal import Journal
-from artemis_py.storage.journal_settings import JournalSettings
-from artemis_py.storage.journal_start import JournalStart, SegmentCare
-from artemis_py.storage.retention import Mark, Retention, RetentionSettings, retained_name
-from artemis_py.storage.scan import log_file, log_files
-from artemis_py.storage.segment_names import segment_name
+from artemis_py.storage.disk.disk import DiskError, FileDisk, NoSpaceError
+from artemis_py.storage.format.scan import log_file, log_files
+from artemis_py.storage.format.segment_names import segment_name
+from artemis_py.storage.journal.departure import Departure
+from artemis_py.storage.journal.extent import ExtentFiles
+from artemis_py.storage.journal.index import Segment
+from artemis_py.storage.journal.journal import Journal
+from artemis_py.storage.journal.settings import JournalSettings
+from artemis_py.storage.journal.start import JournalStart, SegmentCare
+from artemis_py.storage.retention import retention
+from artemis_py.storage.retention.retention import Mark, Retention, RetentionSettings, retained_name
 from tests.unit.journal_readers.parts import FILE_BYTES, START_MS, ImmediateCommitter, Story
 
 DAY_MS = 86_400_000
@@ -274,7 +274,7 @@ def test_the_journal_looks_after_its_chores_every_ten_seconds(tmp_path: Path) ->
 
 def log_first_lsn(folder: Path) -> int:
     """The number with which the oldest file of a directory begins."""
-    from artemis_py.storage.codec import decode_file_header
+    from artemis_py.storage.format.codec import decode_file_header
 
     data = log_files([folder])[0].path.read_bytes()
     assert len(data) >= FILE_BYTES

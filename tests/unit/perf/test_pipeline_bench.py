@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from artemis_py.storage import codec
-from artemis_py.storage.scan import Damage, log_files, whole_records
-from artemis_py.storage.segment_index import index_fields
+from artemis_py.storage.format import codec
+from artemis_py.storage.format.scan import Damage, log_files, whole_records
+from artemis_py.storage.format.segment_index import index_fields
 from bench import document, pipeline
 from bench.__main__ import main
 from bench.day_log import BEGIN_MS, BODY_BYTES, HOUR_MS, write_day

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from artemis_py.core.queue import entry
 from artemis_py.message import Account, Head, Message, encode_headers
 from artemis_py.records import Depth
-from artemis_py.storage import codec
-from artemis_py.storage.codec import CodecError, FileHeader, Kept, QueueState
+from artemis_py.storage.format import codec
+from artemis_py.storage.format.codec import CodecError, FileHeader, Kept, QueueState
 
 U16 = st.integers(0, 2**16 - 1)
 U32 = st.integers(0, 2**32 - 1)

@@ -7,8 +7,8 @@ import threading
 
 import pytest
 
-from artemis_py.storage.committer import Commit, ThreadCommitter, Write
-from artemis_py.storage.disk import DiskError
+from artemis_py.storage.disk.committer import Commit, ThreadCommitter, Write
+from artemis_py.storage.disk.disk import DiskError
 from tests.sim.disk import Fault, SimDisk
 
 

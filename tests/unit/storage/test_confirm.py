@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from artemis_py.storage import disk
-from artemis_py.storage.disk import DiskError, FileDisk
+from artemis_py.storage.disk import disk
+from artemis_py.storage.disk.disk import DiskError, FileDisk
 
 NAMES = ("one.log", "two.log")
 SECOND_NS = 10**9

@@ -12,17 +12,17 @@ from typing import Any
 import pytest
 
 from artemis_py.core.queue.entry import ACKED
-from artemis_py.storage import disk as disk_module
-from artemis_py.storage import private as private_module
-from artemis_py.storage import room as room_module
-from artemis_py.storage.committer import Commit, Write, carry_out
-from artemis_py.storage.disk import DirectoryLock, DiskError, FileDisk, NoSpaceError
-from artemis_py.storage.journal import Journal
-from artemis_py.storage.journal_settings import JournalSettings
-from artemis_py.storage.journal_start import SegmentCare
-from artemis_py.storage.recovery import recover
-from artemis_py.storage.room import RESERVE_NAME, DiskSpace, Room
-from artemis_py.storage.sidecars import delete_segment, write_index
+from artemis_py.storage.disk import disk as disk_module
+from artemis_py.storage.disk import private as private_module
+from artemis_py.storage.disk import room as room_module
+from artemis_py.storage.disk.committer import Commit, Write, carry_out
+from artemis_py.storage.disk.disk import DirectoryLock, DiskError, FileDisk, NoSpaceError
+from artemis_py.storage.disk.room import RESERVE_NAME, DiskSpace, Room
+from artemis_py.storage.journal.journal import Journal
+from artemis_py.storage.journal.settings import JournalSettings
+from artemis_py.storage.journal.sidecars import delete_segment, write_index
+from artemis_py.storage.journal.start import SegmentCare
+from artemis_py.storage.recovery.recovery import recover
 from tests.sim.committer import SteppedCommitter
 from tests.sim.prepared import QUEUE, QUEUE_ID, kept_ids, message
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from artemis_py.message import Account, Head, LargeBody, Message
-from artemis_py.storage.codec import Kept
-from artemis_py.storage.index import Index, Segment
+from artemis_py.storage.format.codec import Kept
+from artemis_py.storage.journal.index import Index, Segment
 
 A, B = 1, 2
 

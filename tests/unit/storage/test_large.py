@@ -10,25 +10,29 @@ from pathlib import Path
 import pytest
 
 from artemis_py.message import Account, Head, LargeBody, Message, encode_headers
-from artemis_py.storage import codec, retained_bodies
-from artemis_py.storage.body_names import body_name, is_start, read_name
-from artemis_py.storage.body_recovery import take_over
-from artemis_py.storage.codec import CodecError, Kept
-from artemis_py.storage.disk import DiskError, FileDisk, NoSpaceError
-from artemis_py.storage.large import LargeStore, Piece
-from artemis_py.storage.retained_bodies import RetainedBodies
-from artemis_py.storage.retention import Retention, RetentionSettings
-from artemis_py.storage.upload import SYNC_EVERY_BYTES
+from artemis_py.storage.bodies.store import LargeStore, Piece
+from artemis_py.storage.bodies.upload import SYNC_EVERY_BYTES
+from artemis_py.storage.disk.disk import DiskError, FileDisk, NoSpaceError
+from artemis_py.storage.format import codec
+from artemis_py.storage.format.body_names import body_name, is_start, read_name
+from artemis_py.storage.format.codec import CodecError, Kept
+from artemis_py.storage.retention import retained_bodies
+from artemis_py.storage.retention.retained_bodies import RetainedBodies
+from artemis_py.storage.retention.retention import Retention, RetentionSettings
 from tests.sim.committer import SteppedCommitter
 from tests.sim.disk import Fault, SimDisk
-from tests.sim.prepared import QUEUE, QUEUE_ID, commit, flip, kept_ids, open_journal
+from tests.sim.prepared import QUEUE, QUEUE_ID, OpenedDisk, commit, flip, kept_ids, open_disk, open_journal
 
 
 class Bodies:
-    """A store on a disk in memory, with threads that work when told."""
+    """A store on a disk in memory, with threads that work when told; one thread where a broker has ``opened`` it."""
 
-    def __init__(self, disk: SimDisk | None = None) -> None:
+    def __init__(self, disk: SimDisk | None = None, opened: OpenedDisk | None = None) -> None:
         self.disk = disk or SimDisk(random.Random(1))
+        if opened is not None:
+            self.writer = self.reader = opened.worker
+            self.store = opened.files.large
+            return
         self.writer, self.reader = SteppedCommitter(lambda: None), SteppedCommitter(lambda: None)
         self.store = LargeStore(self.disk, self.writer, self.reader)
 
@@ -348,12 +352,11 @@ def test_a_record_refers_to_its_body() -> None:
 
 def restart(disk: SimDisk) -> tuple[list[int], list[str], Bodies]:
     """What a start finds: messages on the queue, what is told, and the store."""
-    journal, committer, recovered = open_journal(disk)
-    bodies = Bodies(disk)
-    told = take_over(recovered.index, journal.records, bodies.store)
-    commit(journal, committer)
+    opened = open_disk(disk)
+    bodies = Bodies(disk, opened)
+    commit(opened.files.journal, opened.committer)
     bodies.turn()
-    return kept_ids(recovered), told, bodies
+    return kept_ids(opened.recovered), opened.files.findings.bodies, bodies
 
 
 def disk_with_messages() -> tuple[SimDisk, list[int]]:

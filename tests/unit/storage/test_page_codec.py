@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from artemis_py.message import Account, Head
 from artemis_py.paged import Page, PagedMessage, PlaceSet, Settled, Share
-from artemis_py.storage import page_codec
-from artemis_py.storage.codec import CAUSES, REASONS
-from artemis_py.storage.page_codec import PageAttempted, PagePurged, PageSettled
+from artemis_py.storage.format import page_codec
+from artemis_py.storage.format.codec import CAUSES, REASONS
+from artemis_py.storage.format.page_codec import PageAttempted, PagePurged, PageSettled
 
 U32 = st.integers(0, 2**32 - 1)
 U64 = st.integers(0, 2**64 - 1)

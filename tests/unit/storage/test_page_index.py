@@ -5,7 +5,7 @@ from __future__ import annotations
 from time import perf_counter
 
 from artemis_py.paged import Page, Share
-from artemis_py.storage.page_index import PageIndex
+from artemis_py.storage.pages.index import PageIndex
 from tests.unit.core.parts import lines_run
 
 A, B = 1, 2

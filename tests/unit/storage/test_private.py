@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from artemis_py.storage import codec
-from artemis_py.storage.codec import FileHeader
-from artemis_py.storage.private import make_private, open_to_others
-from artemis_py.storage.retained_bodies import move
-from artemis_py.storage.segment_index import index_name
-from artemis_py.storage.sidecars import index_beside
+from artemis_py.storage.disk.private import make_private, open_to_others
+from artemis_py.storage.format import codec
+from artemis_py.storage.format.codec import FileHeader
+from artemis_py.storage.format.segment_index import index_name
+from artemis_py.storage.journal.sidecars import index_beside
+from artemis_py.storage.retention.retained_bodies import move
 
 
 @pytest.fixture(autouse=True)

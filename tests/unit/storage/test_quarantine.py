@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from artemis_py.storage.page_codec import page_name
-from artemis_py.storage.pages import delete_leftovers
-from artemis_py.storage.quarantine import keep_copy
-from artemis_py.storage.recovery import recover
-from artemis_py.storage.segment_names import segment_name
+from artemis_py.storage.disk.quarantine import keep_copy
+from artemis_py.storage.format.page_codec import page_name
+from artemis_py.storage.format.segment_names import segment_name
+from artemis_py.storage.pages.files import delete_leftovers
+from artemis_py.storage.recovery.recovery import recover
 from tests.sim.disk import File, PowerCut, SimDisk
 from tests.sim.prepared import flip, prepare, records
 

@@ -8,8 +8,8 @@ from time import process_time
 
 import pytest
 
-from artemis_py.storage.journal_settings import JournalSettings
-from artemis_py.storage.recovery import recover
+from artemis_py.storage.journal.settings import JournalSettings
+from artemis_py.storage.recovery.recovery import recover
 from tests.sim.disk import SimDisk
 from tests.sim.prepared import QUEUE, QUEUE_ID, commit, kept_ids, message, open_journal
 

@@ -18,9 +18,9 @@ from artemis_py.message import Account, Head, LargeBody, Message, encode_headers
 from artemis_py.paged import Page, Share
 from artemis_py.server import journal_store as store_module
 from artemis_py.server.journal_store import JournalStore
-from artemis_py.storage.disk import DiskError, FileDisk
-from artemis_py.storage.recovery import recover
-from artemis_py.storage.room import RESERVE_NAME
+from artemis_py.storage.disk.disk import DiskError, FileDisk
+from artemis_py.storage.disk.room import RESERVE_NAME
+from artemis_py.storage.recovery.recovery import recover
 from tests.sim.committer import SteppedCommitter
 from tests.sim.prepared import QUEUE, QUEUE_ID, kept_ids
 from tests.unit.storage.tight_system import TightSystem

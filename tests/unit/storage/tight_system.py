@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from artemis_py.storage import disk as disk_module
-from artemis_py.storage import private as private_module
-from artemis_py.storage import retained_bodies as bodies_module
-from artemis_py.storage import room as room_module
+from artemis_py.storage.disk import disk as disk_module
+from artemis_py.storage.disk import private as private_module
+from artemis_py.storage.disk import room as room_module
+from artemis_py.storage.retention import retained_bodies as bodies_module
 
 NAME_BYTES = 1
 """What a name takes."""

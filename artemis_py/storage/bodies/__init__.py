@@ -1,0 +1,1 @@
+"""Large bodies, each in a file of its own."""

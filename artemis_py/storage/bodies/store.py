@@ -1,0 +1,287 @@
+"""The files of large bodies: their numbers, their users, their removal, and how they are read.
+
+A file is written completely before any record refers to it (``upload.py``), so a crash leaves at most unneeded files.
+It is removed when the last holder has released it and everything logged by the end of that turn is durable: no record
+that survives a crash needs a removed file.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Collection
+from contextlib import suppress
+from functools import partial
+from typing import Final
+from zlib import crc32
+
+from artemis_py.message import LargeBody
+from artemis_py.storage.bodies.upload import Intake, LargeFile, Upload
+from artemis_py.storage.disk.committer import Committer, Write
+from artemis_py.storage.disk.disk import Disk, DiskError, NoSpaceError
+from artemis_py.storage.disk.quarantine import put_aside
+from artemis_py.storage.format.body_names import body_name, first_number, is_start, read_name, start_name, start_of
+from artemis_py.uploads import BodyStore
+
+CHECKSUM_FAULT: Final = "its checksum does not match"
+
+
+class Piece:
+    """A requested part of a body; ``data`` or ``failure`` is set when it was fetched.
+
+    ``checksum`` covers the body up to ``offset``, and after the fetch up to the end of the part; a reader passes it on
+    from part to part. If it does not match, the last part fails. -1: not checked.
+    """
+
+    __slots__ = ("checksum", "data", "failure", "name", "offset", "owner", "size_bytes", "wanted_checksum")
+
+    def __init__(self, name: str, offset: int, size_bytes: int, owner: object) -> None:
+        self.name = name
+        self.offset = offset
+        self.size_bytes = size_bytes
+        self.owner = owner
+        self.checksum = -1
+        self.wanted_checksum = -1
+        """The expected value at the end of this part; -1: this is not the last part, or the value is unknown."""
+        self.data: bytes | None = None
+        self.failure: str | None = None
+
+
+class LargeStore(BodyStore):
+    """Every large body of a broker, on one disk.
+
+    ``writer`` writes and removes files; ``reader`` fetches pieces. ``retire`` gets the name of each complete durable
+    file that is no longer needed, in the writer's thread, and deletes or retains it. ``start_min`` is the lowest usable
+    start number (above those of retained files).
+    """
+
+    def __init__(
+        self,
+        disk: Disk,
+        writer: Committer,
+        reader: Committer,
+        *,
+        syncs: bool = True,
+        retire: Callable[[str], None] | None = None,
+        start_min: int = 1,
+    ) -> None:
+        self.intake = Intake(disk, writer, syncs=syncs)
+        self.given_up: set[str] = set()
+        """The files of bodies that a start had to do without."""
+        self._disk = disk
+        self._writer = writer
+        self._reader = reader
+        self._retire = retire or disk.delete
+        self._files: dict[int, LargeFile] = {}
+        self._released: deque[int] = deque()
+        self._leaving: deque[tuple[int, list[LargeFile]]] = deque()
+        """Files to remove once the log is durable up to an lsn."""
+        self._fetched: deque[Piece] = deque()
+        names = disk.names()
+        self._found = {body.number: body for body in map(read_name, names) if body is not None}
+        self._old_starts = [name for name in names if is_start(name)]
+        self._start = max([start_min - 1, *(start_of(name) or 0 for name in names)]) + 1
+        self._start_is_noted = False
+        self._next_number = first_number(self._start)
+
+    @property
+    def failure(self) -> DiskError | None:
+        """Why nothing more can be written."""
+        return self._writer.failure
+
+    @property
+    def has_pending(self) -> bool:
+        """Is something not yet written, or does a file wait for the log before its removal?"""
+        return self.intake.has_pending or self._writer.busy or bool(self._released or self._leaving)
+
+    @property
+    def has_released(self) -> bool:
+        """Is there something that ``seal`` must release?"""
+        return bool(self._released)
+
+    def counts(self) -> dict[str, int]:
+        """Figures for the metrics, by the last part of their name."""
+        return {
+            "begun": self._next_number - first_number(self._start),
+            "bodies": len(self._files),
+            "bytes": sum(file.size_bytes for file in self._files.values()),
+            "unwritten_bytes": self.intake.unwritten_bytes,
+            "refused": self.intake.refused,
+        }
+
+    # ---- a start ---------------------------------------------------------------------------------
+
+    def fault_of(self, body: LargeBody) -> str | None:
+        """What is wrong with the file of a logged body; None if it is complete. Raises DiskError."""
+        if body.number not in self._found:
+            return "is missing"
+        if not self._disk.read(body_name(body.number, durable=True), body.size_bytes - 1, 1):
+            return f"is shorter than {body.size_bytes} bytes"
+        return None
+
+    def adopt(self, body: LargeBody) -> None:
+        """Mark a logged body as in use again."""
+        body.keep_in(self)
+
+    def set_aside(self, number: int) -> None:
+        """Keep an incomplete file under a meaningless name. Raises DiskError."""
+        if self._found.pop(number, None) is not None:
+            put_aside(self._disk, body_name(number, durable=True))
+
+    def give_up(self, number: int) -> None:
+        """A message has lost this body: keep the rest of its file. Raises DiskError."""
+        self.given_up.add(body_name(number, durable=True))
+        self.set_aside(number)
+
+    def remove_unused(self, *, keep: bool = False, given_up: Collection[str] = ()) -> list[str]:
+        """At a start: remove files that were not adopted. Durable files are retired, because a crash may have prevented
+        that. With ``keep``, the records that need them may be lost: then they are put aside, as are reappeared files
+        that an earlier start had ``given_up``. Returns a line for each of these. Raises DiskError.
+        """
+        left = [body for number, body in self._found.items() if number not in self._files]
+        kept = []
+        for body in left:
+            name = body_name(body.number, durable=body.durable)
+            if name in given_up:
+                kept.append(f"{name}: its message was given up while this body was missing; the file was put aside")
+            elif keep and body.durable:
+                kept.append(f"{name}: the journal has no message with this body; the file was put aside")
+            else:
+                continue
+            self.set_aside(body.number)
+        files: list[LargeFile] = []
+        for body in left:
+            if self._found.pop(body.number, None) is not None:
+                files.append(LargeFile(body.number, 0, durable=body.durable))
+        if files:
+            self._writer.later(partial(self._remove, files))
+        return kept
+
+    # ---- holders ---------------------------------------------------------------------------------
+
+    def hold(self, number: int, size_bytes: int) -> None:
+        file = self._files.get(number)
+        if file is None:
+            found = self._found.get(number)
+            file = LargeFile(number, size_bytes, durable=found is None or found.durable)
+            self._files[number] = file
+        file.holders += 1
+
+    def release(self, number: int) -> None:
+        self._released.append(number)
+
+    # ---- coming in -------------------------------------------------------------------------------
+
+    def begin(self, *, durable: bool) -> Upload:
+        """Start a new body. A ``durable`` one outlives the broker."""
+        number = self._next_number
+        self._next_number += 1
+        file = self._files[number] = LargeFile(number, 0, durable=durable)
+        return Upload(self.intake, file, LargeBody(number, 0, self, checksum=0))
+
+    @property
+    def is_full(self) -> bool:
+        """Must bodies not grow, because the disk is full?"""
+        return self.intake.is_full
+
+    @property
+    def may_go_on(self) -> bool:
+        """Does the disk keep up and have room, so that senders may be read?"""
+        return self.intake.may_go_on
+
+    def poll(self) -> None:
+        """Handle completed writes."""
+        if self.intake.poll() is not None:
+            self._start_is_noted = False
+
+    def seal(self, last_lsn: int, durable_lsn: int) -> None:
+        """A turn is over: submit new data. Files released in it are removed when the log is durable up to ``last_lsn``;
+        it is durable up to ``durable_lsn`` now.
+        """
+        if self.intake.may_write:
+            self._write()
+        if self._released:
+            self._let_go(last_lsn)
+        while self._leaving and self._leaving[0][0] <= durable_lsn:
+            self._writer.later(partial(self._remove, self._leaving.popleft()[1]))
+
+    def _write(self) -> None:
+        """The number of a start is stored before its first body: a logged body may be gone before the next start, and
+        its number must not be reused.
+        """
+        if self._start_is_noted:
+            self.intake.write([])
+            return
+        self._start_is_noted = True
+        self.intake.write([Write(self._disk, start_name(self._start), 0, b"", False, create_bytes=0, may_fail=True)])
+        self._writer.later(self._forget_old_starts)
+
+    def _let_go(self, last_lsn: int) -> None:
+        files: list[LargeFile] = []
+        while self._released:
+            number = self._released.popleft()
+            file = self._files[number]
+            file.holders -= 1
+            if not file.holders:
+                del self._files[number]
+                self._found.pop(number, None)
+                files.append(file)
+        if files:
+            self._leaving.append((last_lsn, files))
+
+    # ---- in the writer's thread ------------------------------------------------------------------
+
+    def _remove(self, files: list[LargeFile]) -> None:
+        for file in files:
+            if file.durable and file.is_whole:
+                with suppress(NoSpaceError):  # then it is not retained yet; the next start tries again
+                    self._retire(file.name)
+            else:
+                self._disk.delete(file.name)
+
+    def _forget_old_starts(self) -> None:
+        """After a failure, or without room, the new file does not exist."""
+        if self._writer.failure is None and start_name(self._start) in self._disk.names():
+            for name in self._old_starts:
+                self._disk.delete(name)
+
+    # ---- going out -------------------------------------------------------------------------------
+
+    def read(self, body: LargeBody, offset: int, size_bytes: int, owner: object, checksum: int = -1) -> Piece:
+        """Fetch a part of a body; ``take_fetched`` returns it when it is ready. If the body is to be checked,
+        ``checksum`` covers the bytes before the part (0: there are none); -1: no check.
+        """
+        piece = Piece(self._files[body.number].name, offset, size_bytes, owner)
+        piece.checksum = checksum
+        if checksum >= 0 and offset + size_bytes == body.size_bytes:
+            piece.wanted_checksum = body.checksum
+        self._reader.later(partial(self._fetch, piece))
+        return piece
+
+    def _fetch(self, piece: Piece) -> None:
+        try:
+            data = self._disk.read(piece.name, piece.offset, piece.size_bytes)
+            if piece.checksum >= 0:
+                piece.checksum = crc32(data, piece.checksum)
+            if len(data) != piece.size_bytes:
+                piece.failure = f"{piece.name} ends at byte {piece.offset + len(data)}"
+            elif piece.wanted_checksum not in {-1, piece.checksum}:
+                piece.failure = f"{piece.name} is DAMAGED: {CHECKSUM_FAULT}"
+            else:
+                piece.data = data
+        except DiskError as error:
+            piece.failure = str(error)
+        self._fetched.append(piece)
+
+    def take_fetched(self) -> list[Piece]:
+        """Pieces that were fetched since the last call."""
+        fetched = []
+        while self._fetched:
+            fetched.append(self._fetched.popleft())
+        return fetched
+
+    # ---- the end ---------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Finish all submitted work. Files in use stay."""
+        self._writer.stop()
+        self._reader.stop()

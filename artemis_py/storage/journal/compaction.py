@@ -1,0 +1,79 @@
+"""Compaction: living messages of the oldest segment are written again at the end, a few in each turn."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import Final
+
+from artemis_py.storage.disk.disk import Disk
+from artemis_py.storage.format.codec import Kept
+from artemis_py.storage.journal.index import Index
+from artemis_py.storage.journal.segments import Segments
+from artemis_py.storage.journal.settings import JournalSettings
+
+_MOVES_PER_TURN: Final = 256
+_MOVED_BYTES_PER_TURN: Final = 1 << 20
+"""A turn moves at least one message, and no more after this many bytes. A disk that is suddenly full needs room for
+these.
+"""
+_PRESSED_PERCENTAGE: Final = 70
+"""``journal-compact-percentage`` on a full disk: compaction still frees more than it writes."""
+
+
+class Compaction:
+    """Chooses what to write again. The journal writes it."""
+
+    def __init__(self, disk: Disk, settings: JournalSettings, index: Index, segments: Segments) -> None:
+        self.bindings_bytes = 0
+        """The bytes of everything but messages when it was last written again."""
+        self._disk = disk
+        self._settings = settings
+        self._index = index
+        self._segments = segments
+
+    @property
+    def is_wanted(self) -> bool:
+        """Are there enough segments (``journal-compact-min-files``), and does too little in them live
+        (``journal-compact-percentage``)? Bindings count as living; otherwise a journal with many of them would compact
+        for ever. On a full disk, compaction starts sooner.
+        """
+        settings, segments = self._settings, self._segments
+        presses = not self._disk.has_room
+        files_min = 2 if presses else settings.compact_files_min
+        if not settings.compact_files_min or len(segments.all) <= files_min:
+            return False
+        percentage = max(settings.compact_percentage, _PRESSED_PERCENTAGE) if presses else settings.compact_percentage
+        return (self.bindings_bytes + segments.live_bytes) * 100 < segments.written_bytes * percentage
+
+    @property
+    def may_move_bindings(self) -> bool:
+        """Is the journal at least twice as large as everything but messages? Otherwise, with many bindings, it would do
+        nothing but write these again.
+        """
+        return self._segments.written_bytes >= 2 * self.bindings_bytes
+
+    def moved(self) -> list[Kept]:
+        """The messages of the oldest segment to write again in this turn; empty if compaction is not wanted."""
+        segments = self._segments.all
+        oldest = segments[0]
+        if not oldest.live or oldest is segments[-1] or not self.is_wanted:
+            return []
+        if not self._disk.has_room and self._disk.left_bytes < 2 * oldest.live_bytes:
+            return []  # the rest is for acknowledgements, which also free files
+        moved: list[Kept] = []
+        size_bytes = 0
+        for kept in islice(oldest.live.values(), _MOVES_PER_TURN):
+            moved.append(kept)
+            size_bytes += kept.message.inline_bytes
+            if size_bytes >= _MOVED_BYTES_PER_TURN:
+                break
+        return [kept for kept in moved if self._is_needed(kept)]
+
+    def _is_needed(self, kept: Kept) -> bool:
+        """Does a message still live? First forgets its deleted queues: the records of their deletion may go before the
+        copy does.
+        """
+        queues = self._index.queues
+        for queue_id in [number for number in kept.queue_ids if number not in queues]:
+            self._index.settle(queue_id, kept.message.id)
+        return kept.message.id in self._index.home

@@ -1,0 +1,123 @@
+"""Records which journal files must exist, because the remaining files cannot show that one is missing.
+
+Two small files store the same: the number of the first valid journal file and of the last one written, and its end if
+an orderly stop recorded it. The first number is raised, durably, before a file is deleted: so files below it may
+reappear after a crash and are ignored, and any other absent file is missing. One of the two copies may be damaged; the
+newer valid one counts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from typing import Final
+
+from artemis_py.storage.disk.disk import Disk, DiskError, NoSpaceError
+from artemis_py.storage.format import codec
+from artemis_py.storage.format.codec import CodecError
+
+NAMES: Final = ("journal-extent-1", "journal-extent-2")
+_BYTES: Final = 512
+_TYPE: Final = 200
+"""The type of the one record in such a file; its lsn counts how often the extent was written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """Journal files ``first`` to ``last`` are valid. ``end_lsn`` is the last lsn (ignoring BATCH records) recorded by
+    an orderly stop; 0: unknown, because the file is being written or the broker was killed.
+    """
+
+    first: int
+    last: int
+    end_lsn: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """The content of the two files. ``faults`` names those that are damaged, or missing although the other exists."""
+
+    extent: Extent | None
+    generation: int
+    faults: tuple[str, ...]
+
+
+def read_extent(disk: Disk) -> Told:
+    """Read a journal's extent files. Raises DiskError."""
+    names = set(disk.names())
+    found: list[tuple[int, Extent]] = []
+    faults: list[str] = []
+    for name in NAMES:
+        if name not in names:
+            faults.append(f"{name} is missing")
+            continue
+        try:
+            record = codec.decode_record(disk.read(name), 0)
+            if record is None:
+                raise CodecError("it is empty")
+            found.append((record.lsn, Extent(**codec.decode_fields(record.payload))))
+        except (CodecError, TypeError, ValueError) as error:
+            faults.append(f"{name} is DAMAGED: {error}")
+    if not found:
+        told = faults if len(faults) != sum(fault.endswith("is missing") for fault in faults) else ()
+        return Told(None, 0, tuple(told))
+    generation, extent = max(found, key=lambda one: one[0])
+    return Told(extent, generation, tuple(faults))
+
+
+class ExtentFiles:
+    """Writes the two files. For one thread at a time."""
+
+    def __init__(self, disk: Disk) -> None:
+        self._disk = disk
+        told = read_extent(disk)
+        self._generation = told.generation
+        self._extent = told.extent
+        self._made = set(disk.names()).intersection(NAMES)
+
+    def save(self, extent: Extent) -> None:
+        """Store this in both files, durably. Raises DiskError."""
+        self._extent = extent
+        self._write(NAMES)
+
+    def reach(self, number: int, first: int) -> None:
+        """A journal file was written for the first time; ``first`` is used if there was none before. Only one copy is
+        updated: if it is lost, the other is also true. Raises DiskError.
+        """
+        former = self._extent
+        try:
+            if former is None:
+                self.save(Extent(first, number))
+            elif number > former.last:
+                self._extent = Extent(former.first, number)
+                self._write(NAMES[:1])
+        except NoSpaceError:  # the next file records it
+            self._extent = former
+
+    def begin_at(self, number: int) -> None:
+        """Files with lower numbers are no longer valid and may be deleted. Raises DiskError."""
+        former = self._extent
+        if former is not None and number > former.first:
+            try:
+                self.save(replace(former, first=number))
+            except DiskError:
+                self._extent = former
+                raise
+
+    def end_at(self, lsn: int) -> None:
+        """Nothing more will be written. If the disk refuses this note, that does not matter."""
+        if self._extent is not None:
+            try:
+                self.save(replace(self._extent, end_lsn=lsn))
+            except DiskError:
+                return
+
+    def _write(self, names: tuple[str, ...]) -> None:
+        assert self._extent is not None
+        self._generation += 1
+        record = codec.encode_record(_TYPE, self._generation, codec.encode_fields(asdict(self._extent)))
+        for name in names:
+            if name not in self._made:
+                self._disk.create(name, _BYTES)
+                self._made.add(name)
+            self._disk.write(name, 0, record + bytes(_BYTES - len(record)))
+            self._disk.sync(name)

@@ -1,0 +1,240 @@
+"""The broker's durable state, which the journal's records add up to.
+
+A running journal and recovery use the same class, so both agree on which messages live, and in which segment. It also
+says when a segment may be removed.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable
+from operator import itemgetter
+from typing import Any, Final
+
+from artemis_py.records import RecoveredState, Survivor
+from artemis_py.storage.format.codec import FLAG_PAGED, RECORD_HEADER_BYTES, Kept
+from artemis_py.storage.format.segment_index import SegmentIndex
+from artemis_py.storage.pages.index import PageIndex
+
+_OVERHEAD_BYTES: Final = RECORD_HEADER_BYTES + 64
+
+
+class Segment:
+    """One journal file: its number, its first lsn, its written length, and its living messages."""
+
+    __slots__ = (
+        "first_lsn", "has_bindings", "index", "last_lsn", "live", "live_bytes", "name", "number", "written_bytes",
+    )  # fmt: skip
+
+    def __init__(self, number: int, name: str, first_lsn: int) -> None:
+        self.number = number
+        self.name = name
+        self.first_lsn = first_lsn
+        self.last_lsn = 0
+        """The lsn of the last record so far, ignoring BATCH records; while there is none, that of the previous file."""
+        self.written_bytes = 0
+        self.has_bindings = False
+        """Does it contain records about addresses, queues, duplicate ids or cursors that may still be valid?"""
+        self.live: dict[int, Kept] = {}
+        self.live_bytes = 0
+        self.index: SegmentIndex | None = None
+        """The index of its durable part, for readers; None if it is in a file next to the segment, or must be made from
+        it.
+        """
+
+
+class Index:
+    """Messages that a queue still needs, and the bindings."""
+
+    def __init__(self) -> None:
+        self.addresses: dict[str, dict[str, Any]] = {}
+        self.queues: dict[int, dict[str, Any]] = {}
+        self.duplicate_ids: dict[str, list[str]] = {}
+        self.cursors: dict[str, dict[str, Any]] = {}
+        self.home: dict[int, Segment] = {}
+        """The segment of each living message."""
+        self.pages = PageIndex()
+        self.message_id_max = 0
+        self.queue_id_max = 0
+
+    # ---- messages --------------------------------------------------------------------------------
+
+    def add(self, kept: Kept, segment: Segment) -> None:
+        """A message was written to ``segment``, which replaces an earlier copy (compaction). A message that no queue
+        needs, or that is in a page (written only for retention), does not live.
+        """
+        if not kept.queue_ids or kept.flags & FLAG_PAGED:
+            return
+        message_id = kept.message.id
+        former = self.home.get(message_id)
+        if former is not None:
+            _remove(message_id, former)
+        elif message_id > self.message_id_max:
+            self.message_id_max = message_id
+        self.home[message_id] = segment
+        segment.live[message_id] = kept
+        segment.live_bytes += kept.message.inline_bytes + _OVERHEAD_BYTES
+
+    def add_run(self, published: list[Kept], segment: Segment) -> None:
+        """New messages were written to ``segment``, in the order of their ids; each goes to a queue."""
+        home, live = self.home, segment.live
+        live_bytes = message_id = 0
+        for kept in published:
+            message = kept.message
+            message_id = message.id
+            home[message_id] = segment
+            live[message_id] = kept
+            live_bytes += message.head.size_bytes + len(message.body) + _OVERHEAD_BYTES
+        segment.live_bytes += live_bytes
+        self.message_id_max = max(self.message_id_max, message_id)
+
+    def find(self, message_id: int) -> Kept | None:
+        """A living message by id, or None."""
+        segment = self.home.get(message_id)
+        return None if segment is None else segment.live[message_id]
+
+    def settle(self, queue_id: int, message_id: int) -> None:
+        """A queue is done with a message; the message dies with its last queue. Unknown messages are ignored."""
+        segment = self.home.get(message_id)
+        if segment is None:
+            return
+        queue_ids = segment.live[message_id].queue_ids
+        place = _place_of(queue_id, queue_ids)
+        if place >= 0:
+            if len(queue_ids) > 1:
+                del queue_ids[place]
+                return
+            del self.home[message_id]
+            _remove(message_id, segment)
+
+    def settle_run(self, queue_id: int, message_ids: Iterable[int]) -> None:
+        """A queue is done with several messages."""
+        home = self.home
+        for message_id in message_ids:
+            segment = home.get(message_id)
+            if segment is None:
+                continue
+            kept = segment.live[message_id]
+            queue_ids = kept.queue_ids
+            if len(queue_ids) > 1:
+                self.settle(queue_id, message_id)
+            elif queue_ids[0] == queue_id:
+                del home[message_id]
+                del segment.live[message_id]
+                segment.live_bytes -= kept.message.inline_bytes + _OVERHEAD_BYTES
+
+    def attempt(self, queue_id: int, message_id: int, attempts: int, due_ms: int) -> None:
+        """A delivery failed; ``due_ms`` is when the next one may follow."""
+        kept = self.find(message_id)
+        if kept is not None:
+            detail = kept.detail(queue_id)
+            detail.attempts = attempts
+            detail.due_ms = due_ms
+
+    def fall_due(self, lsn: int, queue_id: int, message_ids: Iterable[int]) -> None:
+        """Scheduled messages took places at the head of the queue, in this order."""
+        for place, message_id in enumerate(message_ids):
+            kept = self.find(message_id)
+            if kept is not None:
+                detail = kept.detail(queue_id)
+                detail.due_ms = 0
+                detail.order = -(lsn << 20) + place
+
+    def orphans(self) -> dict[int, list[int]]:
+        """Messages of queues that do not exist: message ids by queue, 0 for one in a page."""
+        queues = self.queues
+        found: dict[int, list[int]] = {}
+        for message_id, segment in self.home.items():
+            for queue_id in segment.live[message_id].queue_ids:
+                if queue_id not in queues:
+                    found.setdefault(queue_id, []).append(message_id)
+        for page in self.pages.pages():
+            for queue_id in page.durable:
+                left = 0 if queue_id in queues else self.pages.left_of(queue_id, page)
+                if left > 0:
+                    found.setdefault(queue_id, []).extend([0] * left)
+        return found
+
+    def drop_orphans(self) -> None:
+        """Settle messages of queues that do not exist, and drop empty pages."""
+        for queue_id, message_ids in self.orphans().items():
+            for message_id in message_ids:
+                self.settle(queue_id, message_id)
+        for page in self.pages.pages():
+            for queue_id in list(page.durable):
+                if queue_id not in self.queues:
+                    self.pages.delete_queue(queue_id)
+        self.pages.drop_orphans()
+
+    def recovered_state(self) -> RecoveredState:
+        """What the broker recovers at a start: each queue's messages in their delivery order."""
+        keyed: dict[int, list[tuple[int, Survivor]]] = {}
+        for message_id, segment in self.home.items():
+            kept = segment.live[message_id]
+            kept.message.lsn = kept.lsn
+            for queue_id in kept.queue_ids:
+                detail = None if kept.details is None else kept.details.get(queue_id)
+                if detail is None:
+                    keyed.setdefault(queue_id, []).append((kept.lsn, Survivor(kept.message)))
+                else:
+                    survivor = Survivor(kept.message, detail.attempts, detail.due_ms)
+                    keyed.setdefault(queue_id, []).append((detail.order or kept.lsn, survivor))
+        return RecoveredState(
+            {queue_id: [one[1] for one in sorted(found, key=itemgetter(0))] for queue_id, found in keyed.items()},
+            list(self.queues.values()),
+            list(self.addresses.values()),
+            {address: list(seen) for address, seen in self.duplicate_ids.items()},
+            self.pages.recovered_state(),
+            self.message_id_max,
+            self.queue_id_max,
+        )
+
+    # ---- bindings --------------------------------------------------------------------------------
+
+    def set_address(self, fields: dict[str, Any]) -> None:
+        """An address was created, changed or (``deleted``) removed."""
+        if fields.get("deleted"):
+            self.addresses.pop(fields["name"], None)
+            self.duplicate_ids.pop(fields["name"], None)
+        else:
+            self.addresses[fields["name"]] = fields
+
+    def set_queue(self, fields: dict[str, Any]) -> None:
+        """A queue was created or changed."""
+        self.queues[fields["id"]] = fields
+        self.queue_id_max = max(self.queue_id_max, fields["id"])
+
+    def delete_queue(self, queue_id: int) -> None:
+        """A queue was removed; its messages are settled after that, and no restart finds them."""
+        self.queues.pop(queue_id, None)
+        if self.pages:
+            self.pages.delete_queue(queue_id)
+
+    def set_cursor(self, fields: dict[str, Any]) -> None:
+        """A cursor was moved or (``deleted``) dropped."""
+        if fields.get("deleted"):
+            self.cursors.pop(fields["name"], None)
+        else:
+            self.cursors[fields["name"]] = fields
+
+    def add_duplicate_id(self, address: str, duplicate_id: str, keep: int) -> None:
+        """An address received a duplicate id; beyond twice ``keep`` the oldest are forgotten."""
+        seen = self.duplicate_ids.setdefault(address, [])
+        seen.append(duplicate_id)
+        if len(seen) > 2 * keep:
+            del seen[: len(seen) - keep]
+
+
+def _remove(message_id: int, segment: Segment) -> None:
+    kept = segment.live.pop(message_id)
+    segment.live_bytes -= kept.message.inline_bytes + _OVERHEAD_BYTES
+
+
+def _place_of(queue_id: int, queue_ids: list[int]) -> int:
+    """The position of a number in a list, or -1. A message's queues are mostly in ascending order; then a search among
+    a hundred thousand takes no longer than among ten.
+    """
+    place = bisect_left(queue_ids, queue_id)
+    if place < len(queue_ids) and queue_ids[place] == queue_id:
+        return place
+    return queue_ids.index(queue_id) if queue_id in queue_ids else -1

@@ -1,0 +1,300 @@
+"""Turns what the core reports into records: numbers them, gathers them for the next batch, and updates the index."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mypy_extensions import mypyc_attr
+
+from artemis_py.message import LargeBody, Message
+from artemis_py.paged import Page, PagedMessage
+from artemis_py.records import Actor, RecordLog, Story
+from artemis_py.storage.format import codec, page_codec
+from artemis_py.storage.format.codec import Kept
+from artemis_py.storage.format.segment_index import Gathered
+from artemis_py.storage.journal.bindings_copy import COPIED, BindingsCopy
+from artemis_py.storage.journal.index import Segment
+from artemis_py.storage.journal.settings import JournalSettings
+from artemis_py.storage.journal.start import JournalStart
+from artemis_py.storage.pages.index import places_of
+
+
+class Taken:
+    """The content of a batch: the BATCH record and all others, and what they add to the segment's index."""
+
+    __slots__ = ("gathered", "is_non_transactional", "is_transactional", "records")
+
+    def __init__(self, records: list[bytes], gathered: Gathered) -> None:
+        self.records = records
+        self.gathered = gathered
+        self.is_transactional = False
+        """Does it contain a client's transaction?"""
+        self.is_non_transactional = False
+        """Does it contain anything else?"""
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class RecordWriter(RecordLog):
+    """Implements the core's view of storage. It does not know when anything becomes durable. ``segments`` are the
+    journal's; the last one is written to. ``copy`` is the second copy of bindings.
+    """
+
+    def __init__(
+        self, start: JournalStart, settings: JournalSettings, segments: list[Segment], copy: BindingsCopy
+    ) -> None:
+        self.now_ms = 0
+        self.index = start.index
+        self.message_id = start.index.message_id_max
+        self.queue_id = start.index.queue_id_max
+        self.story = Story()
+        self.segments = segments
+        self.next_lsn = start.next_lsn
+        self.last_lsn = start.next_lsn - 1
+        self.pending: list[bytes] = []
+        """The records for the next batch, encoded."""
+        self.gathered = Gathered()
+        self._copy = copy
+        self._duplicate_ids_kept = settings.duplicate_ids_kept
+        self._origin = 0
+        """The connection that a reader assumes to be the sender of the next message; 0: unknown."""
+        self._grown: tuple[Page, bytes] | None = None
+        """The last PAGE_GREW record. The next one of the same page replaces it."""
+        self._group: list[bytes] | None = None
+        self._group_depth = 0
+        self._origin_outside = 0
+        """The value of ``_origin`` before the group."""
+        self._group_transactional = False
+        self._transactional = self._non_transactional = False
+
+    # ---- records ---------------------------------------------------------------------------------
+
+    def append(self, type_code: int, payload: bytes) -> int:
+        """Add a record with the next lsn, and return the lsn."""
+        record = self._number(type_code, payload)
+        if self._group is not None:
+            self._group.append(record)
+        else:
+            self.pending.append(record)
+            self._non_transactional = True
+        return self.last_lsn
+
+    def _number(self, type_code: int, payload: bytes) -> bytes:
+        lsn = self.next_lsn
+        self.next_lsn = lsn + 1
+        self.last_lsn = lsn
+        return codec.encode_record(type_code, lsn, payload)
+
+    def append_fields(self, type_code: int, fields: dict[str, Any]) -> int:
+        """Add a JSON record, which the segment's index may repeat."""
+        lsn = self.append(type_code, codec.encode_fields(fields))
+        self.gathered.told(type_code, lsn, fields)
+        return lsn
+
+    def _append_binding(self, type_code: int, fields: dict[str, Any]) -> int:
+        self.segments[-1].has_bindings = True
+        lsn = self.append_fields(type_code, fields)
+        if type_code in COPIED:
+            records = self.pending if self._group is None else self._group
+            self._copy.note(records[-1])
+        return lsn
+
+    def sent_by(self, origin: int) -> None:
+        """The following messages come from this connection."""
+        if origin != self._origin:
+            self.append(codec.ORIGIN, codec.encode_origin(self.story.session_number(origin)))
+            self._origin = origin
+
+    def take(self, batch: bytes) -> Taken:
+        """Take everything gathered as a batch. ``batch`` is the payload of its BATCH record."""
+        taken = Taken([self._number(codec.BATCH, batch), *self.pending], self.gathered)
+        taken.is_transactional, taken.is_non_transactional = self._transactional, self._non_transactional
+        self._transactional = self._non_transactional = False
+        self.pending = []
+        self.gathered = Gathered()
+        self._origin = 0
+        return taken
+
+    # ---- what happens ----------------------------------------------------------------------------
+
+    def published(self, message: Message, queue_ids: list[int], due_ms: int) -> int:
+        if self.story.is_told and message.origin != self._origin:
+            self.sent_by(message.origin)
+        kept = Kept(message, self.next_lsn, queue_ids)
+        if due_ms:
+            for queue_id in queue_ids:
+                kept.detail(queue_id).due_ms = due_ms
+        lsn = self.append(codec.MESSAGE, codec.encode_message(kept))
+        self.gathered.published(message.head.address, message.timestamp_ms, message.timestamp_ms)
+        self.index.add(kept, self.segments[-1])
+        return lsn
+
+    def published_run(self, messages: list[Message], queue_id: int, due_ms: int) -> None:
+        if due_ms or not messages or messages[0].body.__class__ is LargeBody:
+            super().published_run(messages, queue_id, due_ms)
+            return
+        if self.story.is_told and messages[0].origin != self._origin:  # a run comes from one connection
+            self.sent_by(messages[0].origin)
+        lsn = self.next_lsn
+        queue_ids = [queue_id]  # one list for all: only messages on several queues ever change theirs
+        published: list[Kept] = []
+        for message in messages:
+            published.append(Kept(message, lsn, queue_ids))
+            message.lsn = lsn
+            lsn += 1
+        self.next_lsn = lsn
+        self.last_lsn = lsn - 1
+        if self._group is not None:
+            self._group.extend(codec.encode_published(published))
+        else:
+            self.pending.extend(codec.encode_published(published))
+            self._non_transactional = True
+        first, last = messages[0], messages[-1]  # timestamps never decrease: a run is from one turn
+        self.gathered.published(first.head.address, first.timestamp_ms, last.timestamp_ms, len(messages))
+        self.index.add_run(published, self.segments[-1])
+
+    def settled(self, queue_id: int, messages: list[Message], reason: str, consumer: Actor | None = None) -> int:
+        message_ids = [message.id for message in messages]
+        self.index.settle_run(queue_id, message_ids)
+        number = 0 if consumer is None else consumer.named()
+        return self.append(codec.SETTLED, codec.encode_settled(queue_id, reason, message_ids, number))
+
+    def attempted(
+        self,
+        queue_id: int,
+        message: Message,
+        attempts: int,
+        due_ms: int,
+        consumer: Actor | None = None,
+        cause: str = "",
+    ) -> int:
+        self.index.attempt(queue_id, message.id, attempts, due_ms)
+        number = 0 if consumer is None else consumer.named()
+        payload = codec.encode_attempted(queue_id, message.id, attempts, due_ms, number, cause)
+        return self.append(codec.ATTEMPTED, payload)
+
+    def fell_due(self, queue_id: int, messages: list[Message]) -> int:
+        message_ids = [message.id for message in messages]
+        self.index.fall_due(self.next_lsn, queue_id, message_ids)
+        return self.append(codec.DUE, codec.encode_ids(queue_id, message_ids))
+
+    def address_changed(self, fields: dict[str, Any]) -> int:
+        self.index.set_address(fields)
+        return self._append_binding(codec.ADDRESS, fields)
+
+    def queue_changed(self, fields: dict[str, Any]) -> int:
+        self.index.set_queue(fields)
+        return self._append_binding(codec.QUEUE, fields)
+
+    def queue_deleted(self, queue_id: int) -> int:
+        fields = self.index.queues.get(queue_id, {})
+        self.index.delete_queue(queue_id)
+        gone = {"id": queue_id, "name": fields.get("name"), "address": fields.get("address")}
+        return self._append_binding(codec.QUEUE_DELETED, gone)
+
+    def duplicate_id(self, address: str, duplicate_id: str) -> int:
+        self.index.add_duplicate_id(address, duplicate_id, self._duplicate_ids_kept)
+        return self._append_binding(codec.DUPLICATE, {"address": address, "id": duplicate_id})
+
+    def cursor_changed(self, fields: dict[str, Any]) -> int:
+        """A cursor was moved or (``deleted``) dropped (``retention/cursors.py``). Returns the record's lsn."""
+        self.index.set_cursor(fields)
+        return self._append_binding(codec.CURSOR, fields)
+
+    # ---- in pages --------------------------------------------------------------------------------
+
+    def page_opened(self, page: Page, address: str) -> int:
+        self.index.pages.open(page, address)
+        return self._append_binding(codec.PAGE_OPENED, page_codec.opened_fields(page, address))
+
+    def paged(self, page: Page) -> int:
+        page.kept_count, page.kept_bytes = page.count, page.size_bytes
+        records = self.pending if self._group is None else self._group
+        if self._grown is not None and records and self._grown[0] is page and records[-1] is self._grown[1]:
+            records.pop()
+            self.gathered.records -= 1
+        self.segments[-1].has_bindings = True
+        self.index.pages.note_queues(page)
+        payload = page_codec.encode_grew(page, self.index.pages.address_of(page))
+        lsn = self.append(codec.PAGE_GREW, payload)
+        self._grown = page, records[-1]
+        return lsn
+
+    def page_settled(
+        self, queue_id: int, messages: list[PagedMessage], reason: str, consumer: Actor | None = None
+    ) -> int:
+        page = messages[0].page
+        size_bytes = sum([message.size_bytes for message in messages])
+        self.index.pages.settle(queue_id, page, places_of(messages), size_bytes)
+        self.segments[-1].has_bindings = True
+        number = 0 if consumer is None else consumer.named()
+        payload = page_codec.encode_page_settled(queue_id, messages, reason, number)
+        return self.append(codec.PAGE_SETTLED, payload)
+
+    def page_purged(self, queue_id: int, page: Page, kept: list[PagedMessage], reason: str) -> int:
+        pages = self.index.pages
+        kept_bytes = sum(message.size_bytes for message in kept)
+        left = pages.share_left(queue_id, page)
+        places = tuple(places_of(kept))
+        pages.purge(queue_id, page, places, kept_bytes)
+        self.segments[-1].has_bindings = True
+        count, size_bytes = left.count - len(kept), left.size_bytes - kept_bytes
+        purged = page_codec.PagePurged(
+            queue_id, page.stream, page.number, places, kept_bytes, reason, count, size_bytes
+        )
+        return self.append(codec.PAGE_PURGED, page_codec.encode_page_purged(purged))
+
+    def page_attempted(
+        self,
+        queue_id: int,
+        message: PagedMessage,
+        attempts: int,
+        due_ms: int,
+        consumer: Actor | None = None,
+        cause: str = "",
+    ) -> int:
+        page, place = message.page, message.place
+        self.index.pages.attempt(queue_id, page, place, attempts, due_ms)
+        self.segments[-1].has_bindings = True
+        number = 0 if consumer is None else consumer.named()
+        told = page_codec.PageAttempted(
+            queue_id, page.stream, page.number, place, message.id, attempts, due_ms, number, cause
+        )
+        return self.append(codec.PAGE_ATTEMPTED, page_codec.encode_page_attempted(told))
+
+    def page_dropped(self, page: Page) -> int:
+        self.index.pages.drop(page.stream, page.number)
+        return self.append(codec.PAGE_DROPPED, page_codec.encode_page_dropped(page.stream, page.number))
+
+    # ---- groups ----------------------------------------------------------------------------------
+
+    def begin_group(self, *, transactional: bool = False) -> None:
+        self._group_depth += 1
+        self._group_transactional = self._group_transactional or transactional
+        if self._group is None:
+            self._group = []
+            self._origin_outside, self._origin = self._origin, 0
+
+    def close_groups(self) -> None:
+        if self._group is not None:
+            self._group_depth = 1
+            self.end_group()
+
+    def end_group(self) -> int:
+        self._group_depth -= 1
+        if self._group_depth:
+            return 0
+        records, self._group = self._group, None
+        transactional, self._group_transactional = self._group_transactional, False
+        if not records:
+            self._origin = self._origin_outside
+            return 0
+        self._origin = 0
+        if transactional and self.story.is_told:  # otherwise readers would take every group for a transaction
+            records.append(self._number(codec.TRANSACTION, b""))
+        is_bare = len(records) == 1 and not self._origin_outside  # else readers would assume that sender for the next
+        self.pending.append(records[0] if is_bare else self._number(codec.GROUP, b"".join(records)))
+        if transactional:
+            self._transactional = True
+        else:
+            self._non_transactional = True
+        return self.last_lsn

@@ -1,0 +1,179 @@
+"""The journal's files in order: the last one is written to, earlier ones contain something that lives, the oldest are
+removed.
+
+Batches aside, every operation on a file runs in the committer's thread.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Final
+
+from artemis_py.storage.disk.committer import Committer
+from artemis_py.storage.disk.disk import Disk
+from artemis_py.storage.format import codec
+from artemis_py.storage.format.codec import FileHeader
+from artemis_py.storage.format.segment_index import Gathered, SegmentIndex
+from artemis_py.storage.format.segment_names import segment_name
+from artemis_py.storage.journal.departure import Departure
+from artemis_py.storage.journal.extent import ExtentFiles
+from artemis_py.storage.journal.index import Segment
+from artemis_py.storage.journal.settings import JournalSettings
+from artemis_py.storage.journal.spares import Spares
+from artemis_py.storage.journal.start import JournalStart, SegmentCare
+
+_MADE_ALREADY: Final = -1
+
+
+class NewFile:
+    """How the first batch of a segment makes its file: its size in bytes (``create_bytes``, -1: the file exists), its
+    header, and the file created ahead that it uses (``spare``, None: a new file).
+    """
+
+    __slots__ = ("create_bytes", "header", "spare")
+
+    def __init__(self, create_bytes: int, header: bytes, spare: str | None) -> None:
+        self.create_bytes = create_bytes
+        self.header = header
+        self.spare = spare
+
+    @property
+    def is_needed(self) -> bool:
+        """Must the file be made?"""
+        return self.create_bytes != _MADE_ALREADY
+
+
+_NO_NEW_FILE: Final = NewFile(_MADE_ALREADY, b"", None)
+
+
+class Segments:
+    """The segments of one journal. ``all`` are the valid ones, in order; the last may be empty."""
+
+    def __init__(
+        self, disk: Disk, committer: Committer, settings: JournalSettings, start: JournalStart, care: SegmentCare
+    ) -> None:
+        self.all = start.segments
+        self.leaving: dict[int, Segment] = {}
+        """Segments that are leaving, by number. Their files exist until ``SegmentCare.retire`` has finished."""
+        self._committer = committer
+        self._closed = care.closed
+        self._file_bytes = settings.file_bytes
+        self._extent = ExtentFiles(disk)
+        self.departure = Departure(self._extent, care.retire, self.leaving)
+        self.spares = Spares(disk, committer, settings.file_bytes, settings.files_min)
+        self._reached = self.all[-1].number if self.all else 0
+        """The number of the last segment recorded in the extent."""
+        self._retiring: list[tuple[int, Segment]] = []
+        """Segments to retire when the journal is durable up to an lsn."""
+        self._under_way: Segment | None = None
+        """The segment of the batch being written; ``_gathered`` is what that batch adds to its index."""
+        self._gathered = Gathered()
+        self._is_unmade = False
+        """Has the current segment no file yet?"""
+        self._begin(self.all[-1].number + 1 if self.all else start.segment_number, start.next_lsn)
+
+    @property
+    def written_bytes(self) -> int:
+        """The bytes written to all segments."""
+        return sum([segment.written_bytes for segment in self.all])
+
+    @property
+    def live_bytes(self) -> int:
+        """How many of them belong to living messages."""
+        return sum([segment.live_bytes for segment in self.all])
+
+    def _begin(self, number: int, first_lsn: int) -> None:
+        segment = Segment(number, segment_name(number), first_lsn)
+        segment.last_lsn = self.all[-1].last_lsn if self.all else 0
+        segment.index = SegmentIndex(number, first_lsn)
+        self.all.append(segment)
+        self._is_unmade = True
+
+    # ---- a batch ---------------------------------------------------------------------------------
+
+    def new_file(self, now_ms: int) -> NewFile:
+        """How the next batch makes the current segment's file, if it must. ``now_ms`` goes into its header."""
+        if not self._is_unmade:
+            return _NO_NEW_FILE
+        self._is_unmade = False
+        segment = self.all[-1]
+        spare = self.spares.take()
+        before_lsn = self.all[-2].last_lsn if len(self.all) > 1 else 0
+        made_bytes = (
+            0 if spare is None else self._file_bytes
+        )  # a new file may find no room for its full size; then it grows as it is written
+        told = segment.number, segment.first_lsn, now_ms, before_lsn, made_bytes
+        return NewFile(self._file_bytes, codec.encode_file_header(FileHeader(codec.KIND_JOURNAL, *told)), spare)
+
+    def fills(self, size_bytes: int) -> bool:
+        """Would this many more bytes fill the current segment?"""
+        return self.all[-1].written_bytes + size_bytes >= self._file_bytes
+
+    def wrote(self, size_bytes: int, last_lsn: int, gathered: Gathered) -> None:
+        """A batch was handed over for the current segment. ``last_lsn`` is the lsn of its BATCH record, the highest in
+        it.
+        """
+        segment = self.all[-1]
+        self._under_way, self._gathered = segment, gathered
+        segment.written_bytes += size_bytes
+        segment.last_lsn = last_lsn - 1
+        if segment.written_bytes >= self._file_bytes:
+            self._begin(segment.number + 1, last_lsn + 1)
+
+    @property
+    def is_under_way(self) -> bool:
+        """Is a batch being written?"""
+        return self._under_way is not None
+
+    def became_durable(self, *, synced: bool) -> None:
+        """The batch being written is durable: readers may see it. The last batch of a segment closes it."""
+        segment, gathered = self._under_way, self._gathered
+        if segment is None:
+            return
+        self._under_way = None
+        assert segment.index is not None
+        gathered.records += gathered.last_lsn - segment.index.last_lsn
+        segment.index.add(gathered)
+        if synced and segment.number != self._reached:
+            self._reached = segment.number
+            self._committer.later(partial(self._extent.reach, segment.number, self.all[0].number))
+        if segment is not self.all[-1]:
+            self._close(segment)
+
+    def provide_spares(self) -> None:
+        """Have files created ahead, unless the next batch needs one first."""
+        if not self._is_unmade:
+            self.spares.provide(len(self.all))
+
+    def finish(self, *, is_all_written: bool) -> None:
+        """Close the current segment; if ``is_all_written``, note the end of the journal."""
+        segment = self.all[-1]
+        if not self._is_unmade:
+            self._close(segment)
+        if is_all_written and segment.last_lsn:
+            self._committer.later(partial(self._extent.end_at, segment.last_lsn))
+
+    def _close(self, segment: Segment) -> None:
+        if self._closed is not None:
+            self._committer.later(partial(self._closed, segment))
+
+    # ---- segments that go ------------------------------------------------------------------------
+
+    def oldest_empty(self) -> Segment | None:
+        """The oldest segment if nothing in it lives, or None. One written file always stays, because it has the highest
+        numbers.
+        """
+        oldest = self.all[0]
+        return None if oldest.live or len(self.all) - self._is_unmade < 2 else oldest
+
+    def let_oldest_go(self, lsn: int) -> None:
+        """Retire the oldest segment when the journal is durable up to ``lsn``."""
+        segment = self.all[0]
+        self._retiring.append((lsn, segment))
+        self.leaving[segment.number] = segment
+        del self.all[0]
+
+    def retire(self, durable_lsn: int) -> None:
+        """Retire the segments that waited for an lsn up to ``durable_lsn``."""
+        while self._retiring and self._retiring[0][0] <= durable_lsn:
+            self._committer.later(partial(self.departure.let_go, self._retiring.pop(0)[1]))

@@ -1,0 +1,1 @@
+"""Page files, and what the journal's records say about pages."""

@@ -1,0 +1,339 @@
+"""Page files: messages without room in memory, appended to files and read back in parts.
+
+Appended messages gather until the turn's batch takes them (``take_writes``). A thread reads a part of a page once it is
+written. The file of an unneeded page is removed when the log is durable up to the record about it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Collection, Iterator
+from contextlib import suppress
+from typing import Final
+
+from artemis_py.message import Account, Message
+from artemis_py.paged import Page, PagedMessage
+from artemis_py.records import Chunk, PagedEntry, PageLog
+from artemis_py.storage.disk.committer import Committer, Write
+from artemis_py.storage.disk.disk import Disk, DiskError
+from artemis_py.storage.disk.quarantine import put_aside
+from artemis_py.storage.format import codec, page_codec
+from artemis_py.storage.format.codec import CodecError, Kept, Record
+from artemis_py.storage.format.page_codec import page_name, page_numbers
+from artemis_py.storage.format.scan import Damage
+
+CHUNK_BYTES: Final = 512 * 1024
+"""How many bytes of a page are read at once. Decoding them takes a few milliseconds, which is a turn's worth of
+work.
+"""
+_NOWHERE: Final = 0
+_PLACE_MAX: Final = 1 << 62
+
+
+class _Tail:
+    """The part of a page that is not yet on disk."""
+
+    __slots__ = ("durable", "flying_bytes", "gathered", "gathered_bytes", "is_new", "page", "written_bytes")
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        self.gathered: list[bytes] = []
+        self.gathered_bytes = 0
+        self.flying_bytes = 0
+        self.written_bytes = 0
+        self.durable = False
+        self.is_new = True
+
+
+class PageFiles(PageLog):
+    """Implements pages on files of a disk. ``reader`` runs the reads (with ``later``), besides the committer that
+    writes. ``say`` gets reports of damage.
+    """
+
+    def __init__(self, disk: Disk, reader: Committer, say: Callable[[str], None]) -> None:
+        self.backlog_bytes = 0
+        self.damages: list[Damage] = []
+        self.now_ms = 0
+        self._disk = disk
+        self._reader = reader
+        self._say = say
+        self._tails: dict[tuple[int, int], _Tail] = {}
+        """The last page of each stream, and earlier ones that are not completely written."""
+        self._last: dict[int, _Tail] = {}
+        """The tail of each stream's last page."""
+        self._gathering: dict[_Tail, None] = {}
+        """Tails with gathered messages. A turn handles only these, however many streams there are."""
+        self._flying: list[_Tail] = []
+        """Tails that are being written."""
+        self._early: list[tuple[Page, int]] = []
+        """Parts that were requested but are not yet written."""
+        self._arrived: deque[Chunk] = deque()
+        self._dropped: list[Page] = []
+        self._doomed: deque[tuple[int, Page]] = deque()
+
+    # ---- writing ---------------------------------------------------------------------------------
+
+    def open(self, page: Page, address: str) -> int:
+        before = self._last.get(page.stream)
+        tail = self._last[page.stream] = self._tails[page.stream, page.number] = _Tail(page)
+        if before is not None:
+            self._close(before)
+        return self._gather(tail, page_codec.encode_opening(page, address, self.now_ms))
+
+    def encode(self, message: Message, place: int, queue_ids: list[int], due_ms: int) -> bytes:
+        flags = 0 if message.head.persistent else codec.FLAG_TRANSIENT
+        kept = Kept(message, place, queue_ids, flags)
+        if due_ms:
+            for queue_id in queue_ids:
+                kept.detail(queue_id).due_ms = due_ms
+        return page_codec.encode_paged(kept, place, message.origin)
+
+    def append(self, page: Page, record: bytes, *, durable: bool) -> None:
+        tail = self._tails[page.stream, page.number]
+        tail.durable = tail.durable or durable
+        self._gather(tail, record)
+
+    def _gather(self, tail: _Tail, data: bytes) -> int:
+        tail.gathered.append(data)
+        tail.gathered_bytes += len(data)
+        self._gathering[tail] = None
+        self.backlog_bytes += len(data)
+        return len(data)
+
+    def take_writes(self) -> list[Write]:
+        """Everything gathered, for the next batch; call ``written`` when that is done."""
+        writes: list[Write] = []
+        self._flying = list(self._gathering)
+        self._gathering.clear()
+        for tail in self._flying:
+            data = b"".join(tail.gathered)
+            name = page_name(tail.page.stream, tail.page.number)
+            create_bytes = 0 if tail.is_new else -1
+            writes.append(Write(self._disk, name, tail.written_bytes, data, tail.durable, create_bytes))
+            tail.flying_bytes = tail.gathered_bytes
+            tail.gathered = []
+            tail.gathered_bytes = 0
+            tail.durable = tail.is_new = False
+        return writes
+
+    def is_coming(self, name: str) -> bool:
+        """Is a page of this name neither dropped nor completely written?"""
+        return page_numbers(name) in self._tails
+
+    @property
+    def has_unwritten(self) -> bool:
+        """Is something gathered that no batch has taken yet?"""
+        return bool(self._gathering)
+
+    def written(self) -> None:
+        """The last taken writes are done."""
+        flying, self._flying = self._flying, []
+        for tail in flying:
+            self.backlog_bytes -= tail.flying_bytes
+            tail.written_bytes += tail.flying_bytes
+            tail.flying_bytes = 0
+            self._close(tail)
+        early, self._early = self._early, []
+        for page, offset in early:
+            self.request(page, offset)
+
+    def _close(self, tail: _Tail) -> None:
+        """Forget the tail of a page if it is finished and completely written."""
+        page = tail.page
+        if self._last.get(page.stream) is not tail and not (tail.gathered or tail.flying_bytes):
+            self._tails.pop((page.stream, page.number), None)
+
+    # ---- reading ---------------------------------------------------------------------------------
+
+    def request(self, page: Page, offset: int) -> None:
+        tail = self._tails.get((page.stream, page.number))
+        end = page.size_bytes if tail is None else tail.written_bytes
+        if offset >= end:
+            self._early.append((page, offset))
+            return
+        self._reader.later(lambda: self._fetch(page, offset, end))
+
+    def _fetch(self, page: Page, offset: int, end: int) -> None:
+        """Runs in the reader. An unreadable file counts as damage of all its messages."""
+        name = page_name(page.stream, page.number)
+        data = b""
+        try:
+            data = self._disk.read(name, offset, min(CHUNK_BYTES, end - offset))
+            if offset + len(data) < end:
+                data = data[: _whole_bytes(data, offset)] or self._disk.read(name, offset, end - offset)
+        except DiskError as error:
+            self._arrived.append(PageChunk(self, page, offset, b"", end, str(error)))
+            return
+        missing = None if data else "the file is shorter than before"
+        self._arrived.append(PageChunk(self, page, offset, data, offset + len(data) if data else end, missing))
+
+    def arrivals(self) -> list[Chunk]:
+        if not self._arrived:
+            return []
+        chunks: list[Chunk] = []
+        while self._arrived:
+            chunks.append(self._arrived.popleft())
+        return chunks
+
+    def note_damage(self, page: Page, offset: int, reason: str) -> None:
+        """A page is damaged: reported once per place, and the file is kept."""
+        damage = Damage(page_name(page.stream, page.number), offset, reason, torn=False)
+        page.damaged = True
+        if damage not in self.damages:
+            self.damages.append(damage)
+            self._say(f"warning: {damage}")
+
+    # ---- files that go ---------------------------------------------------------------------------
+
+    def drop(self, page: Page) -> None:
+        tail = self._tails.pop((page.stream, page.number), None)
+        if tail is not None:
+            self.backlog_bytes -= tail.gathered_bytes + tail.flying_bytes
+            tail.flying_bytes = 0
+            self._gathering.pop(tail, None)
+            if self._last.get(page.stream) is tail:
+                del self._last[page.stream]
+        self._dropped.append(page)
+
+    def stamp_dropped(self, lsn: int) -> None:
+        """A turn ends: pages dropped in it are removed when the log is durable up to ``lsn``."""
+        for page in self._dropped:
+            self._doomed.append((lsn, page))
+        self._dropped.clear()
+
+    def delete_doomed(self, durable_lsn: int, later: Callable[[Callable[[], None]], None]) -> None:
+        """Remove the files of dropped pages; a damaged one is kept under another name."""
+        while self._doomed and self._doomed[0][0] <= durable_lsn:
+            page = self._doomed.popleft()[1]
+            later(lambda page=page: self._delete(page))  # type: ignore[misc]
+
+    def _delete(self, page: Page) -> None:
+        name = page_name(page.stream, page.number)
+        if page.damaged and name in self._disk.names():
+            put_aside(self._disk, name)
+        else:
+            self._disk.delete(name)
+
+
+class PageChunk(Chunk):
+    """Complete records of a page, as bytes; ``missing`` says why there are none."""
+
+    def __init__(self, files: PageFiles, page: Page, offset: int, data: bytes, end: int, missing: str | None) -> None:
+        self.page = page
+        self.offset = offset
+        self.end = end
+        self._files = files
+        self._data = data
+        self._missing = missing
+
+    def read(self, queue_id: int, known: dict[int, PagedMessage], account: Account) -> Iterator[PagedEntry]:
+        page = self.page
+        if page.gone:
+            return
+        if self._missing is not None:
+            self._files.note_damage(page, self.offset, self._missing)
+        for record, end in whole_records(page, self._data, self.offset, self._files.note_damage):
+            if record.type_code != codec.PAGED:
+                continue
+            try:
+                origin, kept = page_codec.decode_paged(record.payload)
+            except CodecError as error:
+                self._files.note_damage(page, self.offset + record.offset, str(error))
+                continue
+            if queue_id not in kept.queue_ids or (page.restored and kept.flags & codec.FLAG_TRANSIENT):
+                continue
+            due_ms = kept.detail(queue_id).due_ms if kept.details else 0
+            # no name for the message: between two calls this frame must not keep it, or the file of its body
+            yield PagedEntry(
+                known.get(record.lsn) or page_codec.as_paged(kept, origin, account, page, record.lsn), due_ms, end
+            )
+
+
+def whole_records(
+    page: Page, data: bytes, offset: int, note_damage: Callable[[Page, int, str], None]
+) -> Iterator[tuple[Record, int]]:
+    """The valid records in a part of a page that begins at ``offset``, each with the file offset of the next one.
+    Damage is reported, and reading continues after it.
+    """
+    if offset == _NOWHERE and data:
+        try:  # its content is known anyway, but damage here is a sign of a bad disk
+            codec.decode_file_header(data)
+        except CodecError as error:
+            note_damage(page, 0, str(error))
+    position = _begin(offset)
+    while position < len(data):
+        try:
+            record = codec.decode_record(data, position)
+            reason = "zeros where a message should be"
+        except CodecError as error:
+            record = None
+            reason = str(error)
+        if record is None:
+            note_damage(page, offset + position, reason)
+            position = _next_whole(page, data, position + 1)
+            continue
+        position = record.end
+        yield record, offset + position
+
+
+def _next_whole(page: Page, data: bytes, position: int) -> int:
+    """Where the next valid message begins, from ``position`` on; the end of the part if there is none."""
+    kind_at = codec.RECORD_HEADER_BYTES - 1
+    candidate = data.find(codec.PAGED, position + kind_at) - kind_at
+    while candidate >= position:
+        if page.first_place <= codec.peek_record(data, candidate)[1] < page.end_place:
+            with suppress(CodecError):
+                if codec.decode_record(data, candidate) is not None:
+                    return candidate
+        candidate = data.find(codec.PAGED, candidate + kind_at + 1) - kind_at
+    return len(data)
+
+
+def _begin(offset: int) -> int:
+    """Where the first record of a part is: the first part of a file starts with the header."""
+    return codec.FILE_HEADER_BYTES if offset == _NOWHERE else 0
+
+
+def _whole_bytes(data: bytes, offset: int) -> int:
+    """How many bytes the complete records at the beginning of a part take, according to their lengths. 0 if there are
+    none, or if the last one is damaged: then the position of the next one is unknown.
+    """
+    position = last = _begin(offset)
+    size = len(data)
+    while position + codec.RECORD_HEADER_BYTES <= size:
+        end = position + codec.RECORD_HEADER_BYTES + codec.peek_record(data, position)[0]
+        if end > size:
+            break
+        last, position = position, end
+    with suppress(CodecError):
+        if position > last and codec.decode_record(data, last) is not None:
+            return position
+    return 0
+
+
+def delete_leftovers(disk: Disk, pages: list[Page], *, keep: bool = False, given_up: Collection[str] = ()) -> list[str]:
+    """Remove the files of unneeded pages (after a crash, deleted files may reappear and new ones may be unrecorded).
+    With ``keep``, their records may be lost: then they are renamed, as are reappeared files that an earlier start had
+    ``given_up``. Returns a line for each of these, and for each page with more data than recorded.
+    """
+    needed = {(page.stream, page.number): page for page in pages}
+    report: list[str] = []
+    for name in disk.names():
+        numbers = page_numbers(name)
+        page = None if numbers is None else needed.get(numbers)
+        if numbers is None or page is not None:
+            if keep and page is not None and disk.read(name, page.kept_bytes, 1):
+                page.damaged = True  # so its file is kept when the rest is no longer needed
+                report.append(f"{name}: the page has more data than the journal knows of; its file will be kept")
+            continue
+        if not keep and name not in given_up:
+            disk.delete(name)
+            continue
+        page = Page(*numbers, 0)
+        page.count = _PLACE_MAX
+        data = disk.read(name)
+        count = sum(record.type_code == codec.PAGED for record, _ in whole_records(page, data, 0, lambda *_: None))
+        put_aside(disk, name)
+        why = "was given up while it was missing" if name in given_up else "is unknown to the journal"
+        report.append(f"{name}: this page with {count} messages {why}; it was put aside")
+    return report

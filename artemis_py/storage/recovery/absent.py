@@ -1,0 +1,151 @@
+"""Detects directories of large bodies or pages that are not the journal's: a file system that is not mounted, a folder
+that was moved. It changes nothing and creates no directory.
+
+A directory counts as wrong if the journal needs files from it and none of them exists. A single large body may be
+missing from its right directory; then a file there still names its start of the broker or a later one (``body_names``).
+A page has as many messages as a journal file, so even a single missing page counts.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from artemis_py.message import LargeBody
+from artemis_py.shown import many
+from artemis_py.storage.disk.disk import DiskError, FileDisk
+from artemis_py.storage.format.body_names import body_name, start_in, start_of
+from artemis_py.storage.format.page_codec import page_name
+from artemis_py.storage.journal.index import Index
+from artemis_py.storage.recovery.page_bodies import large_messages
+
+BODY: Final = "large body", "large bodies"
+PAGE: Final = "page", "pages"
+_QUEUES_SHOWN: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """All files that a journal needs from a directory, if none of them exists."""
+
+    directory: Path
+    kind: tuple[str, str]
+    """What they are, singular and plural."""
+    names: tuple[str, ...]
+    messages: dict[int, int]
+    """How many messages queues have in them, by queue number."""
+    queues: tuple[str, ...]
+
+    def __str__(self) -> str:
+        one, several = self.kind
+        what = f"the only {one}" if len(self.names) == 1 else f"all {len(self.names)} {several}"
+        count = sum(self.messages.values())
+        more = len(self.queues) - _QUEUES_SHOWN
+        shown = ", ".join(self.queues[:_QUEUES_SHOWN]) + (f" and {more} more queues" if more > 0 else "")
+        return f"{self.directory} lacks {what} that the journal needs, with {many(count, 'message')} of {shown}"
+
+
+@dataclass(frozen=True, slots=True)
+class DataDirectories:
+    """The directories in which large bodies and pages may be. Without any, those files are not checked."""
+
+    bodies: Sequence[Path] = ()
+    pages: Sequence[Path] = ()
+
+
+def absent_files(index: Index, directories: DataDirectories, given_up: Collection[str] = ()) -> list[Absent]:
+    """What is wrong with the directories according to the journal of ``index``, except for ``given_up`` files. Raises
+    DiskError if a directory cannot be read.
+    """
+    found = [_absent_pages(index, directories.pages, given_up), _absent_bodies(index, directories, given_up)]
+    return [one for one in found if one is not None]
+
+
+def missing_pages(index: Index, there: Iterable[str]) -> dict[str, int]:
+    """The pages that queues need and that are not among the files ``there``: name to number of messages."""
+    there = set(there)
+    return {name: sum(left.values()) for name, left in _needed_pages(index).items() if name not in there}
+
+
+def _needed_pages(index: Index) -> dict[str, Counter[int]]:
+    """How many messages queues have left in each page, by its name."""
+    needed: dict[str, Counter[int]] = {}
+    for page in index.pages.pages():
+        known = [queue_id for queue_id in page.durable if queue_id in index.queues]
+        left = {queue_id: count for queue_id in known if (count := index.pages.left_of(queue_id, page)) > 0}
+        if left:
+            needed[page_name(page.stream, page.number)] = Counter(left)
+    return needed
+
+
+def _absent_pages(index: Index, directories: Sequence[Path], given_up: Collection[str]) -> Absent | None:
+    needed = {name: left for name, left in _needed_pages(index).items() if name not in given_up}
+    if not directories or not needed or not names_in(directories).isdisjoint(needed):
+        return None
+    return _absent(index, directories[0], PAGE, needed)
+
+
+def _absent_bodies(index: Index, directories: DataDirectories, given_up: Collection[str]) -> Absent | None:
+    """The search ends with the first body found."""
+    if not directories.bodies:
+        return None
+    there = names_in(directories.bodies)
+    needed: dict[str, Counter[int]] = {}
+    start = 0
+    for number, queue_ids in _needed_bodies(index, directories.pages):
+        name = body_name(number, durable=True)
+        if name in there:
+            return None
+        if name not in given_up:
+            needed.setdefault(name, Counter()).update(queue_ids)
+            start = start_in(number)
+    if not needed or (len(needed) == 1 and any((start_of(name) or 0) >= start for name in there)):
+        return None
+    return _absent(index, directories.bodies[0], BODY, needed)
+
+
+def _needed_bodies(index: Index, page_directories: Iterable[Path]) -> Iterator[tuple[int, list[int]]]:
+    """The numbers of the bodies of living messages, each with the queues of its message."""
+    for message_id, segment in index.home.items():
+        kept = segment.live[message_id]
+        if isinstance(kept.message.body, LargeBody):
+            queue_ids = [queue_id for queue_id in kept.queue_ids if queue_id in index.queues]
+            if queue_ids:
+                yield kept.message.body.number, queue_ids
+    large = [page for page in index.pages.pages() if page.has_large]
+    for directory in page_directories if large else ():
+        there = names_in([directory])
+        disk = FileDisk(directory, is_made=False)
+        for page in large:
+            if page_name(page.stream, page.number) not in there:
+                continue
+            for place, kept in large_messages(disk, page):
+                queue_ids = [number for number in kept.queue_ids if index.pages.needs(number, page, place)]
+                if queue_ids:
+                    assert isinstance(kept.message.body, LargeBody)
+                    yield kept.message.body.number, queue_ids
+
+
+def _absent(index: Index, directory: Path, kind: tuple[str, str], needed: dict[str, Counter[int]]) -> Absent:
+    messages: Counter[int] = Counter()
+    for left in needed.values():
+        messages.update(left)
+    queues = sorted(str(index.queues[queue_id].get("name")) for queue_id in messages if queue_id in index.queues)
+    return Absent(directory, kind, tuple(sorted(needed)), dict(messages), tuple(queues))
+
+
+def names_in(directories: Iterable[Path]) -> set[str]:
+    """The names of the files in the directories; none for a missing directory. Raises DiskError."""
+    names: set[str] = set()
+    for directory in directories:
+        try:
+            names.update(entry.name for entry in os.scandir(directory) if entry.is_file())
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            raise DiskError(f"{directory}: {error.strerror or error}") from None
+    return names

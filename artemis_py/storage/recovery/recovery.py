@@ -1,0 +1,110 @@
+"""Recovers from the journal's files (``examination``), or refuses if whole files or queues would be lost.
+
+Nothing is changed before everything was read and accepted (``weigh``), which includes a check that large bodies and
+pages are in their places. Then the end of a torn write is cut off, damaged files are copied aside (quarantine), and
+reappeared deleted files are removed again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from artemis_py.errors import ArtemisError
+from artemis_py.storage.disk.disk import Disk, DiskError
+from artemis_py.storage.disk.quarantine import keep_copy
+from artemis_py.storage.format import codec
+from artemis_py.storage.format.codec import FileHeader
+from artemis_py.storage.journal.extent import Extent, ExtentFiles
+from artemis_py.storage.recovery.absent import DataDirectories, absent_files
+from artemis_py.storage.recovery.examination import Examined, Reading, examine, kept_extent
+from artemis_py.storage.recovery.given_up import read_given_up
+
+Recovered = Examined
+_NOWHERE: Final = DataDirectories()
+
+
+class LossError(ArtemisError):
+    """The losses are too large for a start: journal files, queues, many records, all large bodies, or all pages.
+    ``examined`` has the details.
+    """
+
+    def __init__(self, examined: Examined) -> None:
+        super().__init__("; ".join(examined.losses))
+        self.examined = examined
+
+
+def recover(disk: Disk, progress: Callable[[int, int], None] | None = None) -> Recovered:
+    """Read all segments and prepare them for the journal to continue. ``progress`` gets (files read, files in total)
+    after each. Raises DiskError, VersionError, and LossError, which leaves every file unchanged.
+    """
+    examined = weigh(disk, progress)
+    accept(disk, examined)
+    return examined
+
+
+def weigh(
+    disk: Disk, progress: Callable[[int, int], None] | None = None, directories: DataDirectories = _NOWHERE
+) -> Examined:
+    """Read all segments, and check that the other files they refer to are in their ``directories``. Raises DiskError,
+    VersionError and LossError. Nothing is changed in any directory.
+    """
+    examined = examine(disk, progress)
+    examined.absent = absent_files(examined.index, directories, read_given_up(disk).names)
+    if examined.losses:
+        raise LossError(examined)
+    return examined
+
+
+def accept(disk: Disk, examined: Examined) -> None:
+    """Repair what needs it. The extent is written when each file has a header, and before any file is removed. Raises
+    DiskError.
+    """
+    for reading in examined.readings:
+        if any(not damage.torn for damage in reading.damages):
+            keep_copy(disk, reading.segment.name)
+    _mend_all(disk, [reading for reading in examined.readings if reading.header is None and not reading.is_empty])
+    extent = kept_extent(examined)
+    if extent is not None:
+        _write_down(disk, extent, examined)
+    _mend_all(disk, [reading for reading in examined.readings if reading.header is not None or reading.is_empty])
+    for name in examined.leftovers:
+        disk.delete(name)
+    examined.index.drop_orphans()
+
+
+def _write_down(disk: Disk, extent: Extent, examined: Examined) -> None:
+    """Write the extent. A disk that refuses it is only an error if the extent matters."""
+    told = examined.told.extent
+    if extent == told and not examined.told.faults:
+        return
+    try:
+        ExtentFiles(disk).save(extent)
+    except DiskError:
+        if told is None or (extent.first, extent.last) != (told.first, told.last):
+            raise
+
+
+def _mend_all(disk: Disk, readings: list[Reading]) -> None:
+    for reading in readings:
+        _mend(disk, reading)
+
+
+def _mend(disk: Disk, reading: Reading) -> None:
+    """Remove what is invalid, and rewrite a damaged header."""
+    segment = reading.segment
+    if reading.is_empty:
+        disk.delete(segment.name)
+        return
+    if reading.torn_from >= 0:
+        disk.write(segment.name, reading.torn_from, bytes(max(reading.size_bytes - reading.torn_from, 0)))
+    made_bytes = 0 if reading.header is None else reading.header.made_bytes
+    if reading.size_bytes < made_bytes:
+        disk.write(segment.name, reading.size_bytes, bytes(made_bytes - reading.size_bytes))
+    if reading.header is None:
+        header = FileHeader(
+            codec.KIND_JOURNAL, segment.number, segment.first_lsn, 0, reading.before_lsn, reading.size_bytes
+        )
+        disk.write(segment.name, 0, codec.encode_file_header(header))
+    if reading.damages:
+        disk.sync(segment.name)

@@ -1,0 +1,1 @@
+"""The retained log: segments and bodies that the broker no longer needs, kept for readers."""

@@ -1,0 +1,186 @@
+"""Large bodies of the retained log: they move to their own folder when no queue needs them any more.
+
+A retained body's name ends with the time of the move: ``0000000100000002-20260131T235959.999Z.body``. Every record that
+refers to it was written before that time. The bodies are remembered, so adding one costs the same however many there
+are.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import threading
+from bisect import bisect_left
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from artemis_py.shown import warn
+from artemis_py.storage.disk.disk import Disk, DiskError, no_room_or
+from artemis_py.storage.disk.private import begin_private, make_private
+from artemis_py.storage.format.body_names import RETAINED_FOLDER, read_name, start_of
+from artemis_py.storage.retention.directory_stamp import DirectoryStamp
+
+_UNFINISHED: Final = ".part"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class _Body:
+    """A retained body. Bodies sort by the time of retirement, which is in the name as text."""
+
+    retired: str
+    path: Path
+    size_bytes: int
+
+
+class RetainedBodies:
+    """Keeps bodies of ``body_directory`` below the directory of the retained log. The thread that writes bodies retires
+    them; the journal's thread purges them. Every method may raise DiskError.
+    """
+
+    def __init__(self, disk: Disk, body_directory: Path, log_directory: Path, clock_ms: Callable[[], int]) -> None:
+        self._disk = disk
+        self._body_directory = body_directory
+        self._directory = log_directory / RETAINED_FOLDER
+        self._clock_ms = clock_ms
+        self._lock = threading.Lock()
+        self._kept: list[_Body] = []
+        self._kept_bytes = 0
+        self._stamp = DirectoryStamp(self._directory)
+        try:
+            make_private(self._directory)
+            for path in self._directory.glob(f"*{_UNFINISHED}"):
+                path.unlink()
+        except OSError as error:
+            raise self._failed(error) from None
+
+    def retire(self, name: str) -> None:
+        """Take over a body that only the log needs. If it is gone, that is reported, but no message needs it."""
+        source = self._body_directory / name
+        if self._body_directory.is_dir() and not source.exists():
+            warn(f"warning: {source} was removed by someone else and is not retained")
+            return
+        stem, dot, kind = name.partition(".")
+        target = self._directory / f"{stem}-{shown_time(self._clock_ms())}{dot}{kind}"
+        with self._looked():
+            pass
+        try:
+            move(source, target, _UNFINISHED)  # a copy may take long, but nothing waits for it
+            self._take_in(target)
+        except OSError as error:
+            raise self._failed(error) from None
+        self._disk.delete(name)
+
+    def _take_in(self, path: Path) -> None:
+        """Add a body. The other thread may have listed it already."""
+        body = _body(path)
+        assert body is not None
+        with self._lock:
+            self._stamp.note()
+            place = bisect_left(self._kept, body)
+            if self._kept[place : place + 1] != [body]:
+                self._kept.insert(place, body)
+                self._kept_bytes += body.size_bytes
+
+    @property
+    def start_min(self) -> int:
+        """The lowest start number above those of all retained bodies."""
+        with self._looked() as kept:
+            return max((start_of(body.path.name) or 0 for body in kept), default=0) + 1
+
+    @property
+    def size_bytes(self) -> int:
+        """The size of all bodies."""
+        with self._looked():
+            return self._kept_bytes
+
+    def purge_before(self, time_ms: int) -> None:
+        """Delete bodies retired before a time."""
+        limit = shown_time(time_ms)
+        with self._looked() as kept:
+            while kept and kept[0].retired < limit:
+                self._remove_oldest()
+
+    def purge_to(self, bytes_max: int) -> None:
+        """Delete the oldest until the rest is no larger than this."""
+        with self._looked() as kept:
+            while kept and self._kept_bytes > bytes_max:
+                self._remove_oldest()
+
+    def give_up_oldest(self) -> str | None:
+        """Delete the oldest to free its room; returns its name, or None if there is none."""
+        with self._looked() as kept:
+            if not kept:
+                return None
+            name = kept[0].path.name
+            self._remove_oldest()
+            sync_directory(self._directory)
+        return name
+
+    def _remove_oldest(self) -> None:
+        body = self._kept.pop(0)
+        self._kept_bytes -= body.size_bytes
+        body.path.unlink(missing_ok=True)
+        self._stamp.note()
+
+    @contextmanager
+    def _looked(self) -> Iterator[list[_Body]]:
+        """All bodies, oldest first, for one thread; the directory is listed again if others changed it."""
+        try:
+            with self._lock:
+                if self._stamp.is_foreign():
+                    self._stamp.note()  # before the listing, so that later changes are noticed
+                    self._kept = sorted(filter(None, map(_body, self._directory.iterdir())))
+                    self._kept_bytes = sum(body.size_bytes for body in self._kept)
+                yield self._kept
+        except OSError as error:
+            raise self._failed(error) from None
+
+    def _failed(self, error: OSError) -> DiskError:
+        return no_room_or(error, error.filename or self._directory)
+
+
+def _body(path: Path) -> _Body | None:
+    """None for other files."""
+    name = read_name(path.name)
+    return None if name is None or name.retired is None else _Body(name.retired, path, path.stat().st_size)
+
+
+def shown_time(time_ms: int) -> str:
+    """A time as in file names: 20260131T235959.999Z."""
+    whole, part = divmod(max(time_ms, 0), 1000)
+    return f"{datetime.fromtimestamp(whole, UTC):%Y%m%dT%H%M%S}.{part:03}Z"
+
+
+def move(source: Path, target: Path, unfinished_suffix: str) -> None:
+    """Rename durably, or copy if the target is on another file system. A crash in between leaves both, which is
+    harmless: the file is moved again. Raises OSError.
+    """
+    try:
+        os.rename(source, target)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        unfinished = target.with_name(target.name + unfinished_suffix)
+        try:
+            begin_private(unfinished)
+            shutil.copyfile(source, unfinished)
+            sync_directory(unfinished)
+        except OSError:
+            unfinished.unlink(missing_ok=True)
+            raise
+        os.rename(unfinished, target)
+    sync_directory(target.parent)
+
+
+def sync_directory(path: Path) -> None:
+    """Make the names in a directory (or the content of a file) durable. Raises OSError."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

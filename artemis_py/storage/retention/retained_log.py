@@ -1,0 +1,61 @@
+"""The retained log of a broker as a whole: its segments, its large bodies, and surveys next to segments for readers.
+
+A segment is in the journal's directory first. It moves to that of retention when the journal no longer needs it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from artemis_py.storage.disk.disk import FileDisk
+from artemis_py.storage.format.codec import CodecError
+from artemis_py.storage.format.segment_names import segment_name
+from artemis_py.storage.journal.sidecars import write_survey
+from artemis_py.storage.retention.keeping import Keeping
+from artemis_py.storage.retention.retained_bodies import RetainedBodies
+from artemis_py.storage.retention.retention import Holds, Retention, RetentionSettings, wall_clock_ms
+
+
+class RetainedLog:
+    """Keeps segments that the journal on ``disk`` no longer needs, and bodies from ``body_disk``. ``holds`` are the
+    readers that may prevent a removal. Raises DiskError.
+    """
+
+    def __init__(self, disk: FileDisk, body_disk: FileDisk, settings: RetentionSettings, holds: Holds) -> None:
+        self._disk = disk
+        self._bodies = RetainedBodies(body_disk, body_disk.directory, settings.directory, wall_clock_ms)
+        self.retention = Retention(disk, disk.directory, settings, bodies=self._bodies, holds=holds)
+
+    def keeping(self, indexed: Callable[[int], None]) -> Keeping:
+        """What takes over files that the broker no longer needs. ``indexed`` gets the number of each segment that can
+        be surveyed, in the committer's thread.
+        """
+        return Keeping(
+            retire_segment=self.retention.retire,
+            retire_body=self._bodies.retire,
+            chores=self.retention.purge,
+            indexed=indexed,
+            mark=self.retention.mark,
+            body_start_min=self._bodies.start_min,
+        )
+
+    def path_of(self, number: int) -> Path | None:
+        """Where a segment is, in the journal or retained; None if it was removed. For any thread."""
+        path = self._disk.directory / segment_name(number)
+        return path if path.exists() else self.retention.path_of(number)
+
+    def put_beside(self, number: int, fields: dict[str, Any], places: bytes) -> None:
+        """Write a survey next to a closed segment. Call it in the committer's thread, which alone moves segments. The
+        survey is optional: a failure of the disk is ignored.
+        """
+        if not self._disk.has_room:
+            return
+        with suppress(OSError, CodecError):
+            kept = self.retention.find(number)
+            if kept is not None:
+                self.retention.put_beside(kept.file.path, fields, places)
+            elif (path := self._disk.directory / segment_name(number)).exists():
+                write_survey(path, fields, places)

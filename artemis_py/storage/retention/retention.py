@@ -1,0 +1,340 @@
+"""Retention: closed journal files move to their own directory instead of being deleted, and are removed by age and
+size.
+
+A retained file's name has its number and the time of its last write, so that a listing sorts by both:
+``artemis-journal-000000000012-20260131T235959.999Z.log``. Files are removed strictly oldest first, so the kept log has
+no holes. Large bodies are kept as long as a journal file that may refer to them. A file that a reader still needs
+(``Holds``), and all later ones, stay until the disk is too full.
+
+The kept files are remembered, so adding one costs the same however many there are.
+"""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from artemis_py.storage.disk.disk import Disk, DiskError, no_room_or
+from artemis_py.storage.disk.private import make_private
+from artemis_py.storage.format import codec
+from artemis_py.storage.format.codec import Batch, CodecError
+from artemis_py.storage.format.places import PLACES_SUFFIX, places_name
+from artemis_py.storage.format.scan import Damage, LogFile, log_file, log_files, whole_records
+from artemis_py.storage.format.segment_index import INDEX_SUFFIX, decode_index, index_name
+from artemis_py.storage.journal.sidecars import write_survey
+from artemis_py.storage.retention.directory_stamp import DirectoryStamp
+from artemis_py.storage.retention.retained_bodies import RetainedBodies, move, shown_time, sync_directory
+
+_UNFINISHED: Final = ".part"
+_LSN_MAX: Final = (1 << 64) - 1
+
+
+def wall_clock_ms() -> int:
+    """The time of day in epoch milliseconds."""
+    return int(time.time() * 1000)
+
+
+@dataclass(frozen=True, slots=True)
+class RetentionSettings:
+    """``journal-retention-directory`` with ``period`` and ``storage-limit``; None: no such limit."""
+
+    directory: Path
+    period_ms: int | None
+    bytes_max: int | None
+
+
+class Holds(ABC):
+    """The readers that still need the retained log. Called in the committer's thread."""
+
+    @abstractmethod
+    def held_from(self) -> int | None:
+        """The lowest lsn still unread by a reader; None: nothing is held back."""
+
+    @abstractmethod
+    def is_crowded(self) -> bool:
+        """Is the disk too full for anything to be held back?"""
+
+    @abstractmethod
+    def overrun(self, file_name: str, size_bytes: int, last_lsn: int) -> None:
+        """A file was removed although a reader held it back."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A retained file. ``first_lsn`` and ``begun_ms`` are from its header, 0 if that is damaged."""
+
+    file: LogFile
+    first_lsn: int
+    begun_ms: int
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """The end of the retained log: a new journal begins after it, so that no number is reused."""
+
+    number: int
+    lsn: int
+    batch: Batch
+
+
+class Retention:
+    """Keeps the files that the journal in ``journal_directory`` retires. ``bodies`` are kept with them and count
+    towards the limit. ``holds`` can prevent the removal of files. Every method may raise DiskError.
+    """
+
+    def __init__(
+        self,
+        disk: Disk,
+        journal_directory: Path,
+        settings: RetentionSettings,
+        clock_ms: Callable[[], int] = wall_clock_ms,
+        bodies: RetainedBodies | None = None,
+        holds: Holds | None = None,
+    ) -> None:
+        self.kept: tuple[Kept, ...] = ()
+        """The retained files, oldest first. Other threads may read it: it is replaced, never changed."""
+        self.kept_bytes = 0
+        """The size of all retained files."""
+        self._arriving: LogFile | None = None
+        """The file being moved, or moved last: it is in ``kept`` before the next one is."""
+        self._disk = disk
+        self._journal_directory = journal_directory
+        self._settings = settings
+        self._clock_ms = clock_ms
+        self._bodies = bodies
+        self._holds = holds
+        self.directory = settings.directory
+        self._stamp = DirectoryStamp(self.directory)
+        try:
+            make_private(self.directory)
+            for path in self.directory.glob(f"*{_UNFINISHED}"):
+                path.unlink()
+            for suffix in (INDEX_SUFFIX, PLACES_SUFFIX):
+                for path in self.directory.glob(f"*{suffix}"):
+                    if not path.with_suffix(".log").exists():
+                        path.unlink()
+        except OSError as error:
+            raise self._failed(error) from None
+        self.purge()
+
+    def retire(self, name: str) -> None:
+        """Take over a segment that the journal no longer needs. Its sidecar files move first, so that they are there
+        when the segment is.
+        """
+        source = self._journal_directory / name
+        try:
+            self._look()
+            closed_ms = source.stat().st_mtime_ns // 1_000_000
+            target = self.directory / retained_name(name, closed_ms)
+            self._arriving = log_file(target)
+            for named in (places_name, index_name):
+                beside = self._journal_directory / named(name)
+                if beside.exists():
+                    move(beside, target.with_name(named(target.name)), _UNFINISHED)
+            move(source, target, _UNFINISHED)
+            self._take_in(target)
+        except OSError as error:
+            raise self._failed(error) from None
+        self._disk.delete(places_name(name))
+        self._disk.delete(index_name(name))
+        self._disk.delete(name)
+        self.purge()
+
+    def put_beside(self, path: Path, fields: dict[str, Any], places: bytes) -> None:
+        """Write a survey next to a retained file. Raises OSError, and CodecError if its index is incomplete."""
+        self._look()
+        write_survey(path, fields, places)
+        self._stamp.note()
+
+    def since(self, lsn: int) -> tuple[Kept, ...]:
+        """All retained files with records after an lsn, oldest first. For any thread."""
+        kept = self.kept
+        for place in range(len(kept) - 1, -1, -1):
+            if 0 < kept[place].first_lsn <= lsn + 1:
+                return kept[place:]
+        return kept
+
+    def find(self, number: int) -> Kept | None:
+        """The retained file of a segment, or None. For any thread."""
+        kept = self.kept
+        place = bisect_left(kept, number, key=_number)
+        return kept[place] if place < len(kept) and kept[place].file.number == number else None
+
+    def path_of(self, number: int) -> Path | None:
+        """Where a segment is that left the journal; None if it was removed. For any thread: a file is known here before
+        it is moved.
+        """
+        arriving = self._arriving  # first, so that a segment is always arriving or kept
+        if arriving is not None and arriving.number == number:
+            return arriving.path
+        kept = self.find(number)
+        return None if kept is None else kept.file.path
+
+    def purge(self) -> None:
+        """Delete files that are too old, and the oldest ones beyond the size limit."""
+        try:
+            self._look()
+            while self.kept and self._is_too_old(self.kept[0].file) and self._may_remove():
+                self._remove_oldest()
+            self._purge_bodies()
+            if self._settings.bytes_max is not None:
+                self._purge_to(self._settings.bytes_max)
+        except OSError as error:
+            raise self._failed(error) from None
+
+    def give_up_oldest(self) -> str | None:
+        """Remove the oldest file, even if a reader holds it: the journal has no room on the same file system. If no
+        segment is left, remove the oldest body. Returns its name, or None if there is none.
+        """
+        try:
+            self._look()
+            if not self.kept:
+                return None if self._bodies is None else self._bodies.give_up_oldest()
+            oldest = self.kept[0]
+            held_from = None if self._holds is None else self._holds.held_from()
+            if self._holds is not None and held_from is not None and held_from <= _last_lsn(self.kept):
+                self._holds.overrun(oldest.file.path.name, oldest.size_bytes, _last_lsn(self.kept))
+            self._remove_oldest()
+            self._purge_bodies()
+            sync_directory(self.directory)  # some file systems free the room no sooner
+        except OSError as error:
+            raise self._failed(error) from None
+        return oldest.file.path.name
+
+    def _is_too_old(self, file: LogFile) -> bool:
+        period_ms = self._settings.period_ms
+        return period_ms is not None and (file.closed_ms or 0) < self._clock_ms() - period_ms
+
+    def _purge_to(self, bytes_max: int) -> None:
+        body_bytes = 0 if self._bodies is None else self._bodies.size_bytes
+        while self.kept and self.kept_bytes + body_bytes > bytes_max:
+            if not self._may_remove():
+                return
+            self._remove_oldest()
+            body_bytes = self._purge_bodies()
+        if self._bodies is not None and body_bytes > bytes_max:
+            self._bodies.purge_to(bytes_max)
+
+    def _may_remove(self) -> bool:
+        """May the oldest be removed? Tells ``holds`` if a reader held it back."""
+        if self._holds is None:
+            return True
+        held_from = self._holds.held_from()
+        if held_from is None:
+            return True
+        last_lsn = _last_lsn(self.kept)
+        if last_lsn < held_from:
+            return True
+        if not self._holds.is_crowded():
+            return False
+        self._holds.overrun(self.kept[0].file.path.name, self.kept[0].size_bytes, last_lsn)
+        return True
+
+    def _remove_oldest(self) -> None:
+        oldest = self.kept[0]
+        self.kept_bytes -= oldest.size_bytes
+        self.kept = self.kept[1:]  # before the file is removed: no reader is sent to a missing file
+        path = oldest.file.path
+        path.unlink(missing_ok=True)
+        path.with_name(index_name(path.name)).unlink(missing_ok=True)
+        path.with_name(places_name(path.name)).unlink(missing_ok=True)
+        self._stamp.note()
+
+    def _purge_bodies(self) -> int:
+        """Delete bodies that no remaining file can refer to; returns the size of the others."""
+        if self._bodies is None:
+            return 0
+        if self.kept:
+            self._bodies.purge_before(self.kept[0].begun_ms)
+        elif self._settings.period_ms is not None:
+            self._bodies.purge_before(self._clock_ms() - self._settings.period_ms)
+        return self._bodies.size_bytes
+
+    def _look(self) -> None:
+        """List the directory if others changed it."""
+        if self._stamp.is_foreign():
+            self._list()
+
+    def _list(self) -> None:
+        """Known files are not read again."""
+        self._stamp.note()  # before the listing, so that later changes are noticed
+        known = {one.file.path: one for one in self.kept}
+        self.kept = tuple(known.get(file.path) or _kept(file) for file in self._files())
+        self.kept_bytes = sum(one.size_bytes for one in self.kept)
+
+    def _take_in(self, path: Path) -> None:
+        """Add a file."""
+        file = log_file(path)
+        if file is None or (
+            self.kept and file.number <= self.kept[-1].file.number
+        ):  # a crash left it in both directories
+            self._list()
+            return
+        new = _kept(file)
+        self._stamp.note()
+        self.kept_bytes += new.size_bytes
+        self.kept = (*self.kept, new)
+
+    def mark(self) -> Mark | None:
+        """The end of the retained files; None if there are none."""
+        try:
+            files = self._files()
+            if not files:
+                return None
+            data = files[-1].path.read_bytes()
+        except OSError as error:
+            raise self._failed(error) from None
+        lsn, batch = 0, Batch(0, 0, 0, 0)
+        damages: list[Damage] = []
+        for record in whole_records(files[-1].path.name, data, damages, is_last=False):
+            lsn = max(lsn, record.lsn)
+            if record.type_code == codec.BATCH:
+                batch = codec.decode_batch(record.payload)
+        return Mark(files[-1].number, lsn, batch)
+
+    def _files(self) -> list[LogFile]:
+        return [file for file in log_files([self.directory]) if file.closed_ms is not None]
+
+    def _failed(self, error: OSError) -> DiskError:
+        return no_room_or(error, error.filename or self.directory)
+
+
+def _kept(file: LogFile) -> Kept:
+    size_bytes = file.path.stat().st_size
+    with file.path.open("rb") as stream:
+        try:
+            header = codec.decode_file_header(stream.read(codec.FILE_HEADER_BYTES))
+        except CodecError:
+            return Kept(file, 0, 0, size_bytes)
+    return Kept(file, header.first_lsn, header.created_ms, size_bytes)
+
+
+def _number(kept: Kept) -> int:
+    return kept.file.number
+
+
+def _last_lsn(kept: Sequence[Kept]) -> int:
+    """The highest lsn in the oldest file, from the beginning of the next one; a single file has it in its index."""
+    for following in kept[1:]:
+        if following.first_lsn:
+            return following.first_lsn - 1
+    path = kept[0].file.path
+    try:
+        last_lsn = decode_index(path.with_name(index_name(path.name)).read_bytes())["last_lsn"]
+    except (OSError, CodecError, KeyError):
+        return _LSN_MAX
+    return int(last_lsn)
+
+
+def retained_name(name: str, closed_ms: int) -> str:
+    """The name of a segment when it is retained."""
+    file = log_file(Path(name))
+    if file is None:
+        raise DiskError(f"{name} is not the name of a journal file")
+    return f"{Path(name).stem}-{shown_time(closed_ms)}.log"
