@@ -182,7 +182,7 @@ class RecordLog(ABC):
 
     @abstractmethod
     def settled(self, queue_id: int, messages: list[Message], reason: str, consumer: Actor | None = None) -> int:
-        """A queue is done with messages, for one of the reasons in ``core/queue/entry.py``; ``consumer`` acknowledged
+        """A queue is done with messages, for one of the reasons in ``core/order/entry.py``; ``consumer`` acknowledged
         them, or failed for the last time (None: nobody had to do with it).
         """
 
@@ -196,7 +196,7 @@ class RecordLog(ABC):
         consumer: Actor | None = None,
         cause: str = "",
     ) -> int:
-        """A delivery to a consumer failed for the ``attempts``-th time; the causes are in ``core/queue/entry.py``.
+        """A delivery to a consumer failed for the ``attempts``-th time; the causes are in ``core/order/entry.py``.
         ``due_ms`` above 0: the next one waits.
         """
 

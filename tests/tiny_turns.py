@@ -8,7 +8,7 @@ import pytest
 
 from artemis_py.core.broker import Broker
 from artemis_py.core.budget import TURN_UNITS
-from artemis_py.core.enqueuing import Enqueuer
+from artemis_py.core.placing.enqueuer import Enqueuer
 from artemis_py.server import turns
 
 UNITS_MAX = 50

@@ -87,7 +87,7 @@ def compose(explanation: Explanation) -> Composition:
     """Return what the queue is composed of: axis, choice, reason. Empty if no queue was asked for."""
     if explanation.queue_settings is None:
         return ()
-    from artemis_py.core.recipe import describe
+    from artemis_py.core.queue.recipe import describe
 
     return describe(explanation.queue_settings, explanation.address_settings)
 

@@ -5,31 +5,31 @@ from __future__ import annotations
 from typing import Final, final
 
 from artemis_py.config.settings import BrokerConfig
-from artemis_py.core.admission import Admission
-from artemis_py.core.batch import Route
-from artemis_py.core.bindings import Bindings
+from artemis_py.core.addresses.bindings import Bindings
+from artemis_py.core.addresses.route import Route
 from artemis_py.core.budget import Budget
 from artemis_py.core.commits import Commits
-from artemis_py.core.deployment import Deployment
+from artemis_py.core.consumer import Consumer
 from artemis_py.core.depths import depths_of
+from artemis_py.core.destinations.deployment import Deployment
+from artemis_py.core.destinations.registry import Registry
+from artemis_py.core.destinations.resolver import Resolver
 from artemis_py.core.due import Due
-from artemis_py.core.duplicates import Duplicates
-from artemis_py.core.enqueuing import Enqueuer
 from artemis_py.core.events import SUBSCRIBED, UNSUBSCRIBED
 from artemis_py.core.faults import give_up, set_aside
-from artemis_py.core.forwarding import Forwarding
-from artemis_py.core.forwards import Forwards
 from artemis_py.core.host import Host
 from artemis_py.core.memory import Memory
 from artemis_py.core.operations import Operations
 from artemis_py.core.pages.streams import Streams
-from artemis_py.core.queue.consumer import Consumer
+from artemis_py.core.placing.enqueuer import Enqueuer
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue.works import QueueWork
-from artemis_py.core.registry import Registry
-from artemis_py.core.resolver import Resolver
 from artemis_py.core.restoring import restore_ids, restore_messages, restore_streams
-from artemis_py.core.router import Router
+from artemis_py.core.routing.admission import Admission
+from artemis_py.core.routing.duplicates import Duplicates
+from artemis_py.core.routing.forwarding import Forwarding
+from artemis_py.core.routing.forwards import Forwards
+from artemis_py.core.routing.router import Router
 from artemis_py.core.sweep import Sweep
 from artemis_py.message import Head, LargeBody, Message
 from artemis_py.records import PageLog, RecordLog, RecoveredState

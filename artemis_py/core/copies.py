@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mypy_extensions import mypyc_attr
 
-from artemis_py.core.queue.reference import QueueReference
+from artemis_py.core.reference.reference import QueueReference
 from artemis_py.message import Message
 from artemis_py.records import RecordLog
 

@@ -14,7 +14,7 @@ from artemis_py.core.agenda import Chore
 from artemis_py.core.budget import Budget
 from artemis_py.core.faults import set_aside
 from artemis_py.core.host import Host
-from artemis_py.core.queue.entry import Entry
+from artemis_py.core.order.entry import Entry
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue.works import SLICE_MAX
 

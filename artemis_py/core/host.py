@@ -7,12 +7,12 @@ from typing import final
 
 from artemis_py.core.agenda import Agenda
 from artemis_py.core.budget import Budget
-from artemis_py.core.clock import Clock
+from artemis_py.core.consumer import Consumer
 from artemis_py.core.copies import Copies
 from artemis_py.core.events import Events
-from artemis_py.core.queue.consumer import Consumer
-from artemis_py.core.queue.reference import QueueReference
-from artemis_py.core.timers import Timers
+from artemis_py.core.reference.reference import QueueReference
+from artemis_py.core.timing.clock import Clock
+from artemis_py.core.timing.timers import Timers
 from artemis_py.records import RecordLog
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final, final
 
-from artemis_py.core.batch import Route
-from artemis_py.core.bindings import Bindings
+from artemis_py.core.addresses.bindings import Bindings
+from artemis_py.core.addresses.route import Route
 from artemis_py.core.budget import Budget
-from artemis_py.core.verdicts import Verdicts
+from artemis_py.core.placing.verdicts import Verdicts
 from artemis_py.message import Message
 from artemis_py.selector import Program
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import final
 
+from artemis_py.core.destinations.registry import Registry
 from artemis_py.core.events import OPERATION
 from artemis_py.core.host import Host
 from artemis_py.core.queue.queue import Queue
-from artemis_py.core.recipe import overflow_for
-from artemis_py.core.registry import Registry
+from artemis_py.core.queue.recipe import overflow_for
 from artemis_py.errors import BrokerError, NotFoundError
 
 

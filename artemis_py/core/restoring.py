@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from artemis_py.core.bindings import Bindings
+from artemis_py.core.addresses.bindings import Bindings
 from artemis_py.core.commits import NO_ADDRESS, Commits
-from artemis_py.core.duplicates import Duplicates
+from artemis_py.core.destinations.registry import Registry
+from artemis_py.core.order.entry import Entry
 from artemis_py.core.pages.streams import Streams
-from artemis_py.core.queue.entry import Entry
 from artemis_py.core.queue.queue import Queue
-from artemis_py.core.registry import Registry
+from artemis_py.core.routing.duplicates import Duplicates
 from artemis_py.records import KeptStream, RecoveredState, Survivor
 
 

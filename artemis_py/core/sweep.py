@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Final, TypeVar, final
 
 from artemis_py.config.settings import BrokerConfig
-from artemis_py.core.address import Address
+from artemis_py.core.addresses.address import Address
 from artemis_py.core.agenda import Chore
 from artemis_py.core.budget import Budget
+from artemis_py.core.destinations.registry import Registry
 from artemis_py.core.faults import set_aside
 from artemis_py.core.host import Host
 from artemis_py.core.queue.queue import Queue
-from artemis_py.core.registry import Registry
-from artemis_py.core.walk import Walk
+from artemis_py.core.timing.walk import Walk
 
 Item = TypeVar("Item")
 

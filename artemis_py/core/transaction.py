@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from artemis_py.core.address import Address
-from artemis_py.core.admission import Admission
-from artemis_py.core.batch import Batch, Route
-from artemis_py.core.bindings import Bindings
+from artemis_py.core.addresses.address import Address
+from artemis_py.core.addresses.bindings import Bindings
+from artemis_py.core.addresses.route import Route
 from artemis_py.core.broker import Broker
 from artemis_py.core.budget import Budget
+from artemis_py.core.consumer import Consumer
 from artemis_py.core.inquiry import Inquiry
-from artemis_py.core.queue.consumer import Consumer
-from artemis_py.core.queue.entry import ABORTED, NACKED, Entry
+from artemis_py.core.order.entry import ABORTED, NACKED, Entry
+from artemis_py.core.placing.batch import Batch
+from artemis_py.core.placing.verdicts import Verdicts
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue.works import QueueWork
-from artemis_py.core.verdicts import Verdicts
+from artemis_py.core.routing.admission import Admission
 from artemis_py.errors import AddressFullError, DuplicateError, QueueFullError
 from artemis_py.message import LargeBody, Message
 from artemis_py.records import RecordLog

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, Generic, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
-    from artemis_py.core.address import Address
+    from artemis_py.core.addresses.address import Address
     from artemis_py.core.queue.queue import Queue
     from artemis_py.metrics.views import LogCursorView
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from artemis_py.metrics.catalogue import ADDRESS_GAUGES, QUEUE_GAUGES, Gauge, Owner
 
 if TYPE_CHECKING:
-    from artemis_py.core.address import Address
+    from artemis_py.core.addresses.address import Address
     from artemis_py.core.broker import Broker
     from artemis_py.core.queue.queue import Queue
 

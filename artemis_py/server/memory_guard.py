@@ -7,8 +7,8 @@ from collections.abc import Callable
 from heapq import nlargest
 from typing import Final, final
 
-from artemis_py.core.clock import Clock
 from artemis_py.core.holdings import CONNECTION_BYTES, CONNECTIONS, INPUT, OUTPUT, SETTING, TRANSACTIONS, Holdings
+from artemis_py.core.timing.clock import Clock
 from artemis_py.server.client import Client
 from artemis_py.server.weight import NOTHING, Weight
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import final
 
 from artemis_py.core.broker import Broker
-from artemis_py.core.queue.consumer import Consumer
+from artemis_py.core.consumer import Consumer
 from artemis_py.records import Durability
 from artemis_py.server.client import Client
 from artemis_py.server.isolation import Isolation

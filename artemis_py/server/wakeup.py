@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import final
 
-from artemis_py.core.clock import Clock
+from artemis_py.core.timing.clock import Clock
 
 
 @final

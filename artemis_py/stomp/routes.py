@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, final
 
-from artemis_py.core.batch import Route
+from artemis_py.core.addresses.route import Route
 
 ENTRIES_MAX: Final = 4096
 TARGET_CHARACTERS_MAX: Final = 1024

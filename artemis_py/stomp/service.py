@@ -7,8 +7,8 @@ from typing import Final, Protocol
 from artemis_py.config.settings import AcceptorConfig
 from artemis_py.core.broker import Broker
 from artemis_py.errors import NotFoundError
+from artemis_py.stomp.heartbeat import BeatRules
 from artemis_py.stomp.routes import Routes
-from artemis_py.stomp.session.heartbeat import BeatRules
 from artemis_py.stomp.temporaries import Temporaries
 from artemis_py.stomp.wire.bodies import BodyRules
 from artemis_py.stomp.wire.destinations import Prefixes

@@ -15,7 +15,7 @@ import re
 from collections.abc import Callable
 from typing import Final, final
 
-from artemis_py.core.address import ANYCAST, MULTICAST, Address
+from artemis_py.core.addresses.address import ANYCAST, MULTICAST, Address
 from artemis_py.core.broker import Broker
 from artemis_py.errors import LimitError
 

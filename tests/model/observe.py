@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from artemis_py.core.broker import Broker
+from artemis_py.core.consumer import Consumer
 from artemis_py.core.copies import Copies
-from artemis_py.core.queue.consumer import Consumer
-from artemis_py.core.queue.entry import Entry
+from artemis_py.core.order.entry import Entry
 from artemis_py.core.queue.queue import Queue
-from artemis_py.core.queue.reference import QueueReference
+from artemis_py.core.reference.reference import QueueReference
 from artemis_py.message import Message
 from artemis_py.records import Actor, MemoryLog
 

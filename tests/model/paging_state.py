@@ -8,12 +8,12 @@ from random import Random
 from typing import Any
 
 from artemis_py.config.settings import BrokerConfig, SettingsEntry, SettingsRepository
-from artemis_py.core.batch import Batch
 from artemis_py.core.broker import Broker
+from artemis_py.core.consumer import Consumer
 from artemis_py.core.copies import Copies
-from artemis_py.core.queue.consumer import Consumer
+from artemis_py.core.order.entry import Entry
+from artemis_py.core.placing.batch import Batch
 from artemis_py.core.queue.contents import Contents
-from artemis_py.core.queue.entry import Entry
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.transaction import Transaction
 from artemis_py.message import Message

@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from artemis_py.core.batch import Batch
-from artemis_py.core.queue.entry import Entry
+from artemis_py.core.order.entry import Entry
+from artemis_py.core.placing.batch import Batch
 from artemis_py.core.transaction import Transaction
 from artemis_py.errors import AddressFullError, QueueFullError
 from artemis_py.message import Message

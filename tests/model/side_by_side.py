@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from artemis_py.core.broker import Broker
-from artemis_py.core.queue.consumer import Reader as Origin
+from artemis_py.core.consumer import Reader as Origin
 from artemis_py.core.queue.queue import Queue
 from artemis_py.errors import LimitError
 from artemis_py.message import Message

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from artemis_py.core.queue.entry import Entry
+from artemis_py.core.order.entry import Entry
 from artemis_py.storage.pages import files as page_files
 from tests.model.letters import Spec
 from tests.model.paging_model import PICKED

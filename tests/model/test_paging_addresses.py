@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from artemis_py.config.settings import BrokerConfig, SettingsEntry, SettingsRepository
-from artemis_py.core.batch import Batch
 from artemis_py.core.broker import Broker
-from artemis_py.core.queue.consumer import Consumer
+from artemis_py.core.consumer import Consumer
+from artemis_py.core.placing.batch import Batch
 from artemis_py.core.queue.queue import Queue
 from artemis_py.message import Head, LargeBody, Message, encode_headers
 from artemis_py.records import RecoveredState

@@ -9,26 +9,26 @@ from typing import Any
 
 import pytest
 
+from artemis_py.core.consumer import Consumer, ConsumerDefaults
 from artemis_py.core.groups.owners import GroupOwners
 from artemis_py.core.groups.parking import Parking
 from artemis_py.core.groups.rule import GroupRule
 from artemis_py.core.groups.table import GroupTable
+from artemis_py.core.order.entry import Entry
 from artemis_py.core.order.last_value import LastValues
 from artemis_py.core.order.priority import LevelCursor, PriorityOrder
 from artemis_py.core.order.sorted import RankCursor, SortedOrder
 from artemis_py.core.queue.aftermath import Aftermath
-from artemis_py.core.queue.alerts import Ages
-from artemis_py.core.queue.consumer import Consumer, ConsumerDefaults
 from artemis_py.core.queue.contents import Contents
 from artemis_py.core.queue.distribution import Distribution, RoundRobin
-from artemis_py.core.queue.entry import Entry
 from artemis_py.core.queue.exclusivity import Exclusivity
 from artemis_py.core.queue.flow import Flow
 from artemis_py.core.queue.gate import Gate
-from artemis_py.core.queue.lifetime import Lifetime
 from artemis_py.core.queue.overflow import Depth, DepthRing, FlowControl, Reject, Ring
 from artemis_py.core.queue.redelivery import Redelivery
-from artemis_py.core.schedule import Schedule
+from artemis_py.core.reference.alerts import Ages
+from artemis_py.core.reference.lifetime import Lifetime
+from artemis_py.core.timing.schedule import Schedule
 from artemis_py.core.transaction import Transaction
 from artemis_py.message import Account, Message
 from tests.model.axes import IN_MEMORY, PAGED, Space, refusals

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from operator import itemgetter
 
-from artemis_py.core.batch import Batch
+from artemis_py.core.placing.batch import Batch
 from artemis_py.core.transaction import Transaction
 from artemis_py.errors import AddressFullError, QueueFullError
 from artemis_py.message import Message

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from contextlib import suppress
 
 from artemis_py.core.broker import Broker
-from artemis_py.core.queue.entry import Entry
+from artemis_py.core.order.entry import Entry
 from artemis_py.core.queue.queue import Queue
 from artemis_py.message import LargeBody
 from artemis_py.paged import PagedMessage

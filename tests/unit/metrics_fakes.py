@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import cast
 
 from artemis_py.core.broker import Broker
-from artemis_py.core.clock import Clock
 from artemis_py.core.events import Events
 from artemis_py.core.holdings import Holdings
 from artemis_py.core.memory import Memory
-from artemis_py.core.queue.alerts import Alerts
 from artemis_py.core.queue.tally import Tally
+from artemis_py.core.reference.alerts import Alerts
+from artemis_py.core.timing.clock import Clock
 from artemis_py.message import Account
 from artemis_py.metrics import MetricsExporter
 from artemis_py.metrics.views import LogCursorView

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from artemis_py.core.queue.consumer import Consumer
-from artemis_py.core.queue.entry import Entry
+from artemis_py.core.consumer import Consumer
+from artemis_py.core.order.entry import Entry
 from artemis_py.core.queue.queue import Queue
 from artemis_py.stomp.wire.frames import Limits
 from tests.wire.in_process import InProcessBroker, configuration

@@ -8,8 +8,8 @@ import pytest
 
 from artemis_py.core.agenda import Chore
 from artemis_py.core.budget import Budget
-from artemis_py.core.forwarding import Forwarding
 from artemis_py.core.queue.queue import Queue
+from artemis_py.core.routing.forwarding import Forwarding
 from artemis_py.errors import StorageError
 from artemis_py.records import MemoryLog
 from artemis_py.server.client_socket import LINGER_MS

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import final
 
+from artemis_py.core.consumer import Consumer
 from artemis_py.core.groups.owners import GroupOwners
 from artemis_py.core.groups.parking import Parking
 from artemis_py.core.groups.rule import GroupRule
@@ -11,7 +12,6 @@ from artemis_py.core.groups.table import GroupTable
 from artemis_py.core.groups.views import GroupViews
 from artemis_py.core.holdings import Holdings
 from artemis_py.core.order.order import Order
-from artemis_py.core.queue.consumer import Consumer
 
 
 @final

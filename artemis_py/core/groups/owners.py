@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import final
 
+from artemis_py.core.consumer import Consumer
 from artemis_py.core.groups.parking import Parking
 from artemis_py.core.groups.rule import GroupRule
 from artemis_py.core.groups.table import Group, GroupTable
-from artemis_py.core.queue.consumer import Consumer
 from artemis_py.message import Message
 
 

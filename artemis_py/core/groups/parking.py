@@ -10,10 +10,10 @@ from __future__ import annotations
 from heapq import heapify, heappop, heappush
 from typing import Final, NamedTuple, final
 
+from artemis_py.core.consumer import Consumer
 from artemis_py.core.groups.table import Group, GroupTable
+from artemis_py.core.order.entry import Entry
 from artemis_py.core.order.order import Cursor, Order, Place
-from artemis_py.core.queue.consumer import Consumer
-from artemis_py.core.queue.entry import Entry
 
 _SLACK: Final = 1024
 """How many more parked places than ready entries are kept before those of entries that are gone are removed."""

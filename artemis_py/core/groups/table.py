@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import final
 
+from artemis_py.core.consumer import Consumer
 from artemis_py.core.holdings import GROUP_BYTES, GROUPS, Holdings
 from artemis_py.core.order.order import Place
-from artemis_py.core.queue.consumer import Consumer
 
 
 @final

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from typing import final
 
+from artemis_py.core.consumer import Consumer
 from artemis_py.core.groups.parking import Parking, View
 from artemis_py.core.groups.rule import GroupRule
 from artemis_py.core.groups.table import GroupTable
+from artemis_py.core.order.entry import Entry
 from artemis_py.core.order.order import Cursor, Order
-from artemis_py.core.queue.consumer import Consumer
-from artemis_py.core.queue.entry import Entry
 
 
 @final

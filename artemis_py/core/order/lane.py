@@ -12,7 +12,7 @@ from bisect import bisect_left, insort
 from collections.abc import Iterator
 from typing import Final
 
-from artemis_py.core.queue.entry import Entry
+from artemis_py.core.order.entry import Entry
 
 _SHIFT: Final = 8
 _SIZE: Final = 1 << _SHIFT

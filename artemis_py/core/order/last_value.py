@@ -6,7 +6,7 @@ holds no queue and only tells which messages must go.
 
 from __future__ import annotations
 
-from artemis_py.core.queue.entry import Entry
+from artemis_py.core.order.entry import Entry
 from artemis_py.message import HeaderName, Message
 
 

@@ -11,9 +11,9 @@ from functools import cache
 from heapq import heappop, heappush
 from typing import Final
 
+from artemis_py.core.order.entry import Entry
 from artemis_py.core.order.lane import Lane
 from artemis_py.core.order.order import LOWEST, Cursor, Order, Place
-from artemis_py.core.queue.entry import Entry
 from artemis_py.message import Message
 
 PRIORITIES: Final = 10

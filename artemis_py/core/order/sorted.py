@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from heapq import heappop, heappush
 
+from artemis_py.core.order.entry import Entry
 from artemis_py.core.order.lane import Lane
 from artemis_py.core.order.order import LOWEST, Cursor, Order
 from artemis_py.core.order.order import Place as AnyPlace
 from artemis_py.core.order.ranking import Place, Ranking
-from artemis_py.core.queue.entry import Entry
 from artemis_py.message import HeaderName, Message
 
 _KEYLESS = ""

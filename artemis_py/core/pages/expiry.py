@@ -11,7 +11,7 @@ from typing import final
 
 from artemis_py.core.pages.backlog import Backlog
 from artemis_py.core.pages.stream import PageReader
-from artemis_py.core.queue.lifetime import Lifetime
+from artemis_py.core.reference.lifetime import Lifetime
 from artemis_py.paged import Page
 from artemis_py.records import PagedEntry
 

@@ -11,8 +11,8 @@ from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final, final
 
-from artemis_py.core.queue.consumer import Consumer
-from artemis_py.core.queue.reference import QueueReference
+from artemis_py.core.consumer import Consumer
+from artemis_py.core.reference.reference import QueueReference
 from artemis_py.message import Account, LargeBody, Message
 from artemis_py.paged import Page, PagedBody, PagedMessage, PlaceSet, Settled, Share
 from artemis_py.records import Actor, Chunk, KeptStream, PagedEntry, PageLog, RecordLog

@@ -7,9 +7,9 @@ from typing import final
 
 from artemis_py.core.events import ALERT
 from artemis_py.core.host import Host
-from artemis_py.core.queue.alerts import SIZE, Alerts
 from artemis_py.core.queue.contents import Contents
-from artemis_py.core.queue.reference import QueueReference
+from artemis_py.core.reference.alerts import SIZE, Alerts
+from artemis_py.core.reference.reference import QueueReference
 from artemis_py.message import Message
 from artemis_py.paged import PagedMessage
 

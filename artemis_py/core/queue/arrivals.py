@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import final
 
+from artemis_py.core.consumer import Consumer
+from artemis_py.core.order.entry import REPLACED, Entry
 from artemis_py.core.pages.stream import PageStream
 from artemis_py.core.queue.aftermath import Aftermath
 from artemis_py.core.queue.alert_watch import AlertWatch
 from artemis_py.core.queue.basis import QueueBasis
-from artemis_py.core.queue.consumer import Consumer
-from artemis_py.core.queue.entry import REPLACED, Entry
 from artemis_py.core.queue.growth import Growth
 from artemis_py.core.queue.holding import not_before_ms
 from artemis_py.core.queue.pages import QueuePages
@@ -159,7 +159,7 @@ class Arrivals:
 
     def miss(self, messages: list[Message], reason: str) -> None:
         """The queue does not take these messages any more: it was deleted, or has no consumer. ``reason`` is one of
-        those in ``core/queue/entry.py``.
+        those in ``core/order/entry.py``.
         """
         self._contents.count_lost(messages, reason)
 

@@ -10,16 +10,16 @@ from collections.abc import Sequence
 from typing import Final, final
 
 from artemis_py.core.host import Host
+from artemis_py.core.order.entry import ACKED, EXPIRED, REPLACED, Entry
 from artemis_py.core.order.last_value import LastValues
 from artemis_py.core.order.order import Order
 from artemis_py.core.pages.backlog import Backlog
-from artemis_py.core.queue.entry import ACKED, EXPIRED, REPLACED, Entry
 from artemis_py.core.queue.expiry_watch import ExpiryWatch
 from artemis_py.core.queue.grouping import Grouping
 from artemis_py.core.queue.holding import is_date, not_before_ms
 from artemis_py.core.queue.leaving import release
-from artemis_py.core.queue.reference import QueueReference
 from artemis_py.core.queue.tally import Tally
+from artemis_py.core.reference.reference import QueueReference
 from artemis_py.message import Message
 from artemis_py.paged import PagedMessage
 from artemis_py.records import Actor

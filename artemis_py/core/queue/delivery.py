@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final, final
 
+from artemis_py.core.consumer import Consumer
+from artemis_py.core.order.entry import Entry
 from artemis_py.core.queue.aftermath import Aftermath
 from artemis_py.core.queue.basis import QueueBasis
-from artemis_py.core.queue.consumer import Consumer
-from artemis_py.core.queue.entry import Entry
 from artemis_py.core.queue.page_reading import READY_MIN
 from artemis_py.core.queue.pages import QueuePages
 from artemis_py.core.queue.removal import EXPIRE_UNITS

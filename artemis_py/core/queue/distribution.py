@@ -11,7 +11,7 @@ from collections import deque
 from sys import maxsize
 from typing import Final
 
-from artemis_py.core.queue.consumer import Consumer
+from artemis_py.core.consumer import Consumer
 
 
 class Distribution(ABC):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, final
 
-from artemis_py.core.queue.consumer import Consumer, Reader
+from artemis_py.core.consumer import Consumer, Reader
 from artemis_py.errors import LimitError
 
 NONE: Final = "NONE"

@@ -6,10 +6,10 @@ from heapq import heappop, heappush
 from typing import Final, final
 
 from artemis_py.core.host import Host
+from artemis_py.core.order.entry import Entry
 from artemis_py.core.order.order import Order
-from artemis_py.core.queue.entry import Entry
-from artemis_py.core.queue.lifetime import Lifetime
-from artemis_py.core.schedule import drop_void
+from artemis_py.core.reference.lifetime import Lifetime
+from artemis_py.core.timing.schedule import drop_void
 from artemis_py.message import Message
 
 _VOID_MIN: Final = 1024

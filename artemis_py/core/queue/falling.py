@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final, final
 
 from artemis_py.core.budget import Budget
-from artemis_py.core.queue.entry import Entry
+from artemis_py.core.order.entry import Entry
 from artemis_py.core.queue.parts import QueueParts
 from artemis_py.core.queue.works import SLICE_MAX, QueueWork
 from artemis_py.paged import PagedMessage

@@ -8,7 +8,7 @@ from artemis_py.core.events import DROPPED, OVERFULL, UNDERFULL
 from artemis_py.core.host import Host
 from artemis_py.core.queue.contents import Contents
 from artemis_py.core.queue.overflow import Overflow
-from artemis_py.core.queue.reference import QueueReference
+from artemis_py.core.reference.reference import QueueReference
 
 
 @final

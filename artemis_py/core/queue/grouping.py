@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import Final, final
 
+from artemis_py.core.consumer import Consumer
 from artemis_py.core.groups.groups import QueueGroups
 from artemis_py.core.groups.rule import GroupRule
 from artemis_py.core.holdings import Holdings
+from artemis_py.core.order.entry import Entry
 from artemis_py.core.order.order import Order
-from artemis_py.core.queue.consumer import Consumer
 from artemis_py.core.queue.distribution import Distribution
-from artemis_py.core.queue.entry import Entry
 from artemis_py.message import Head, Message
 
 _LOOKS_AT: Final = 1000

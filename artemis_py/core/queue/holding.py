@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from artemis_py.core.queue.entry import Entry
+from artemis_py.core.order.entry import Entry
 from artemis_py.message import HeaderName, Message
 
 _NOT_VALID_BEFORE: Final = HeaderName("x-qpid-not-valid-before")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import final
 
+from artemis_py.core.order.entry import Entry
 from artemis_py.core.pages.backlog import Backlog
 from artemis_py.core.queue.alert_watch import AlertWatch
 from artemis_py.core.queue.contents import Contents
-from artemis_py.core.queue.entry import Entry
 from artemis_py.core.queue.holding import not_before_ms
 from artemis_py.paged import PagedMessage
 from artemis_py.records import PagedEntry

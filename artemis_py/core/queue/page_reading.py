@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final, final
 
+from artemis_py.core.order.entry import DAMAGED
 from artemis_py.core.pages.backlog import Backlog, ReadAhead
 from artemis_py.core.queue.alert_watch import AlertWatch
 from artemis_py.core.queue.basis import QueueBasis
-from artemis_py.core.queue.entry import DAMAGED
 from artemis_py.core.queue.intake import Intake
 
 READY_MIN: Final = 1024

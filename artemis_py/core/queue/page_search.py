@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import final
 
+from artemis_py.core.consumer import Consumer
+from artemis_py.core.order.entry import Entry
 from artemis_py.core.pages.backlog import Backlog
 from artemis_py.core.pages.stream import PageReader
 from artemis_py.core.queue.basis import QueueBasis
-from artemis_py.core.queue.consumer import Consumer
-from artemis_py.core.queue.entry import Entry
 from artemis_py.core.queue.holding import not_before_ms
 from artemis_py.core.queue.intake import Intake
 from artemis_py.core.queue.page_reading import READ_UNITS, PageReading

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import final
 
+from artemis_py.core.consumer import Consumer
+from artemis_py.core.order.entry import Entry
 from artemis_py.core.pages.backlog import ReadAhead
 from artemis_py.core.queue.aftermath import Aftermath
 from artemis_py.core.queue.alert_watch import AlertWatch
 from artemis_py.core.queue.arrivals import Arrivals
 from artemis_py.core.queue.basis import QueueBasis
-from artemis_py.core.queue.consumer import Consumer
 from artemis_py.core.queue.delivery import Delivery
-from artemis_py.core.queue.entry import Entry
 from artemis_py.core.queue.growth import Growth
 from artemis_py.core.queue.pages import QueuePages
 from artemis_py.core.queue.redelivery import Redelivery

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from typing import Final, final
 
 from artemis_py.core.budget import Budget
-from artemis_py.core.queue.consumer import Consumer, ConsumerDefaults
-from artemis_py.core.queue.entry import ABANDONED, NACKED, PURGED, Entry
+from artemis_py.core.consumer import Consumer, ConsumerDefaults
+from artemis_py.core.order.entry import ABANDONED, NACKED, PURGED, Entry
 from artemis_py.core.queue.exclusivity import Exclusivity
 from artemis_py.core.queue.falling import FallDue
 from artemis_py.core.queue.parts import QueueParts

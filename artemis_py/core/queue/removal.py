@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Final, final
 
 from artemis_py.core.budget import Budget
+from artemis_py.core.order.entry import Entry
 from artemis_py.core.order.order import Cursor
 from artemis_py.core.queue.contents import Contents
-from artemis_py.core.queue.entry import Entry
 from artemis_py.core.queue.works import SLICE_MAX, QueueWork
 from artemis_py.message import Message
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Final, final
 
 from artemis_py.core.budget import Budget
-from artemis_py.core.queue.consumer import Consumer
-from artemis_py.core.queue.entry import DEAD, DELETED, NACKED, Entry
+from artemis_py.core.consumer import Consumer
+from artemis_py.core.order.entry import DEAD, DELETED, NACKED, Entry
 from artemis_py.core.queue.parts import QueueParts
 from artemis_py.core.queue.works import SLICE_MAX, QueueWork
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import final
 
-from artemis_py.core.queue.consumer import Consumer
-from artemis_py.core.queue.entry import LOST, Entry
+from artemis_py.core.consumer import Consumer
+from artemis_py.core.order.entry import LOST, Entry
 from artemis_py.core.queue.exclusivity import Exclusivity
 from artemis_py.core.queue.parts import QueueParts
 from artemis_py.core.queue.returning import Return

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import final
 
 from artemis_py.core.budget import Budget
-from artemis_py.core.queue.consumer import Consumer
+from artemis_py.core.consumer import Consumer
 from artemis_py.core.queue.parts import QueueParts
 from artemis_py.core.queue.works import SLICE_MAX, QueueWork
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import final
 
+from artemis_py.core.consumer import Consumer
 from artemis_py.core.order.order import Cursor, Order
-from artemis_py.core.queue.consumer import Consumer
 from artemis_py.selector import Program
 
 _Wish = tuple[Program | None, int]

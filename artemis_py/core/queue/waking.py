@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final, final
 
 from artemis_py.core.budget import Budget
-from artemis_py.core.queue.consumer import Consumer
+from artemis_py.core.consumer import Consumer
 from artemis_py.core.queue.distribution import Distribution
 
 WOKEN_AT_ONCE: Final = 512

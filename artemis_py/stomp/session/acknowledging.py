@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import final
 
-from artemis_py.core.queue.entry import Entry
+from artemis_py.core.order.entry import Entry
 from artemis_py.errors import LimitError
 from artemis_py.stomp.session.state import SessionState
 from artemis_py.stomp.session.subscription import AUTO, INDIVIDUAL, Subscription

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from artemis_py.core.batch import Route
+from artemis_py.core.addresses.route import Route
 from artemis_py.message import Head, HeaderName
 from artemis_py.stomp.session.state import SessionState
 from artemis_py.stomp.temporaries import Temporary, obtain_address

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import final
 
+from artemis_py.core.addresses.spreading import Placing
 from artemis_py.core.queue.works import QueueWork
-from artemis_py.core.spreading import Placing
 
 Unfinished = QueueWork | Placing
 """Work that the core has decided on and not finished."""

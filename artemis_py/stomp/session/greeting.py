@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from artemis_py.records import RecordLog
+from artemis_py.stomp.heartbeat import Beats, negotiate
 from artemis_py.stomp.service import StompService
-from artemis_py.stomp.session.heartbeat import Beats, negotiate
 from artemis_py.stomp.session.state import SessionState
 from artemis_py.stomp.wire import writer
 from artemis_py.stomp.wire.frames import VERSIONS, AckRun, AnyFrame, Frame, FrameError

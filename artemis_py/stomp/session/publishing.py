@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final, final
 
-from artemis_py.core.address import Address
-from artemis_py.core.batch import Batch, Route
+from artemis_py.core.addresses.address import Address
+from artemis_py.core.addresses.plan_cost import PlanCost
+from artemis_py.core.addresses.route import Route
 from artemis_py.core.events import REJECTED
-from artemis_py.core.plan_cost import PlanCost
-from artemis_py.core.verdicts import Verdicts
+from artemis_py.core.placing.batch import Batch
+from artemis_py.core.placing.verdicts import Verdicts
 from artemis_py.errors import AddressFullError, ArtemisError, QueueFullError
 from artemis_py.message import MESSAGE_OVERHEAD_BYTES, Head, LargeBody, Message
 from artemis_py.stomp.session.addressing import head_for, route_of

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Final, final
 
+from artemis_py.core.consumer import Consumer
 from artemis_py.core.events import UNBLOCKED
-from artemis_py.core.queue.consumer import Consumer
 from artemis_py.core.queue.queue import Queue
 from artemis_py.errors import ArtemisError, LimitError, StorageError
+from artemis_py.stomp.heartbeat import Pulse
 from artemis_py.stomp.service import Awaited, StompService
 from artemis_py.stomp.session.acknowledging import Acknowledging
 from artemis_py.stomp.session.errand import Errand
 from artemis_py.stomp.session.greeting import greet, introduce
-from artemis_py.stomp.session.heartbeat import Pulse
 from artemis_py.stomp.session.input import NO_FRAMES, Input
 from artemis_py.stomp.session.publishing import Publishing
 from artemis_py.stomp.session.state import SessionState

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
-from artemis_py.core.address import ANYCAST, MULTICAST, Address
+from artemis_py.core.addresses.address import ANYCAST, MULTICAST, Address
 from artemis_py.core.broker import Broker
+from artemis_py.core.consumer import UNLIMITED, Consumer, Reader, encoded_size
 from artemis_py.core.holdings import SUBSCRIPTION_BYTES
-from artemis_py.core.queue.consumer import UNLIMITED, Consumer, Reader, encoded_size
-from artemis_py.core.queue.entry import Entry
+from artemis_py.core.order.entry import Entry
 from artemis_py.core.queue.queue import Queue
 from artemis_py.errors import BrokerError, NotFoundError
 from artemis_py.selector import Selector, compile_selector

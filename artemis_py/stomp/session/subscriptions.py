@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import final
 
+from artemis_py.core.consumer import Consumer, Reader
 from artemis_py.core.holdings import SELECTORS, SUBSCRIPTIONS, selector_bytes
-from artemis_py.core.queue.consumer import Consumer, Reader
 from artemis_py.errors import LimitError
 from artemis_py.stomp.service import turn_bytes
 from artemis_py.stomp.session.leaving import Leaving, uncount

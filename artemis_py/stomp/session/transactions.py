@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import final
 
-from artemis_py.core.batch import Route
+from artemis_py.core.addresses.route import Route
 from artemis_py.core.holdings import ACKNOWLEDGED_BYTES, FRAME_BYTES
 from artemis_py.core.transaction import Transaction
 from artemis_py.errors import ArtemisError, LimitError

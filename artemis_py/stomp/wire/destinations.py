@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from artemis_py.config.settings import AcceptorConfig
-from artemis_py.core.address import ANYCAST, MULTICAST
+from artemis_py.core.addresses.address import ANYCAST, MULTICAST
 
 
 class Prefixes:

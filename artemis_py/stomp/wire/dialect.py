@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import Final
 
 from artemis_py.config.settings import AcceptorConfig
-from artemis_py.core.address import ANYCAST, MULTICAST
-from artemis_py.core.forward import HOPS_HEADER
+from artemis_py.core.addresses.address import ANYCAST, MULTICAST
+from artemis_py.core.routing.forward import HOPS_HEADER
 from artemis_py.message import Head, encode_headers, escape_header
 from artemis_py.stomp.wire.destinations import Prefixes, split_qualified
 from artemis_py.stomp.wire.frames import Frame, FrameError, Limits, Refused, Send, Shape

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from artemis_py.core.queue.entry import Entry
-from artemis_py.core.queue.lifetime import Lifetime
+from artemis_py.core.order.entry import Entry
+from artemis_py.core.reference.lifetime import Lifetime
 from artemis_py.message import Head, Message, unescape_header
 from artemis_py.shown import escaped
 from artemis_py.stomp.wire.outbound import Part

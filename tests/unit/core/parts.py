@@ -16,10 +16,10 @@ from artemis_py.config.settings import (
     SettingsEntry,
     SettingsRepository,
 )
-from artemis_py.core.batch import Batch
 from artemis_py.core.broker import Broker
-from artemis_py.core.queue.consumer import Consumer
-from artemis_py.core.queue.entry import Entry
+from artemis_py.core.consumer import Consumer
+from artemis_py.core.order.entry import Entry
+from artemis_py.core.placing.batch import Batch
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.transaction import Transaction
 from artemis_py.message import Account, Head, Message, encode_headers

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from artemis_py.core.queue.consumer import UNLIMITED, Consumer
-from artemis_py.core.queue.entry import Entry
+from artemis_py.core.consumer import UNLIMITED, Consumer
+from artemis_py.core.order.entry import Entry
 from artemis_py.message import Account, Message
 from artemis_py.selector import Selector, compile_selector
 from artemis_py.stomp.wire.outbound import Part

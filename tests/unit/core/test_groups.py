@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from artemis_py.core.broker import Broker
+from artemis_py.core.consumer import Consumer
 from artemis_py.core.groups.groups import QueueGroups
-from artemis_py.core.queue.consumer import Consumer
 from artemis_py.core.queue.queue import Queue
 from artemis_py.message import Head, encode_headers
 from tests.unit.core.parts import NOW_MS, broker_of, consumer_on, lines_run, queue_config, send

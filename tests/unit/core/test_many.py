@@ -8,7 +8,7 @@ from typing import Final
 import pytest
 
 from artemis_py.config.settings import BrokerConfig
-from artemis_py.core.address import ANYCAST, MULTICAST
+from artemis_py.core.addresses.address import ANYCAST, MULTICAST
 from artemis_py.core.broker import Broker
 from artemis_py.core.queue.queue import Queue
 from artemis_py.records import MemoryLog, RecoveredState
@@ -176,7 +176,7 @@ def test_a_wildcard_subscription_costs_each_address_one_look() -> None:
 @pytest.mark.interpreted
 def test_a_subscriber_of_all_stands_in_a_bounded_number_of_plans(monkeypatch: pytest.MonkeyPatch) -> None:
     """A plan for each of a million addresses, with each such subscriber in it, is more than the messages."""
-    monkeypatch.setattr("artemis_py.core.bindings._MIXED_MAX", 10)
+    monkeypatch.setattr("artemis_py.core.addresses.bindings._MIXED_MAX", 10)
     broker = broker_of()
     _subscription(broker, "#", "all", durable=False)
     for number in range(FEW):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from artemis_py.core.order.entry import Entry
 from artemis_py.core.order.last_value import LastValues
 from artemis_py.core.order.priority import PriorityOrder, levels_of_priorities
 from artemis_py.core.order.sorted import SortedOrder, utf16_order
-from artemis_py.core.queue.entry import Entry
 from artemis_py.message import Account, Head, HeaderName, Message, encode_headers
 from tests.unit.core.parts import NOW_MS
 

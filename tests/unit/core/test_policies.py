@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from artemis_py.core.queue.consumer import Consumer
+from artemis_py.core.consumer import Consumer
 from artemis_py.core.queue.distribution import Distribution, RoundRobin
 from artemis_py.core.queue.overflow import Ring, Unbounded
 from tests.unit.core.parts import PLENTY, lines_run

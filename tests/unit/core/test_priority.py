@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from artemis_py.core.order.entry import Entry
 from artemis_py.core.order.order import Cursor
 from artemis_py.core.order.priority import PriorityOrder
-from artemis_py.core.queue.entry import Entry
 from tests.unit.core.parts import entry_of, ids, lines_run
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from artemis_py.core.broker import Broker
-from artemis_py.core.queue.consumer import Consumer
+from artemis_py.core.consumer import Consumer
 from artemis_py.core.queue.queue import Queue
 from artemis_py.selector import Selector, compile_selector
 from tests.unit.core.parts import (

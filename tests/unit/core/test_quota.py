@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from artemis_py.config.settings import UserLimits
-from artemis_py.core.address import ANYCAST, MULTICAST
+from artemis_py.core.addresses.address import ANYCAST, MULTICAST
 from artemis_py.core.broker import Broker
+from artemis_py.core.destinations.quota import ANYBODY
 from artemis_py.core.events import LIMITED
-from artemis_py.core.quota import ANYBODY
 from artemis_py.errors import LimitError
 from tests.unit.core.parts import (
     NOW_MS,

@@ -14,7 +14,7 @@ from artemis_py.core.order.priority import PriorityOrder
 from artemis_py.core.queue.distribution import RoundRobin
 from artemis_py.core.queue.overflow import Ring, Unbounded
 from artemis_py.core.queue.queue import Queue
-from artemis_py.core.recipe import describe, overflow_for
+from artemis_py.core.queue.recipe import describe, overflow_for
 from artemis_py.errors import BrokerError, LimitError, NotFoundError, SelectorError
 from artemis_py.records import MemoryLog, RecoveredState
 from tests.unit.core.parts import NOW_MS, broker_of, consumer_on, queue_config, send

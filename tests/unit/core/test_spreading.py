@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from artemis_py.core.address import MULTICAST
+from artemis_py.core.addresses.address import MULTICAST
 from artemis_py.core.broker import Broker
 from artemis_py.core.events import GIVEN_UP
 from artemis_py.core.queue.arrivals import Arrivals

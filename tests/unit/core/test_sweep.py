@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from artemis_py.config.settings import AddressConfig, BrokerConfig, SettingsEntry, SettingsRepository
-from artemis_py.core.address import ANYCAST, MULTICAST, Address
+from artemis_py.core.addresses.address import ANYCAST, MULTICAST, Address
 from artemis_py.core.broker import Broker
-from artemis_py.core.registry import Registry
-from artemis_py.core.walk import Walk
+from artemis_py.core.destinations.registry import Registry
+from artemis_py.core.timing.walk import Walk
 from artemis_py.errors import ArtemisError
 from artemis_py.storage.pages.files import PageFiles
 from artemis_py.storage.pages.spill import SpillLog

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from artemis_py.core.broker import Broker
-from artemis_py.core.queue.consumer import Consumer
+from artemis_py.core.consumer import Consumer
 from artemis_py.core.transaction import Transaction
 from artemis_py.errors import AddressFullError, DuplicateError
 from artemis_py.message import MESSAGE_OVERHEAD_BYTES, Message

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from artemis_py.core.queue.entry import PURGED
+from artemis_py.core.order.entry import PURGED
 from tests.unit.holdings.live_server import CONNECT, Client, LiveServer, flat, frame
 
 KIBIBYTE = 1024

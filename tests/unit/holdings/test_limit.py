@@ -15,7 +15,6 @@ from unittest.mock import create_autospec
 
 import pytest
 
-from artemis_py.core.clock import Clock
 from artemis_py.core.holdings import (
     CONNECTIONS,
     HTTP,
@@ -26,6 +25,7 @@ from artemis_py.core.holdings import (
     TRANSACTIONS,
     Holdings,
 )
+from artemis_py.core.timing.clock import Clock
 from artemis_py.message import Account
 from artemis_py.server.connection import Connection
 from artemis_py.server.http.memory_routes import CONNECTIONS_SHOWN

@@ -6,10 +6,10 @@ import gc
 import tracemalloc
 from collections.abc import Callable
 
-from artemis_py.core.batch import Route
+from artemis_py.core.addresses.route import Route
 from artemis_py.core.broker import Broker
 from artemis_py.core.events import REJECTED, Event
-from artemis_py.core.queue.alerts import Ages
+from artemis_py.core.reference.alerts import Ages
 from artemis_py.message import Account, Head, Message, header_name
 from artemis_py.records import MemoryLog
 from artemis_py.server.operational import OperationalLog

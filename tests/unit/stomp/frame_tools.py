@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from artemis_py.config.settings import AcceptorConfig
-from artemis_py.core.queue.entry import Entry
+from artemis_py.core.order.entry import Entry
 from artemis_py.message import Account, Head, Message
 from artemis_py.stomp.wire.dialect import Dialect
 from artemis_py.stomp.wire.frames import AckRun, AnyFrame, Frame, Limits, Refused, Send

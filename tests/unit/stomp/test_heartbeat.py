@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from artemis_py.stomp.session.heartbeat import BeatRules, Beats, negotiate
+from artemis_py.stomp.heartbeat import BeatRules, Beats, negotiate
 from artemis_py.stomp.wire.frames import FrameError
 from tests.unit.stomp.frame_tools import acceptor
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from artemis_py.core.queue import entry
+from artemis_py.core.order import entry
 from artemis_py.message import Account, Head, Message, encode_headers
 from artemis_py.records import Depth
 from artemis_py.storage.format import codec

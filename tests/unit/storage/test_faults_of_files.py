@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from artemis_py.core.queue.entry import ACKED
+from artemis_py.core.order.entry import ACKED
 from artemis_py.storage.disk import disk as disk_module
 from artemis_py.storage.disk import private as private_module
 from artemis_py.storage.disk import room as room_module

@@ -13,7 +13,7 @@ import pytest
 
 from artemis_py.config.settings import BrokerConfig
 from artemis_py.config.tables.entities import RetentionConfig
-from artemis_py.core.queue.entry import ACKED
+from artemis_py.core.order.entry import ACKED
 from artemis_py.message import Account, Head, LargeBody, Message, encode_headers
 from artemis_py.paged import Page, Share
 from artemis_py.server import journal_store as store_module

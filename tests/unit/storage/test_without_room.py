@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from artemis_py.core.queue.entry import ACKED
+from artemis_py.core.order.entry import ACKED
 from artemis_py.paged import Page
 from artemis_py.storage.disk.committer import Commit, Write
 from artemis_py.storage.disk.disk import DiskError, FileDisk, NoSpaceError

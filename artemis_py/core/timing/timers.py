@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final, final
 
-from artemis_py.core.queue.entry import Entry
-from artemis_py.core.schedule import Schedule, Timetable
+from artemis_py.core.order.entry import Entry
+from artemis_py.core.timing.schedule import Schedule, Timetable
 
 _STEP_MS: Final = 1000
 """When the clock is set by this many ms, every alarm is due: what queues wait for may be at another time now."""

@@ -6,13 +6,13 @@ from collections.abc import Iterable
 from typing import Final, final
 
 from artemis_py.config.settings import AddressSettings
-from artemis_py.core.duplicate_ids import DuplicateIds
-from artemis_py.core.home import Home
+from artemis_py.core.addresses.duplicate_ids import DuplicateIds
+from artemis_py.core.addresses.plan_cost import PLAIN, PlanCost
+from artemis_py.core.addresses.spreading import Spread
 from artemis_py.core.memory import Memory
 from artemis_py.core.pages.stream import PageStream
-from artemis_py.core.plan_cost import PLAIN, PlanCost
 from artemis_py.core.queue.queue import Queue
-from artemis_py.core.spreading import Spread
+from artemis_py.core.reference.home import Home
 from artemis_py.message import Account
 from artemis_py.selector import Selector
 

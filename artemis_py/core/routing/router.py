@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import final
 
-from artemis_py.core.address import MULTICAST, Plan
-from artemis_py.core.batch import Batch
-from artemis_py.core.bindings import Bindings
-from artemis_py.core.duplicates import Duplicates
-from artemis_py.core.enqueuing import Enqueuer
-from artemis_py.core.forwards import Forwards
+from artemis_py.core.addresses.address import MULTICAST, Plan
+from artemis_py.core.addresses.bindings import Bindings
+from artemis_py.core.destinations.resolver import Resolver
 from artemis_py.core.host import Host
-from artemis_py.core.recording import Share
-from artemis_py.core.resolver import Resolver
-from artemis_py.core.targets import deal, every_target, offer, only_target
-from artemis_py.core.verdicts import Verdicts
+from artemis_py.core.placing.batch import Batch
+from artemis_py.core.placing.enqueuer import Enqueuer
+from artemis_py.core.placing.recording import Share
+from artemis_py.core.placing.verdicts import Verdicts
+from artemis_py.core.routing.duplicates import Duplicates
+from artemis_py.core.routing.forwards import Forwards
+from artemis_py.core.routing.targets import deal, every_target, offer, only_target
 
 
 @final

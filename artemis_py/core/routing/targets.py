@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from artemis_py.core.address import ANYCAST, MULTICAST, Address, Plan
-from artemis_py.core.batch import Batch, Route
+from artemis_py.core.addresses.address import ANYCAST, MULTICAST, Address, Plan
+from artemis_py.core.addresses.route import Route
+from artemis_py.core.placing.batch import Batch
+from artemis_py.core.placing.verdicts import Verdicts
 from artemis_py.core.queue.queue import Queue
-from artemis_py.core.verdicts import Verdicts
 from artemis_py.message import Message
 
 

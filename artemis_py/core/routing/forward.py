@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from artemis_py.core.address import ANYCAST, MULTICAST
+from artemis_py.core.addresses.address import ANYCAST, MULTICAST
 from artemis_py.message import Head, HeaderName, LargeBody, Message
 
 HOPS_MAX: Final = 16

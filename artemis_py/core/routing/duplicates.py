@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import final
 
-from artemis_py.core.address import Address
-from artemis_py.core.duplicate_ids import DuplicateIds
+from artemis_py.core.addresses.address import Address
+from artemis_py.core.addresses.duplicate_ids import DuplicateIds
 from artemis_py.message import Message
 from artemis_py.records import RecordLog
 

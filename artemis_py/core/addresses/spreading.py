@@ -13,7 +13,7 @@ from typing import Final, final
 
 from artemis_py.core.agenda import Chore
 from artemis_py.core.budget import Budget
-from artemis_py.core.queue.entry import ABANDONED, DELETED, Entry
+from artemis_py.core.order.entry import ABANDONED, DELETED, Entry
 from artemis_py.core.queue.leaving import release
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue.works import SLICE_MAX

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final, final
 
 from artemis_py.config.settings import AcceptorConfig
-from artemis_py.core.clock import Clock
+from artemis_py.core.timing.clock import Clock
 from artemis_py.stomp.wire.frames import FrameError
 
 _SERVER_INTERVAL_MS_MIN: Final = 500
@@ -66,7 +66,7 @@ _NO_BEATS: Final = Beats()
 @final
 class Pulse:
     """When a client was last heard, and when the next heart-beat goes out. All of it in steady time
-    (``core/clock.py``).
+    (``core/timing/clock.py``).
     """
 
     __slots__ = ("_clock", "_last_beat_ms", "_last_in_ms", "beats")

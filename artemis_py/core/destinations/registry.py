@@ -6,19 +6,20 @@ from typing import Final, final
 
 from artemis_py.config.settings import AddressSettings, BrokerConfig, QueueConfig
 from artemis_py.config.wildcards import is_wildcard
-from artemis_py.core import events, retroactive
-from artemis_py.core.address import Address
-from artemis_py.core.bindings import Bindings
-from artemis_py.core.enqueuing import Enqueuer
+from artemis_py.core import events
+from artemis_py.core.addresses import retroactive
+from artemis_py.core.addresses.address import Address
+from artemis_py.core.addresses.bindings import Bindings
+from artemis_py.core.destinations.quota import Quota
 from artemis_py.core.holdings import ADDRESS_BYTES, ADDRESSES, QUEUE_BYTES, QUEUES, SELECTORS, selector_bytes
 from artemis_py.core.host import Host
 from artemis_py.core.memory import Memory
+from artemis_py.core.order.entry import DELETED
 from artemis_py.core.pages.streams import Streams
-from artemis_py.core.queue.entry import DELETED
+from artemis_py.core.placing.enqueuer import Enqueuer
 from artemis_py.core.queue.queue import Queue
+from artemis_py.core.queue.recipe import build_queue, overflow_for
 from artemis_py.core.queue.works import QueueWork
-from artemis_py.core.quota import Quota
-from artemis_py.core.recipe import build_queue, overflow_for
 from artemis_py.errors import BrokerError, LimitError
 
 _CREATION_UNITS: Final = 25

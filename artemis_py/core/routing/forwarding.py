@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from typing import Final, final
 
-from artemis_py.core.admission import Admission
-from artemis_py.core.batch import Batch, Route
-from artemis_py.core.bindings import Bindings
+from artemis_py.core.addresses.bindings import Bindings
+from artemis_py.core.addresses.route import Route
+from artemis_py.core.destinations.resolver import Resolver
 from artemis_py.core.events import DEAD, DISCARDED, NOT_ROUTED
 from artemis_py.core.faults import give_up
-from artemis_py.core.forward import Forward
-from artemis_py.core.forwards import Forwards
 from artemis_py.core.host import Host
-from artemis_py.core.queue.reference import QueueReference
-from artemis_py.core.resolver import Resolver
+from artemis_py.core.placing.batch import Batch
+from artemis_py.core.reference.reference import QueueReference
+from artemis_py.core.routing.admission import Admission
+from artemis_py.core.routing.forward import Forward
+from artemis_py.core.routing.forwards import Forwards
 from artemis_py.errors import NotFoundError
 from artemis_py.message import HeaderName, Message
 

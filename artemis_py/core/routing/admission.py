@@ -9,15 +9,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final, final
 
-from artemis_py.core.address import Address, Plan
-from artemis_py.core.batch import Batch, Route
-from artemis_py.core.bindings import Bindings
-from artemis_py.core.duplicates import Duplicates
+from artemis_py.core.addresses.address import Address, Plan
+from artemis_py.core.addresses.bindings import Bindings
+from artemis_py.core.addresses.route import Route
 from artemis_py.core.host import Host
+from artemis_py.core.placing.batch import Batch
+from artemis_py.core.placing.verdicts import Verdicts
 from artemis_py.core.queue.queue import Queue
-from artemis_py.core.router import Router
-from artemis_py.core.targets import takers
-from artemis_py.core.verdicts import Verdicts
+from artemis_py.core.routing.duplicates import Duplicates
+from artemis_py.core.routing.router import Router
+from artemis_py.core.routing.targets import takers
 from artemis_py.message import Message
 
 _NONE: Final[list[Queue]] = []

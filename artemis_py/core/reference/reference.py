@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import final
 
-from artemis_py.core.home import Home
-from artemis_py.core.queue.rules import MessageRules
+from artemis_py.core.reference.home import Home
+from artemis_py.core.reference.rules import MessageRules
 
 
 @final

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import final
 
-from artemis_py.core.queue.alerts import Alerts
-from artemis_py.core.queue.lifetime import Lifetime
+from artemis_py.core.reference.alerts import Alerts
+from artemis_py.core.reference.lifetime import Lifetime
 
 
 @final

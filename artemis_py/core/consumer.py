@@ -9,8 +9,8 @@ from typing import Final, final
 
 from mypy_extensions import mypyc_attr
 
+from artemis_py.core.order.entry import Entry
 from artemis_py.core.order.order import Cursor
-from artemis_py.core.queue.entry import Entry
 from artemis_py.message import Head, Message
 from artemis_py.records import Actor
 from artemis_py.selector import Selector

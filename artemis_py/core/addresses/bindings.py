@@ -6,14 +6,14 @@ from collections import deque
 from typing import Final, final
 
 from artemis_py.config.matching import WildcardSyntax
-from artemis_py.core import retroactive
-from artemis_py.core.address import ANYCAST, Address, Plan
-from artemis_py.core.batch import Route
-from artemis_py.core.plan_cost import PLAIN, PlanCost
+from artemis_py.core.addresses import retroactive
+from artemis_py.core.addresses.address import ANYCAST, Address, Plan
+from artemis_py.core.addresses.plan_cost import PLAIN, PlanCost
+from artemis_py.core.addresses.route import Route
+from artemis_py.core.addresses.wildcards import WildcardAddresses
 from artemis_py.core.queue.queue import Queue
-from artemis_py.core.queue.reference import QueueReference
-from artemis_py.core.walk import Walk
-from artemis_py.core.wildcard_addresses import WildcardAddresses
+from artemis_py.core.reference.reference import QueueReference
+from artemis_py.core.timing.walk import Walk
 from artemis_py.message import Message
 
 _MIXED_MAX: Final = 4096

@@ -11,23 +11,20 @@ from typing import Final
 from artemis_py.config.settings import AddressSettings, QueueConfig
 from artemis_py.config.tables.queue_settings import QueueSettings, queue_settings, written_attributes
 from artemis_py.config.tables.queue_types import PRIORITY
+from artemis_py.core.consumer import ConsumerDefaults
 from artemis_py.core.groups.rule import GroupRule
-from artemis_py.core.home import Home
 from artemis_py.core.host import Host
 from artemis_py.core.order.last_value import LastValues
 from artemis_py.core.order.order import Order
 from artemis_py.core.order.priority import PRIORITIES, PriorityOrder
 from artemis_py.core.order.sorted import SortedOrder
 from artemis_py.core.pages.backlog import ReadAhead
-from artemis_py.core.queue.alerts import Alerts
 from artemis_py.core.queue.basis import QueueBasis
-from artemis_py.core.queue.consumer import ConsumerDefaults
 from artemis_py.core.queue.contents import Contents
 from artemis_py.core.queue.distribution import Distribution, RoundRobin
 from artemis_py.core.queue.exclusivity import Exclusivity
 from artemis_py.core.queue.gate import Gate
 from artemis_py.core.queue.grouping import Grouping
-from artemis_py.core.queue.lifetime import Lifetime
 from artemis_py.core.queue.overflow import (
     Depth,
     DepthRing,
@@ -41,8 +38,11 @@ from artemis_py.core.queue.overflow import (
 from artemis_py.core.queue.parts import QueueParts
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue.redelivery import Redelivery
-from artemis_py.core.queue.reference import QueueReference
-from artemis_py.core.queue.rules import MessageRules
+from artemis_py.core.reference.alerts import Alerts
+from artemis_py.core.reference.home import Home
+from artemis_py.core.reference.lifetime import Lifetime
+from artemis_py.core.reference.reference import QueueReference
+from artemis_py.core.reference.rules import MessageRules
 from artemis_py.selector import compile_selector
 
 _SHARED_MAX: Final = 1024

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final, final
 
-from artemis_py.core.address import ANYCAST, MULTICAST, Address, Divert, Plan
-from artemis_py.core.batch import Batch
+from artemis_py.core.addresses.address import ANYCAST, MULTICAST, Address, Divert, Plan
 from artemis_py.core.events import LOOPED, Events
-from artemis_py.core.forward import HOPS_HEADER, HOPS_MAX, Forward, copy_headers, hops_of
+from artemis_py.core.placing.batch import Batch
+from artemis_py.core.routing.forward import HOPS_HEADER, HOPS_MAX, Forward, copy_headers, hops_of
 from artemis_py.message import Message
 
 _STRIPPED: Final = frozenset({"destination-type", HOPS_HEADER})

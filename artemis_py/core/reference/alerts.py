@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from heapq import heappop, heappush
 from typing import Final, final
 
-from artemis_py.core.schedule import drop_void
+from artemis_py.core.timing.schedule import drop_void
 from artemis_py.message import Message
 
 AGE: Final = "MESSAGE_AGE_ALERT"

@@ -6,7 +6,7 @@ from typing import final
 
 from artemis_py.config.matching import WildcardSyntax
 from artemis_py.config.wildcards import WildcardIndex
-from artemis_py.core.address import Address
+from artemis_py.core.addresses.address import Address
 
 
 @final

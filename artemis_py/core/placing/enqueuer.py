@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from typing import Final, final
 
-from artemis_py.core.address import Address
-from artemis_py.core.batch import Batch, Route
+from artemis_py.core.addresses.address import Address
+from artemis_py.core.addresses.route import Route
+from artemis_py.core.addresses.spreading import Placing, Spread, put
 from artemis_py.core.host import Host
+from artemis_py.core.order.entry import Entry
 from artemis_py.core.pages.stream import PageStream
 from artemis_py.core.pages.streams import Streams
-from artemis_py.core.queue.entry import Entry
+from artemis_py.core.placing.batch import Batch
+from artemis_py.core.placing.recording import Share, recording_of
 from artemis_py.core.queue.queue import Queue
-from artemis_py.core.queue.reference import QueueReference
-from artemis_py.core.recording import Share, recording_of
-from artemis_py.core.spreading import Placing, Spread, put
+from artemis_py.core.reference.reference import QueueReference
 from artemis_py.message import Message
 
 _NO_SHARES: Final[list[Share]] = []

@@ -7,10 +7,10 @@ from typing import Any, final
 
 from artemis_py.config.settings import BrokerConfig, DivertConfig, QueueConfig
 from artemis_py.config.tables.queue_settings import known_attributes
-from artemis_py.core.address import Address, Divert
+from artemis_py.core.addresses.address import Address, Divert
+from artemis_py.core.destinations.registry import Registry
 from artemis_py.core.queue.queue import Queue
-from artemis_py.core.recipe import overflow_for
-from artemis_py.core.registry import Registry
+from artemis_py.core.queue.recipe import overflow_for
 from artemis_py.selector import compile_selector
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from artemis_py.core.batch import Batch
+from artemis_py.core.placing.batch import Batch
 from artemis_py.core.queue.queue import Queue
 from artemis_py.message import Message
 from artemis_py.records import RecordLog

@@ -1,0 +1,1 @@
+"""Which addresses and queues exist, and how they come and go."""

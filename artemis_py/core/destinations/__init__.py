@@ -1,0 +1,1 @@
+"""From names to addresses and queues, and how those come and go."""

@@ -1,0 +1,1 @@
+"""From a batch of messages to the queues that take it."""

@@ -1,0 +1,1 @@
+"""What falls due, and the rounds that look at everything."""
