@@ -73,7 +73,8 @@ class Delivery:
                 entry = self._next_for(consumer, now_ms)
             budget.spend(consumer.take_asked())
             if contents.has_left:
-                self._aftermath.run()  # before what is delivered counts
+                is_picked = entry is not None and consumer.destructive
+                self._aftermath.run(1 if is_picked else 0)  # before the delivery
             if entry is not None:
                 self._deliver(consumer, entry)
             elif self._was_cut:

@@ -102,12 +102,12 @@ class Flow:
             self.stopped = True
             self._host.note_event(OVERFULL, self._reference, self._fields(str(self.overflow.depth)))
 
-    def resume(self) -> None:
-        """Something left. If it was enough, senders go on."""
+    def resume(self, picked_count: int = 0) -> None:
+        """Something left. If it was enough, senders go on. ``picked_count``: see ``Aftermath.run``."""
         if not self.stopped:
             return
         level = self.overflow.resumes_at
-        if level is None or level.holds(self._contents.message_count, self._contents.size_bytes):
+        if level is None or level.holds(self._contents.message_count + picked_count, self._contents.size_bytes):
             self.stopped = False
             self._host.note_event(UNDERFULL, self._reference, self._fields(str(level)))
 
