@@ -107,7 +107,7 @@ class Delivery:
 
     def _takers_are_here(self) -> bool:
         consumers = self._distribution.consumers
-        if self._grouping.groups is not None:  # then those that choose do not read pages themselves
+        if self._grouping.groups is not None:  # with groups, consumers that choose do not read pages themselves
             return any(consumer.destructive for consumer in consumers)
         return any(consumer.cursor is None for consumer in consumers)
 
@@ -120,7 +120,7 @@ class Delivery:
                 return True
             self._host.note_ready(self._reference)
         elif reading.cramped and reading.has_space():
-            reading.cramped = False  # what was delivered made room for what others may want
+            reading.cramped = False  # deliveries made room for messages that others may want
             waking.wake_dry()
             return True
         return False

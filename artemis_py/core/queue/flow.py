@@ -60,9 +60,8 @@ class Flow:
                 "a greater max-depth"
             )
         return (
-            f"Queue {name} is full: it has {self._contents.message_count} messages of {self._contents.size_bytes} "
-            f"bytes together, its limit is {depth}, and there is no room for {what}; retry when consumers have taken "
-            "some"
+            f"Queue {name} is full (limit {depth}): it has {self._contents.message_count} messages of "
+            f"{self._contents.size_bytes} bytes together, so {what} does not fit; retry when consumers have taken some"
         )
 
     @property
