@@ -113,7 +113,7 @@ class Consumer:
         self.weigh = weigh
         """The size of the MESSAGE frame that carries a message, for room and window."""
         self.since_ms = since_ms
-        """Messages sent before this date (epoch ms) are not wanted; 0: all are."""
+        """Messages sent before this date (epoch ms) are not wanted; 0: age does not matter."""
         self.after_id = after_id
         """Messages with a higher id are wanted whenever they were sent. They arrived after the consumer, for example
         with a COMMIT: ids rise in order of arrival.

@@ -255,3 +255,28 @@ def test_senders_wait_when_it_was_too_deep_before_one_expired() -> None:
         ("turn", {"ms": 1000}),
     ]
     run_world(Plan((depth,), AddressPlan()), steps)
+
+
+# ---- what leaves while another is picked -------------------------------------------------------------
+
+
+@pytest.mark.parametrize("browses", [False, True], ids=["consumer", "browser"])
+@pytest.mark.parametrize("short_count", [1, 2])
+def test_senders_wait_for_what_is_picked_when_others_expired(short_count: int, *, browses: bool) -> None:
+    """The limit is two, and senders go on at one. Of three messages some have expired when the next one is picked. That
+    one still counts, and it counts once where it is only shown.
+    """
+    depth = QueuePlan(policy="PRODUCER_FLOW_CONTROL", depth_messages=2, resume_percent=50)
+    short, lasting = ("red", 4, False, 150, 90, "a", None, 0, False), ("red", 4, False, 0, 90, "b", None, 0, False)
+    seat = {
+        "number": 0, "connection": 2, "settles": False, "browses": browses, "selector": "color = 'red'",
+        "no_local": False, "window": 50, "priority": 0, "room": 0, "replay_s": None, "alone": False,
+    }  # fmt: skip
+    steps: list[tuple[str, dict[str, Any]]] = [
+        ("subscribe", seat),
+        ("publish", {"specs": [short] * short_count + [lasting] * (3 - short_count), "connection": 1, "delay_ms": 0}),
+        ("turn", {"ms": 200}),
+        ("set_room", {"pick": 0, "room": 1 << 30}),
+        ("turn", {"ms": 0}),
+    ]
+    run_world(Plan((depth,), AddressPlan()), steps)

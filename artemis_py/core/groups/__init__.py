@@ -1,1 +1,1 @@
-"""Message groups: which group a message is in, and which consumer has which group."""
+"""Message groups: which group a message is in, and which consumer owns which group."""

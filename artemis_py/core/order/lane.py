@@ -43,7 +43,7 @@ class Lane:
         self._numbers: list[int] = []
 
     def append(self, entry: Entry) -> None:
-        """Put one entry at the tail."""
+        """Append one entry at the tail."""
         tail = self.tail
         if not self.count:
             self._first = tail

@@ -25,12 +25,14 @@ class Aftermath:
         self._waking = basis.waking
         self._reading = reading
 
-    def run(self) -> None:
-        """React to everything that left since the last call."""
+    def run(self, picked_count: int = 0) -> None:
+        """React to everything that left since the last call. ``picked_count``: so many entries are out of the order and
+        not delivered yet, so they still count.
+        """
         contents, groups = self._contents, self._grouping.groups
         if contents.has_left:
             contents.has_left = False
-            self._flow.resume()
+            self._flow.resume(picked_count)
             if self._reading.cramped and self._waking.dry:
                 self.use_room()
         if groups is not None:

@@ -90,7 +90,7 @@ class Arrivals:
     def arrive(self, entries: list[Entry], size_bytes: int, now_ms: int) -> None:
         """Append entries of new messages. Consumers with room take theirs before a ring trims."""
         if len(entries) > 1 and self._flow.overflow.sheds_bytes and not self._flow.fits(len(entries), size_bytes):
-            for entry in entries:  # what stays must not depend on how many came at once
+            for entry in entries:  # which ones stay must not depend on how many arrive together
                 self.arrive([entry], entry.message.size_bytes, now_ms)
             return
         if self._grouping.rule is not None and self._grouping.groups is None:

@@ -73,7 +73,8 @@ class Delivery:
                 entry = self._next_for(consumer, now_ms)
             budget.spend(consumer.take_asked())
             if contents.has_left:
-                self._aftermath.run()  # before what is delivered counts
+                is_picked = entry is not None and consumer.destructive
+                self._aftermath.run(1 if is_picked else 0)  # before the delivery
             if entry is not None:
                 self._deliver(consumer, entry)
             elif self._was_cut:
@@ -106,7 +107,7 @@ class Delivery:
 
     def _takers_are_here(self) -> bool:
         consumers = self._distribution.consumers
-        if self._grouping.groups is not None:  # then those that choose do not read pages themselves
+        if self._grouping.groups is not None:  # with groups, consumers that choose do not read pages themselves
             return any(consumer.destructive for consumer in consumers)
         return any(consumer.cursor is None for consumer in consumers)
 
@@ -119,7 +120,7 @@ class Delivery:
                 return True
             self._host.note_ready(self._reference)
         elif reading.cramped and reading.has_space():
-            reading.cramped = False  # what was delivered made room for what others may want
+            reading.cramped = False  # deliveries made room for messages that others may want
             waking.wake_dry()
             return True
         return False

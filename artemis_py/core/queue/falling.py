@@ -55,7 +55,7 @@ class FallDue(QueueWork):
                 self._restored_count += 1
         if contents.last_values is not None:
             for entry in entries:
-                if contents.is_aside(entry) and not entry.attempts:  # what failed is a value already
+                if contents.is_aside(entry) and not entry.attempts:  # one that failed is a value already
                     contents.enter_value(entry)
 
     def _place(self, entries: list[Entry]) -> None:

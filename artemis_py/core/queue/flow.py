@@ -60,9 +60,8 @@ class Flow:
                 "a greater max-depth"
             )
         return (
-            f"Queue {name} is full: it has {self._contents.message_count} messages of {self._contents.size_bytes} "
-            f"bytes together, its limit is {depth}, and there is no room for {what}; retry when consumers have taken "
-            "some"
+            f"Queue {name} is full (limit {depth}): it has {self._contents.message_count} messages of "
+            f"{self._contents.size_bytes} bytes together, so {what} does not fit; retry when consumers have taken some"
         )
 
     @property
@@ -102,12 +101,12 @@ class Flow:
             self.stopped = True
             self._host.note_event(OVERFULL, self._reference, self._fields(str(self.overflow.depth)))
 
-    def resume(self) -> None:
-        """Something left. If it was enough, senders go on."""
+    def resume(self, picked_count: int = 0) -> None:
+        """Something left. If it was enough, senders go on. ``picked_count``: see ``Aftermath.run``."""
         if not self.stopped:
             return
         level = self.overflow.resumes_at
-        if level is None or level.holds(self._contents.message_count, self._contents.size_bytes):
+        if level is None or level.holds(self._contents.message_count + picked_count, self._contents.size_bytes):
             self.stopped = False
             self._host.note_event(UNDERFULL, self._reference, self._fields(str(level)))
 

@@ -32,7 +32,7 @@ class Depth:
 
     @property
     def is_nothing(self) -> bool:
-        """Does not even one message fit?"""
+        """Is there no room even for one message?"""
         return self.messages_max == 0 or self.bytes_max == 0
 
     def __str__(self) -> str:
@@ -88,7 +88,7 @@ class Overflow(ABC):
 
 
 class Unbounded(Overflow):
-    """Keeps everything."""
+    """No limit: keeps everything."""
 
     def has_space(self, ready_count: int, memory_count: int, memory_bytes: int) -> bool:
         return True

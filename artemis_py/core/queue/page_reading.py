@@ -21,10 +21,7 @@ READ_UNITS: Final = 3
 class PageReading:
     """Brings messages from pages into memory, within the limits on reading ahead and the ring."""
 
-    __slots__ = ("_basis",
-        "_alerts", "_intake", "_limits", "cramped",
-        "reads_left",
-    )  # fmt: skip
+    __slots__ = ("_alerts", "_basis", "_intake", "_limits", "cramped", "reads_left")
 
     def __init__(self, basis: QueueBasis, intake: Intake, alerts: AlertWatch | None, limits: ReadAhead) -> None:
         self._basis = basis

@@ -23,14 +23,12 @@ from artemis_py.message import Message
 class QueuePages:
     """One queue's messages in pages, by stream (``Contents.backlogs``)."""
 
-    __slots__ = ("_basis",
-        "_alerts", "_expiries", "_intake", "reading", "search",
-    )  # fmt: skip
+    __slots__ = ("_alerts", "_basis", "_expiries", "_intake", "reading", "search")
 
     def __init__(self, basis: QueueBasis, alerts: AlertWatch | None, limits: ReadAhead) -> None:
         self._basis = basis
         self._alerts = alerts
-        self._intake = Intake(self._basis.contents, alerts)
+        self._intake = Intake(basis.contents, alerts)
         self._expiries: dict[int, PageExpiry] | None = None
         """By stream number; None before the first search."""
         self.reading = PageReading(basis, self._intake, alerts, limits)
@@ -108,7 +106,7 @@ class QueuePages:
         forgotten: a queue on a wildcard address may have seen very many of them.
         """
         if self.reading.reads_left <= 0:
-            self._basis.waking.wake_dry()  # nobody knows yet whether there was nothing for them
+            self._basis.waking.wake_dry()  # they may have found nothing only because reading stopped
         self.reading.begin()
         for number, backlog in list(self._basis.contents.backlogs.items()):
             if not backlog.stream.active:

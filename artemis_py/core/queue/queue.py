@@ -268,7 +268,7 @@ class Queue:
         self.gate.paused = True
 
     def resume(self) -> None:
-        """Dispatch again."""
+        """Resume dispatch."""
         self.gate.paused = False
         self.parts.note_ready()
 

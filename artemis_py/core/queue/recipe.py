@@ -197,12 +197,12 @@ def _full_when(settings: AddressSettings) -> str:
     if settings.max_size_messages >= 0:
         limits.append(f"{settings.max_size_messages} messages")
     own = " or ".join(limits)
-    return f"from {own} of the address in memory on" if own else "when all addresses together reach global-max-size"
+    return f"when the address has {own} in memory" if own else "when all addresses together reach global-max-size"
 
 
 def _order_in_words(own: QueueSettings) -> tuple[str, str]:
     if own.sort_key is not None:
-        return f"sorted by {own.sort_key}", "messages without it first, arrival order where it is equal"
+        return f"sorted by {own.sort_key}", "messages without it first; equal keys in order of arrival"
     if own.queue_type == PRIORITY:
         return f"priority in {own.priority_levels} levels", "arrival order inside a level"
     if own.queue_type is None:
@@ -249,7 +249,7 @@ def _ends_in_words(own: QueueSettings) -> list[tuple[str, str, str]]:
     rows.append(("dead letters", own.dead_letter_address or "discarded", attempts))
     alerts = _alerts_for(own)
     if alerts is not None:
-        rows.append(("alerts", "on", f"the same kind again after {own.alert_repeat_gap} ms"))
+        rows.append(("alerts", "on", f"each kind is repeated after {own.alert_repeat_gap} ms"))
     return rows
 
 
@@ -257,14 +257,14 @@ def _distribution_in_words(own: QueueSettings) -> tuple[str, str]:
     if own.exclusive:
         return "exclusive", "the first consumer gets every message"
     if own.max_live_consumers:
-        return f"{own.max_live_consumers} live consumers", "the first to arrive take turns; the others wait"
+        return f"{own.max_live_consumers} live consumers", "the first to attach take turns; the others wait"
     return "round-robin", "consumers take turns, higher consumer priority first"
 
 
 def _groups_in_words(own: QueueSettings) -> list[tuple[str, str, str]]:
     rule = GroupRule.of(own)
     if rule is None:
-        return [("groups", "none", "every message for itself")]
+        return [("groups", "none", "messages are not grouped")]
     named_by = rule.names[0].text
     if rule.shared:
         return [("groups", f"shared, by {named_by}", "a consumer keeps a group while it holds messages of it")]

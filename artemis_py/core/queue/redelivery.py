@@ -14,7 +14,9 @@ _GROWTHS_MAX: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class Redelivery:
-    """``redelivery-delay`` and its kin (Artemis manual, "Message Redelivery and Undelivered Messages"). Times in ms."""
+    """``redelivery-delay`` and related settings (Artemis manual, "Message Redelivery and Undelivered Messages"). Times
+    in ms.
+    """
 
     delay_ms: int = 0
     multiplier: float = 1.0

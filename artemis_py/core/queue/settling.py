@@ -26,7 +26,7 @@ class Settling(QueueWork):
         consumer = self._consumer
         count = min(max(budget.left, 1), SLICE_MAX)
         while True:
-            if self._message_id not in consumer.held:  # an ACK in front of this one has settled it
+            if self._message_id not in consumer.held:  # an ACK before this one has settled it
                 return True
             entries = consumer.let_go_up_to(self._message_id, count)
             self._parts.acknowledge(consumer, entries)

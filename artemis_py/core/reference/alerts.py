@@ -17,7 +17,7 @@ AGE: Final = "MESSAGE_AGE_ALERT"
 SIZE: Final = "MESSAGE_SIZE_ALERT"
 DEPTH_MESSAGES: Final = "MESSAGE_COUNT_ALERT"
 DEPTH_BYTES: Final = "QUEUE_DEPTH_ALERT"
-"""Qpid's names."""
+"""Alert names, as in Qpid."""
 
 _LOOKS_AGAIN_MS: Final = 1000
 """The shortest time, in ms, after which a lasting state is reported again without an arrival. Arrivals report it each
@@ -68,7 +68,7 @@ class Ages:
                 counts[number] -= 1
 
     def clear(self) -> None:
-        """Forget all."""
+        """Forget every message."""
         self._counts.clear()
         self._numbers.clear()
 

@@ -248,8 +248,8 @@ def test_describe_says_when_an_address_is_full() -> None:
         return next(why for axis, _, why in rows if axis == "when full")
 
     assert why() == "when all addresses together reach global-max-size"
-    assert why(max_size_bytes=1000) == "from 1000 bytes of the address in memory on"
-    assert why(max_size_bytes=1000, max_size_messages=5).startswith("from 1000 bytes or 5 messages of")
+    assert why(max_size_bytes=1000) == "when the address has 1000 bytes in memory"
+    assert why(max_size_bytes=1000, max_size_messages=5) == "when the address has 1000 bytes or 5 messages in memory"
 
 
 # ---- what can change, and limits -----------------------------------------------------------------
