@@ -1,10 +1,10 @@
-"""The core's only view of storage: what must be remembered, in order, and what order means.
+"""The core's only view of storage.
 
-Each record appended gets the next log sequence number (lsn). An output that depends on a record carries its lsn and
-leaves when ``lsn <= durable_lsn``. Storage never calls the core back.
+Each record gets the next log sequence number (lsn). An output that depends on a record carries its lsn, and leaves when
+``lsn <= durable_lsn``. Storage never calls the core back.
 
-The core tells a ``RecordLog`` what a crash must not undo, and its ``Story`` what only readers of a retained log want to
-know. Turns make durable what was told (``Durability``).
+The core reports to a ``RecordLog`` what a crash must not undo, and to its ``Story`` what only readers of a retained log
+want to know. Turns make both durable (``Durability``).
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ from artemis_py.paged import Page, PagedMessage, Settled
 
 @dataclass(slots=True)
 class Survivor:
-    """A message that a queue still needs after a restart."""
+    """A message that a queue still needs after a restart: its failed deliveries, and when it is due (epoch
+    milliseconds, 0: now).
+    """
 
     message: Message
     attempts: int = 0
@@ -33,8 +35,9 @@ class Survivor:
 
 @dataclass(slots=True)
 class KeptStream:
-    """The pages of one address that a restart finds. ``settled`` tells by queue number and page number what a queue is
-    done with; ``attempts`` by queue number and place: failed deliveries, when the next may come.
+    """The pages of one address that a restart finds. ``settled`` has, by queue number and page number, what the queue
+    is done with; ``attempts`` has, by queue number and place, the number of failed deliveries and when the next may
+    follow (epoch milliseconds).
     """
 
     number: int
@@ -44,7 +47,7 @@ class KeptStream:
     attempts: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)
 
     def page_of(self, place: int) -> Page | None:
-        """The page that has a place. ``pages`` have to be in order."""
+        """The page that contains a place, or None. ``pages`` must be in order."""
         index = bisect_right(self.pages, place, key=_first_place) - 1
         page = self.pages[index] if index >= 0 else None
         return page if page is not None and place < page.end_place else None
@@ -56,7 +59,7 @@ def _first_place(page: Page) -> int:
 
 @dataclass(slots=True)
 class RecoveredState:
-    """What a log gives back at a start: messages by queue number, each queue's in order, what is in pages, and the
+    """What a log returns at a start: messages by queue number, each queue's in order, the streams of pages, and the
     bindings.
     """
 
@@ -68,22 +71,22 @@ class RecoveredState:
     message_id: int = 0
     queue_id: int = 0
     stream: int = 0
-    """Pages of streams up to this number may come back: it is not given again."""
+    """Pages of streams up to this number may reappear, so these numbers are not reused."""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Actor(ABC):
-    """A session, or a consumer of one, as a log knows it that is retained. Only the log looks into it."""
+    """A session or consumer, as a retained log knows it. Opaque to the core."""
 
     @abstractmethod
     def named(self) -> int:
-        """Its number in the log, for the next record, which will name it."""
+        """Its number in the log, for a record that is written next and names it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Depth:
-    """What one durable queue holds of persistent messages: all of them, and of these those in delivery and scheduled
-    ones. Bytes are encoded sizes.
+    """The persistent messages in one durable queue: how many, their encoded size in bytes, and how many of them are in
+    delivery or scheduled.
     """
 
     queue_id: int
@@ -95,95 +98,98 @@ class Depth:
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Story:
-    """What only readers of a log want to know that is retained; a restart needs none of it. This one is told to nobody.
+    """What only readers of a retained log want to know. This base class ignores everything.
 
-    Sessions are known by the number of their connection (``Message.origin``), queues by their number.
+    A restart needs none of it. Sessions are identified by the number of their connection (``Message.origin``), queues
+    by their number.
     """
 
     is_told: bool = False
-    """Does anybody read it? Then the log also has persistent messages that no durable queue takes."""
+    """Is the story recorded? If so, the log also contains persistent messages that no durable queue takes."""
 
     def session_opened(self, origin: int, fields: dict[str, str]) -> None:
-        """A client was greeted; ``fields`` say who it is. It is written down with the first record that names it."""
+        """A session was opened; ``fields`` describe its client. They are recorded when a record first names the
+        session.
+        """
         return
 
     def session_closed(self, origin: int) -> None:
-        """A client is gone; nothing names it any more when the turn is over."""
+        """A session ended; no record names it after this turn."""
         return
 
     def consumer_opened(self, origin: int, queue_id: int, fields: dict[str, str]) -> Actor | None:
-        """A session's consumer came to a durable queue; ``fields`` say what it wants. Returns what the log is to be
-        told of it with; None when nobody cares.
+        """A session's consumer was attached to a durable queue; ``fields`` describe it. Returns the actor to pass with
+        records about it, or None if the story is not recorded.
         """
         return None
 
     def consumer_closed(self, actor: Actor, *, failed: bool) -> None:
-        """A consumer left; what it held went back to its queue. ``failed``: its connection was lost. It may still be
-        named, by a transaction.
+        """A consumer was detached; its unsettled messages returned to the queue. ``failed``: its connection was lost. A
+        transaction may still name it.
         """
         return
 
     def session_number(self, origin: int) -> int:
-        """The log's number of the session on a connection; 0: the broker itself, or nobody cares."""
+        """The log's number of the session on a connection; 0: the broker itself, or the story is not recorded."""
         return 0
 
     def delivered(self, queue_id: int, messages: list[Message], consumer: Actor) -> int:
-        """A durable queue's consumer was sent these persistent messages. Returns the lsn of the record."""
+        """These persistent messages were sent to a consumer of a durable queue. Returns the lsn of the record."""
         return 0
 
     def published_in_page(self, message: Message, queue_ids: list[int], due_ms: int, place: int) -> int:
-        """As ``RecordLog.published``, of a message that lives in a page, at ``place`` of its address' stream (0: no
-        queue kept it).
+        """Like ``RecordLog.published``, for a message in a page, at ``place`` of its address' stream (0: no queue kept
+        it).
         """
         return 0
 
     def refused(self, address: str, policy: str, message: Message) -> None:
-        """A message did not come into an address: it was full and has the policy ``drop``, ``fail`` or ``reject``, or
-        (``duplicate``) had seen its duplicate id.
+        """An address refused a message: it was full (``policy`` is ``drop``, ``fail`` or ``reject``), or the message's
+        duplicate id was known (``duplicate``).
         """
         return
 
     def end_turn(self) -> bool:
-        """Everything of the turn was told. Returns whether ``depths`` should be."""
+        """Everything in the turn was reported. Returns whether ``depths`` must be called."""
         return False
 
     def depths(self, depths: list[Depth]) -> int:
-        """What durable queues hold now, the empty ones left out. Returns the lsn of the record."""
+        """The current content of durable queues, without empty ones. Returns the lsn of the record."""
         return 0
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class RecordLog(ABC):
-    """Where the core writes what a crash must not undo.
+    """Where the core records what a crash must not undo.
 
-    Only durable messages on durable queues are written. Queues are known by number. Every method only gathers, and
-    returns the lsn of what it wrote.
+    Only persistent messages on durable queues are recorded. Queues are identified by number. Every method only gathers,
+    and returns the lsn of its record. Times are epoch milliseconds.
     """
 
     last_lsn: int
-    """The lsn given last."""
+    """The last lsn assigned."""
     now_ms: int
-    """The time of the turn, for whoever reads the log later."""
+    """The time of the turn in epoch milliseconds, for readers of the log."""
     message_id: int
-    """The highest message id given so far; the broker sets it before the turn is sealed."""
+    """The highest message id assigned so far; the broker sets it before the turn is sealed."""
     queue_id: int
-    """The highest queue number given so far."""
+    """The highest queue number assigned so far."""
     story: Story
-    """What only readers want to know."""
+    """What only readers of the log want to know."""
 
     @abstractmethod
     def published(self, message: Message, queue_ids: list[int], due_ms: int) -> int:
-        """A message went to these queues; ``due_ms`` above 0: as a scheduled one."""
+        """A message was put on these queues; ``due_ms`` above 0: it is scheduled for then."""
 
     def published_run(self, messages: list[Message], queue_id: int, due_ms: int) -> None:
-        """Messages went to one queue, in order; each gets the lsn of its record."""
+        """Messages were put on one queue, in order; each gets the lsn of its record."""
         for message in messages:
             message.lsn = self.published(message, [queue_id], due_ms)
 
     @abstractmethod
     def settled(self, queue_id: int, messages: list[Message], reason: str, consumer: Actor | None = None) -> int:
-        """A queue is done with messages, for one of the reasons in ``core/order/entry.py``; ``consumer`` acknowledged
-        them, or failed for the last time (None: nobody had to do with it).
+        """A queue is done with messages, for one of the reasons in ``core/order/entry.py``. ``consumer`` acknowledged
+        them, or failed the last attempt (None: no consumer was involved).
         """
 
     @abstractmethod
@@ -197,22 +203,22 @@ class RecordLog(ABC):
         cause: str = "",
     ) -> int:
         """A delivery to a consumer failed for the ``attempts``-th time; the causes are in ``core/order/entry.py``.
-        ``due_ms`` above 0: the next one waits.
+        ``due_ms`` above 0: the next one waits until then.
         """
 
     @abstractmethod
     def fell_due(self, queue_id: int, messages: list[Message]) -> int:
         """Scheduled messages took their places at the head of the queue, in this order."""
 
-    # What happens to messages in pages. None of it is abstract: a broker without a journal has pages, too, but nothing
-    # of them survives.
+    # Messages in pages. These methods are not abstract: a broker without a journal has pages, too, but nothing of them
+    # survives.
 
     def page_opened(self, page: Page, address: str) -> int:
         """The stream of an address got a new page."""
         return self.last_lsn
 
     def paged(self, page: Page) -> int:
-        """A page grew to the counts and sizes that it has now. What stands behind them does not count."""
+        """A page grew to its current count and size. Anything after that in its file does not count."""
         return self.last_lsn
 
     def page_settled(
@@ -222,7 +228,7 @@ class RecordLog(ABC):
         return self.last_lsn
 
     def page_purged(self, queue_id: int, page: Page, kept: list[PagedMessage], reason: str) -> int:
-        """A durable queue is done with all of a page but the persistent messages ``kept``, which consumers hold."""
+        """A durable queue is done with a page, except for the persistent messages ``kept``, which consumers hold."""
         return self.last_lsn
 
     def page_attempted(
@@ -234,7 +240,7 @@ class RecordLog(ABC):
         consumer: Actor | None = None,
         cause: str = "",
     ) -> int:
-        """A delivery of a message that is in a page failed; see ``attempted``."""
+        """A delivery of a message in a page failed; see ``attempted``."""
         return self.last_lsn
 
     def page_dropped(self, page: Page) -> int:
@@ -253,47 +259,47 @@ class RecordLog(ABC):
 
     @abstractmethod
     def queue_deleted(self, queue_id: int) -> int:
-        """A durable queue was removed. What it held is settled behind this, and no restart finds it."""
+        """A durable queue was removed. Its messages are settled after this record, and no restart finds them."""
 
     @abstractmethod
     def duplicate_id(self, address: str, duplicate_id: str) -> int:
-        """An address has seen a duplicate id; without a name, a transaction was committed under it."""
+        """An address received a duplicate id. If ``address`` is empty, it is the id of a committed transaction."""
 
     @abstractmethod
     def begin_group(self, *, transactional: bool = False) -> None:
-        """What follows, until the matching ``end_group``, survives a crash together or not at all. Groups may nest: the
-        outermost counts.
+        """All records until the matching ``end_group`` survive a crash together or not at all. Groups may nest; the
+        outermost counts. ``transactional``: it is a client's transaction.
         """
 
     @abstractmethod
     def end_group(self) -> int:
-        """The group is complete."""
+        """The group is complete. Returns the lsn of its record, or 0 for an inner or empty group."""
 
     @abstractmethod
     def close_groups(self) -> None:
-        """Somebody broke off in the middle of groups: they end here, so that what others write is no part of them."""
+        """End all open groups, because a step failed inside them, so that they do not contain later records."""
 
 
 @trait
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Durability(ABC):
-    """Makes durable what a ``RecordLog`` was told, for whoever runs turns."""
+    """Makes the records of a ``RecordLog`` durable. Whoever runs turns calls it."""
 
     durable_lsn: int
     """Everything up to this lsn survives a crash."""
     inline: bool
-    """May ``seal`` wait for the disk? Set by the turn when nobody else would wait with it."""
+    """May ``seal`` wait for the disk? The turn sets it if no other client would wait, too."""
     was_inline: bool
     """Did the last ``seal`` wait for the disk?"""
 
     @property
     def failure(self) -> ArtemisError | None:
-        """Why nothing more becomes durable; the broker then stops, and no output leaves."""
+        """Why nothing more becomes durable, or None. After a failure no output leaves, and the broker stops."""
         return None
 
     @property
     def has_pending(self) -> bool:
-        """Is something written that is not durable yet?"""
+        """Is something recorded that is not durable yet?"""
         return False
 
     def counts(self) -> dict[str, int]:
@@ -302,17 +308,17 @@ class Durability(ABC):
 
     @abstractmethod
     def poll(self) -> None:
-        """Take note of what has become durable."""
+        """Note what has become durable."""
 
     @abstractmethod
     def seal(self) -> None:
-        """The turn is over: hand what was gathered to whoever makes it durable."""
+        """The turn is over: hand over what was gathered, to be made durable."""
 
 
 @dataclass(slots=True)
 class PagedEntry:
-    """A message of a queue as it was found in a page; ``due_ms`` above 0: scheduled. ``end`` is where the next one
-    stands.
+    """A message of a queue as found in a page. ``due_ms`` above 0: it is scheduled for then (epoch milliseconds).
+    ``end`` is the offset of the next one.
     """
 
     message: PagedMessage
@@ -322,8 +328,8 @@ class PagedEntry:
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Chunk(ABC):
-    """A part of a page, as it was fetched. ``page`` and ``offset`` say what was asked for; the next part begins at
-    ``end``.
+    """A fetched part of a page. ``page`` and ``offset`` are as requested; the next part begins at ``end``. Offsets are
+    bytes in the page's file.
     """
 
     page: Page
@@ -332,49 +338,51 @@ class Chunk(ABC):
 
     @abstractmethod
     def read(self, queue_id: int, known: dict[int, PagedMessage], account: Account) -> Iterator[PagedEntry]:
-        """The messages of one queue in it, in order. One that is in memory already (``known``, by place) is not made
-        again. Transient messages from before a restart are passed over.
+        """The messages of one queue in this part, in order. A message that is already in memory (``known``, by place)
+        is not created again. Transient messages from before a restart are skipped.
         """
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class PageLog(ABC):
-    """Where addresses put what finds no room in memory, and fetch it again: bytes in files, by page.
+    """Stores messages that have no room in memory, as bytes in page files, and fetches them again.
 
-    Nothing here waits for a disk: writes leave with the turn's batch, and what was asked for arrives in a later turn.
+    Nothing here waits for a disk: writes leave with the turn's batch, and requested parts arrive in a later turn.
     """
 
     backlog_bytes: int
-    """Gathered and not written yet. Who adds to pages minds it: memory is what pages are to save."""
+    """How many bytes are gathered and not yet written. Senders wait when it is too much, because pages save memory."""
 
     @abstractmethod
     def open(self, page: Page, address: str) -> int:
-        """Begin a page; returns how many bytes stand before its first message."""
+        """Begin a page; returns how many bytes precede its first message."""
 
     @abstractmethod
     def encode(self, message: Message, place: int, queue_ids: list[int], due_ms: int) -> bytes:
-        """A message as stored in a page."""
+        """The bytes of a message in a page; ``due_ms`` above 0: it is scheduled for then (epoch milliseconds)."""
 
     @abstractmethod
     def append(self, page: Page, record: bytes, *, durable: bool) -> None:
-        """Put an encoded message behind the others. ``durable``: whoever is told of it waits for the disk."""
+        """Append an encoded message. ``durable``: confirmations of it wait for the disk."""
 
     @abstractmethod
     def request(self, page: Page, offset: int) -> None:
-        """Ask for a part of a page from ``offset`` on; ``arrivals`` will have it, once that much is written."""
+        """Request the part of a page that begins at ``offset``. ``arrivals`` returns it later, once that part is
+        written.
+        """
 
     @abstractmethod
     def arrivals(self) -> list[Chunk]:
-        """What has arrived since the last call."""
+        """The parts fetched since the last call."""
 
     @abstractmethod
     def drop(self, page: Page) -> None:
-        """Nobody needs a page any more; its file goes when everything written to the log so far is durable."""
+        """A page is no longer needed. Its file is removed when everything recorded so far is durable."""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class MemoryLog(RecordLog, Durability):
-    """Keeps nothing: every lsn is 0, which every connection may release at once. For a broker without persistence."""
+    """Stores nothing, for a broker without persistence: every lsn is 0, so every output may leave at once."""
 
     def __init__(self) -> None:
         self.durable_lsn = 0
