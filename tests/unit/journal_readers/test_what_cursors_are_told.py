@@ -115,3 +115,21 @@ def test_files_before_one_with_a_damaged_header_are_not_forgotten(tmp_path: Path
     assert kept.since(second.first_lsn) == kept.kept[1:]
     assert kept.since(fourth.first_lsn - 2) == kept.kept[1:]
     assert kept.since(fourth.first_lsn - 1) == kept.kept[3:]
+
+
+@pytest.mark.parametrize("number", [1, 2, 3, 4, 5])
+def test_a_damaged_header_makes_no_cursor_seem_much_nearer_or_farther(tmp_path: Path, number: int) -> None:
+    """It does not say where it begins; all others do."""
+    shelf = JournalWithCursors(tmp_path, bytes_max=None)
+    shelf.write(6)
+    for place in (1, 2, 3, 4):
+        shelf.put(f"after-{place}", shelf.last_lsn(place))
+        shelf.put(f"in-{place}", shelf.last_lsn(place) - 1)
+    before = {view.cursor.name: view.lag_bytes for view in shelf.desk.all()}
+    damaged = shelf.retention.kept[number - 1]
+    damaged.file.path.write_bytes(b"!" + damaged.file.path.read_bytes()[1:])
+    shelf.start()
+    assert shelf.retention.kept[number - 1].first_lsn == 0
+    for view in shelf.desk.all():
+        assert abs(view.lag_bytes - before[view.cursor.name]) <= damaged.size_bytes
+        assert not view.is_overtaken
