@@ -1,4 +1,4 @@
-"""What readers are told of the log at its two ends: while its oldest segments leave, and while its newest is written."""
+"""What readers are told of both ends of the log: while the oldest segments leave, and while the newest is written."""
 
 from __future__ import annotations
 
