@@ -7,7 +7,7 @@ import random
 import pytest
 
 from artemis_py.storage import codec
-from artemis_py.storage.extent import read_extent
+from artemis_py.storage.extent import NAMES, Extent, read_extent
 from artemis_py.storage.journal import Journal
 from artemis_py.storage.journal_settings import JournalSettings
 from artemis_py.storage.segment_names import segment_name
@@ -109,14 +109,15 @@ def test_an_end_that_left_something_unwritten_does_not_say_where_it_is() -> None
     assert extent.end_lsn == 0
 
 
-def test_the_first_segment_that_counts_is_the_oldest_even_if_a_later_one_is_the_first_synced() -> None:
-    disk, journal, committer = begin(syncs=False)
+def test_a_journal_whose_extent_was_lost_says_again_where_it_begins() -> None:
+    """Or a start would not miss its oldest file."""
+    disk, journal, committer = begin()
     for number in range(1, 9):
-        lsn = journal.records.published(message(number, bytes(900)), [QUEUE_ID], 0)
-        journal.seal()
-        committer.stop()
-        journal.poll()
-        assert journal.durable_lsn > lsn
-    extent = read_extent(disk).extent
-    assert extent is not None
-    assert extent.first == 1
+        publish(journal, committer, number)
+    for name in NAMES:
+        disk.delete(name)
+    journal, committer, _ = open_journal(disk, JournalSettings(file_bytes=FILE_BYTES, compact_files_min=0))
+    count = len(journal.segments)
+    assert count > 2
+    publish(journal, committer, 9)
+    assert read_extent(disk).extent == Extent(1, count)
