@@ -53,7 +53,7 @@ class Compaction:
         """Messages of the oldest segment that have to be written again in this turn."""
         segments = self._segments.all
         oldest = segments[0]
-        if not oldest.live or oldest is segments[-1] or not self.is_wanted:
+        if not oldest.live or not self.is_wanted:  # with one segment it is not wanted
             return []
         if not self._disk.has_room and self._disk.left_bytes < 2 * oldest.live_bytes:
             return []  # what is left is for acknowledgements: they free files, too
