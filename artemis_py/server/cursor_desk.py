@@ -127,6 +127,12 @@ class CursorDesk:
         }
         if self._retention is not None:
             found |= {one.file.number: (one.first_lsn, one.size_bytes) for one in self._retention.since(after_lsn)}
-        begun = [found[number] for number in sorted(found)]
+        begun: list[tuple[int, int]] = []
+        for number in sorted(found):
+            first_lsn, size_bytes = found[number]
+            if begun and not first_lsn:  # a damaged header: who knows where it begins
+                first_lsn, before_bytes = begun.pop()
+                size_bytes += before_bytes
+            begun.append((first_lsn, size_bytes))
         ends = [first_lsn - 1 for first_lsn, _ in begun[1:]] + [journal.records.last_lsn]
         return [(first_lsn, end, size_bytes) for (first_lsn, size_bytes), end in zip(begun, ends, strict=True)]

@@ -46,6 +46,7 @@ class _Listed:
     number: int
     path: Path
     first_lsn: int
+    """0 if the header of its file is damaged."""
     fields: dict[str, Any] | None
     is_current: bool
     closed: SegmentIndex | None = None
@@ -173,7 +174,7 @@ class LogView:
         piece = json_line(head).rstrip(b"}\n") + b',"segments":['
         separator = b"\n"
         for place, one in enumerate(listed):
-            if place + 1 < len(listed) and listed[place + 1].first_lsn - 1 <= after_lsn:
+            if place + 1 < len(listed) and 0 < listed[place + 1].first_lsn <= after_lsn + 1:
                 continue
             line = self._line(one, after_lsn if separator == b"\n" else -1)
             if line is None:

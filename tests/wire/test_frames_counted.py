@@ -47,3 +47,27 @@ def test_a_frame_that_had_to_wait_counts_once(frames: list[bytes]) -> None:
     assert {name: count for name, count in came.items() if count} == {
         "SUBSCRIBE": 1, **{name: sent.count(name) for name in sent},
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("ack", ["auto", "client"])
+def test_each_message_that_goes_out_counts(ack: str) -> None:
+    world = InProcessBroker(configuration())
+    sender, reader = world.client("sender"), world.client("reader")
+    for client in (sender, reader):
+        client.send(CONNECT)
+    reader.send(f"SUBSCRIBE\nid:1\ndestination:/queue/q\nack:{ack}\n\n\0".encode())
+    sender.send(SEND * 3)
+    commands = [frame.command for client in (sender, reader) for frame in client.collect()]
+    assert commands.count("MESSAGE") == commands.count("RECEIPT") == 3
+    assert world.stats.frames_out == {name: commands.count(name) for name in set(commands)}
+
+
+def test_of_acknowledgements_in_a_row_those_up_to_the_refused_one_count() -> None:
+    world = InProcessBroker(configuration())
+    client = world.client("reader")
+    client.send(CONNECT + b"SUBSCRIBE\nid:1\ndestination:/queue/q\nack:client-individual\n\n\0" + SEND * 3)
+    ids = [frame.header("ack") for frame in client.collect() if frame.command == "MESSAGE"]
+    assert len(ids) == 3
+    client.send("".join(f"ACK\nid:{id}\n\n\0" for id in (ids[0], ids[1], ids[1], ids[2])).encode())
+    assert client.is_closed
+    assert world.stats.frames_in["ACK"] == 3

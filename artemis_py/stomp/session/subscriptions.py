@@ -58,7 +58,7 @@ class Subscriptions:
         if queue.address.temporary:
             state.service.temporaries.hold(queue.address.name, state.origin)
         if queue.durable:
-            state.lsn_written = max(state.lsn_written, state.broker.log.last_lsn)
+            state.lsn_written = state.broker.log.last_lsn  # somebody else may just have made the queue
         subscription.consumer.room_bytes = turn_bytes(len(self.by_consumer))
         queue.wake(subscription.consumer)
 

@@ -56,7 +56,7 @@ class Compaction:
         """The messages of the oldest segment to write again in this turn; empty if compaction is not wanted."""
         segments = self._segments.all
         oldest = segments[0]
-        if not oldest.live or oldest is segments[-1] or not self.is_wanted:
+        if not oldest.live or not self.is_wanted:  # with one segment it is not wanted
             return []
         if not self._disk.has_room and self._disk.left_bytes < 2 * oldest.live_bytes:
             return []  # the rest is for acknowledgements, which also free files

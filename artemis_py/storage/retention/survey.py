@@ -109,7 +109,7 @@ class Survey:
     def _goes_on(self, lsn: int, offset: int, behind: int) -> bool:
         """Is this message like the one directly before it? Most are, so this determines the cost of a survey."""
         runs = self._block_runs
-        if not runs or runs[-2] != offset or runs[-1] != self._origin:
+        if not runs or runs[-2] != offset:  # another sender is named by a record between them
             return False
         place = offset + RECORD_HEADER_BYTES
         number, _, published_lsn, queues, address_bytes, head_bytes, queue = _SINGLE.unpack_from(self._view, place)

@@ -1,0 +1,135 @@
+"""Whose cursor was overrun, who is overtaken, and how far each is behind, to the record."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from artemis_py.server.cursor_desk import CursorRefusedError
+from artemis_py.storage.retention import Retention, RetentionSettings
+from tests.unit.journal_readers.test_cursors import JournalWithCursors
+from tests.unit.test_log_view import Desk
+
+
+def test_a_cursor_that_lapsed_is_not_named_among_those_overrun(tmp_path: Path) -> None:
+    shelf = JournalWithCursors(tmp_path)
+    shelf.put("long", 0)
+    shelf.put("short", 0, ttl_s=1)
+    shelf.write(3)
+    shelf.now_ms += 1000
+    shelf.crowded = lambda: True
+    shelf.retention.purge()
+    assert shelf.said
+    assert all(line.endswith("had read it: long") for line in shelf.said)
+
+
+@pytest.mark.parametrize("behind", [0, 1])
+def test_a_file_given_up_is_an_overrun_only_for_who_had_not_read_all_of_it(tmp_path: Path, behind: int) -> None:
+    shelf = JournalWithCursors(tmp_path, bytes_max=None)
+    shelf.write(4)
+    shelf.put("reader", shelf.last_lsn(1) - behind)
+    assert shelf.retention.give_up_oldest() is not None
+    assert len(shelf.said) == shelf.desk.counts()["overrun_files"] == behind
+
+
+def test_who_is_overtaken_is_told_to_the_record(tmp_path: Path) -> None:
+    shelf = JournalWithCursors(tmp_path, bytes_max=None)
+    shelf.write(5)
+    last_lsn = shelf.last_lsn(2)
+    for name, lsn in (("all of it", last_lsn), ("but one", last_lsn - 1), ("more", last_lsn + 1)):
+        shelf.put(name.replace(" ", "-"), lsn)
+    for _ in range(2):
+        shelf.retention.give_up_oldest()
+    overtaken = {view.cursor.name: view.is_overtaken for view in shelf.desk.all()}
+    assert overtaken == {"all-of-it": False, "but-one": True, "more": False}
+
+
+def test_a_cursor_is_as_far_behind_alone_as_among_others(tmp_path: Path) -> None:
+    shelf = JournalWithCursors(tmp_path, bytes_max=None)
+    shelf.write(6)
+    shelf.put("slow", shelf.last_lsn(1) - 1)
+    shelf.put("fast", shelf.last_lsn(4))
+    alone = {name: shelf.desk.get(name) for name in ("slow", "fast")}
+    assert {view.cursor.name: view for view in shelf.desk.all()} == alone
+    slow = alone["slow"]
+    assert slow is not None
+    assert not slow.is_overtaken
+    sizes = [one.size_bytes for one in shelf.retention.kept] + [one.written_bytes for one in shelf.journal.segments]
+    assert sum(sizes[1:]) < slow.lag_bytes < sum(sizes)
+
+
+def test_segments_on_their_way_to_retention_count_as_not_read(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    desk.put("reader", 0)
+    retire = desk.retention.retire
+    seen: list[tuple[int, int]] = []
+
+    def look(name: str) -> None:
+        before = desk.desk.all()[0].lag_bytes
+        retire(name)
+        seen.append((before, desk.desk.all()[0].lag_bytes))
+
+    desk.journal.files.departure._retire = look
+    desk.write(3)
+    assert len(seen) > 1
+    for before, after in seen:
+        assert abs(after - before) < 1024, "it is behind a segment whether that moved or not"
+
+
+def test_a_clock_that_was_set_back_makes_no_cursor_idle_for_less_than_nothing(tmp_path: Path) -> None:
+    shelf = JournalWithCursors(tmp_path)
+    shelf.put("reader", 0)
+    shelf.now_ms -= 5000
+    assert [view.idle_ms for view in shelf.desk.all()] == [0]
+    shelf.now_ms += 7000
+    assert [view.idle_ms for view in shelf.desk.all()] == [2000]
+
+
+def test_a_cursor_goes_no_further_than_what_is_durable(tmp_path: Path) -> None:
+    """A record that is only written may be lost in a crash, and another one have its number."""
+    shelf = JournalWithCursors(tmp_path)
+    shelf.write(1)
+    durable_lsn = shelf.journal.durable_lsn
+    shelf.journal.records.queue_changed({"id": 1, "name": "q", "address": "a"})
+    assert shelf.journal.records.last_lsn == durable_lsn + 1
+    with pytest.raises(CursorRefusedError, match="past the end of the log"):
+        shelf.desk.put("reader", {"lsn": durable_lsn + 1})
+    shelf.desk.put("reader", {"lsn": durable_lsn})
+    assert shelf.desk.is_set("reader")
+
+
+def test_files_before_one_with_a_damaged_header_are_not_forgotten(tmp_path: Path) -> None:
+    """It does not say where it begins, so who asks for what follows a record gets all that may follow it."""
+    shelf = JournalWithCursors(tmp_path, bytes_max=None)
+    shelf.write(6)
+    path = shelf.retention.kept[2].file.path
+    data = bytearray(path.read_bytes())
+    data[3] ^= 1
+    path.write_bytes(data)
+    settings = RetentionSettings(tmp_path / "kept", None, None)
+    kept = Retention(shelf.disk, tmp_path / "journal", settings, lambda: shelf.now_ms)
+    assert [one.first_lsn == 0 for one in kept.kept] == [number == 2 for number in range(len(kept.kept))]
+    second, fourth = kept.kept[1], kept.kept[3]
+    assert kept.since(0) == kept.kept
+    assert kept.since(second.first_lsn) == kept.kept[1:]
+    assert kept.since(fourth.first_lsn - 2) == kept.kept[1:]
+    assert kept.since(fourth.first_lsn - 1) == kept.kept[3:]
+
+
+@pytest.mark.parametrize("number", [1, 2, 3, 4, 5])
+def test_a_damaged_header_makes_no_cursor_seem_much_nearer_or_farther(tmp_path: Path, number: int) -> None:
+    """It does not say where it begins; all others do."""
+    shelf = JournalWithCursors(tmp_path, bytes_max=None)
+    shelf.write(6)
+    for place in (1, 2, 3, 4):
+        shelf.put(f"after-{place}", shelf.last_lsn(place))
+        shelf.put(f"in-{place}", shelf.last_lsn(place) - 1)
+    before = {view.cursor.name: view.lag_bytes for view in shelf.desk.all()}
+    damaged = shelf.retention.kept[number - 1]
+    damaged.file.path.write_bytes(b"!" + damaged.file.path.read_bytes()[1:])
+    shelf.start()
+    assert shelf.retention.kept[number - 1].first_lsn == 0
+    for view in shelf.desk.all():
+        assert abs(view.lag_bytes - before[view.cursor.name]) <= damaged.size_bytes
+        assert not view.is_overtaken

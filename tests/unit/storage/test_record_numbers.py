@@ -1,0 +1,105 @@
+"""Numbers of records as the core, the index and a restart know them."""
+
+from __future__ import annotations
+
+import random
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from artemis_py.paged import Page, Share
+from artemis_py.storage import codec
+from artemis_py.storage.journal import Journal
+from artemis_py.storage.log_events import Published
+from artemis_py.storage.reader import LogReader
+from artemis_py.storage.recovery import recover
+from artemis_py.storage.scan import inner_records
+from artemis_py.storage.segment_names import segment_name
+from tests.sim.committer import SteppedCommitter
+from tests.sim.disk import SimDisk
+from tests.sim.prepared import QUEUE, QUEUE_ID, commit, message, open_journal, records
+from tests.unit.journal_readers.parts import Story
+
+
+def begin() -> tuple[SimDisk, Journal, SteppedCommitter]:
+    disk = SimDisk(random.Random(1))
+    journal, committer, _ = open_journal(disk)
+    journal.records.queue_changed(dict(QUEUE))
+    return disk, journal, committer
+
+
+@pytest.mark.parametrize("in_group", [False, True])
+def test_each_message_of_a_run_knows_its_record(in_group: bool) -> None:
+    """A consumer is sent it when that record is durable."""
+    disk, journal, committer = begin()
+    run = [message(number) for number in range(1, 6)]
+    if in_group:
+        journal.records.begin_group()
+    journal.records.published_run(run, QUEUE_ID, 0)
+    assert journal.records.last_lsn == run[-1].lsn
+    if in_group:
+        journal.records.end_group()
+    commit(journal, committer)
+    found = {}
+    for record in records(disk, segment_name(1)):
+        for one in inner_records(record.payload) if record.type_code == codec.GROUP else [record]:
+            if one.type_code == codec.MESSAGE:
+                found[codec.decode_message(one.payload).message.id] = one.lsn
+    assert found == {one.id: one.lsn for one in run}
+
+
+def test_when_a_broker_starts_all_that_was_written_is_durable() -> None:
+    disk, journal, committer = begin()
+    commit(journal, committer)
+    for _ in range(2):
+        journal, committer, _ = open_journal(disk)
+        assert journal.records.last_lsn == journal.durable_lsn == journal.records.next_lsn - 1
+        journal.records.published(message(journal.batches), [QUEUE_ID], 0)
+        commit(journal, committer)
+
+
+def test_a_restart_finds_scheduled_messages_where_they_fell_due() -> None:
+    """A copy that compaction makes has the place of the running broker beside places that a restart works out."""
+    disk, journal, committer = begin()
+    for number in (1, 2, 3):
+        journal.records.published(message(number), [QUEUE_ID], 5000)
+    journal.records.fell_due(QUEUE_ID, [message(2), message(1)])
+    journal.records.fell_due(QUEUE_ID, [message(3)])
+    commit(journal, committer)
+    recovered = recover(disk).index
+    for number in (1, 2, 3):
+        here, there = journal.index.find(number), recovered.find(number)
+        assert here is not None
+        assert there is not None
+        assert here.detail(QUEUE_ID).order == there.detail(QUEUE_ID).order < 0
+
+
+def test_pages_that_grow_by_turns_are_all_found_again() -> None:
+    disk, journal, committer = begin()
+    pages = [Page(1, number, 10 * number) for number in (1, 2)]
+    for page in pages:
+        journal.records.page_opened(page, "q")
+    for count in (1, 2):
+        for page in pages:
+            page.count, page.size_bytes, page.durable = count, 100 * count, {QUEUE_ID: Share(count, 50 * count)}
+            journal.records.paged(page)
+    commit(journal, committer)
+    found = {page.number: (page.count, page.size_bytes) for page in recover(disk).index.pages.pages()}
+    assert found == {1: (2, 200), 2: (2, 200)}
+
+
+def test_the_sender_of_a_message_behind_a_transaction_is_known(tmp_path: Path) -> None:
+    story = Story(tmp_path)
+    story.turn(story.declare)
+    story.turn(
+        partial(story.together, partial(story.publish, 1, [1], b"", 1), partial(story.publish, 2, [1], b"", 1)),
+        partial(story.publish, 3, [1], b"", 1),
+        partial(story.publish, 4, [1], b"", 2),
+        partial(story.together, partial(story.publish, 5, [1], b"", 2)),
+        partial(story.publish, 6, [1], b"", 2),
+    )
+    sessions = [event.session for event in LogReader([tmp_path]).events() if isinstance(event, Published)]
+    first, second = sessions[0], sessions[3]
+    assert 0 < first < second
+    assert sessions == [first, first, first, second, second, second]

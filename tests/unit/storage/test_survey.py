@@ -1,0 +1,204 @@
+"""A survey counts what a reader finds who looks at each record alone: for each queue, each address and each message."""
+
+from __future__ import annotations
+
+from array import array
+from typing import Any
+
+import pytest
+
+from artemis_py.message import Account, Head, Message, encode_headers
+from artemis_py.paged import Page, PagedMessage
+from artemis_py.storage import codec, page_codec
+from artemis_py.storage.codec import Batch, FileHeader, Kept, decode_record
+from artemis_py.storage.page_codec import PagePurged
+from artemis_py.storage.places import decode_table, part_bytes
+from artemis_py.storage.survey import ACKED, ADDED, EXPIRED, KILLED, REPLACED, Survey
+
+
+def head_of(address: str) -> Head:
+    """What messages to an address have in common."""
+    return Head(encode_headers([("destination", address)]), address, persistent=True)
+
+
+HEADS = {address: head_of(address) for address in ("a", "b")}
+
+
+class MadeSegment:
+    """A segment that is put together record by record."""
+
+    def __init__(self) -> None:
+        self.lsn = 0
+        self.data = codec.encode_file_header(FileHeader(codec.KIND_JOURNAL, 1, 1, 0))
+
+    def record(self, kind: int, payload: bytes) -> bytes:
+        """The next one."""
+        self.lsn += 1
+        return codec.encode_record(kind, self.lsn, payload)
+
+    def add(self, kind: int, payload: bytes) -> None:
+        self.data += self.record(kind, payload)
+
+    def batch(self, lsn: int = 0) -> None:
+        """A BATCH, whose lsn is above those of its records."""
+        payload = codec.encode_batch(Batch(1, 1, 0, 0))
+        self.data += codec.encode_record(codec.BATCH, lsn or self.lsn + 1000, payload)
+
+    def message(self, number: int, queues: list[int], address: str = "a", *, copied_lsn: int = 0) -> bytes:
+        """A message, or the copy that compaction made of one."""
+        one = Message(HEADS[address], b"body", number, 0, 0, Account(), 0)
+        return self.record(codec.MESSAGE, codec.encode_message(Kept(one, copied_lsn or self.lsn + 1, queues)))
+
+    def send(self, number: int, queues: list[int], address: str = "a", *, copied_lsn: int = 0) -> None:
+        self.data += self.message(number, queues, address, copied_lsn=copied_lsn)
+
+    def send_run(self, numbers: range, queue: int, address: str = "a") -> None:
+        for number in numbers:
+            self.send(number, [queue], address)
+
+    def group(self, *records: bytes) -> None:
+        self.add(codec.GROUP, b"".join(records))
+
+    def survey(self, step: int = 1000) -> Survey:
+        survey = Survey(self.data, len(self.data))
+        while survey.step(step):
+            pass
+        return survey
+
+    def counts(self, step: int = 1000) -> dict[str, list[int]]:
+        found: dict[str, list[int]] = self.survey(step).fields()["counts"]
+        return found
+
+    def ids(self) -> list[list[int]]:
+        found: list[list[int]] = self.survey().fields()["ids"]
+        return found
+
+    def messages(self) -> dict[str, int]:
+        """How many of each address."""
+        return dict(decode_table(self.survey().places()).messages)
+
+
+def added(count: int) -> list[int]:
+    """The counts of a queue that only gained messages."""
+    return [count, 0, 0, 0, 0]
+
+
+@pytest.mark.parametrize("step", [1, 3, 1000])
+def test_a_run_counts_each_of_its_messages_on_its_queue_and_address(step: int) -> None:
+    made = MadeSegment()
+    made.batch()
+    made.send_run(range(1, 11), 1)
+    made.send_run(range(11, 14), 2)
+    made.send_run(range(14, 20), 2, "b")
+    made.send_run(range(30, 33), 2, "b")
+    made.batch()
+    made.send_run(range(33, 35), 1)
+    assert made.counts(step) == {"1": added(12), "2": added(12)}
+    assert made.messages() == {"a": 15, "b": 9}
+    assert made.ids() == [[1, 19], [30, 34]]
+
+
+def test_what_compaction_copied_is_no_message_wherever_it_stands() -> None:
+    made = MadeSegment()
+    made.batch()
+    made.send(7, [1], copied_lsn=50)
+    made.send_run(range(1, 4), 1)
+    made.send(4, [1], copied_lsn=60)
+    made.send(5, [1])
+    assert made.counts() == {"1": added(4)}
+    assert made.messages() == {"a": 4}
+    assert made.ids() == [[1, 3], [5, 5]]
+
+
+def test_a_message_counts_on_each_of_its_queues() -> None:
+    made = MadeSegment()
+    made.batch()
+    made.send(1, [1, 2])
+    made.send(2, [2])
+    made.send(3, [])
+    assert made.counts() == {"1": added(1), "2": added(2)}
+    assert made.messages() == {"a": 3}
+
+
+def test_what_leaves_counts_by_its_reason_in_memory_and_in_pages() -> None:
+    made = MadeSegment()
+    made.batch()
+    page = Page(1, 1, 0)
+    paged = [PagedMessage(HEADS["a"], b"", number, 0, 0, Account(), page, place) for place, number in enumerate((7, 8))]
+    made.add(codec.SETTLED, codec.encode_settled(1, "acked", [1, 2, 3]))
+    made.add(codec.SETTLED, codec.encode_settled(1, "replaced", [4, 5]))
+    made.add(codec.PAGE_SETTLED, page_codec.encode_page_settled(1, paged, "expired", 0))
+    made.add(codec.PAGE_SETTLED, page_codec.encode_page_settled(2, paged[:1], "acked", 0))
+    made.add(codec.PAGE_PURGED, page_codec.encode_page_purged(PagePurged(2, 1, 1, (0,), 10, "purged", 5, 500)))
+    counts: dict[str, list[int]] = {"1": added(0), "2": added(0)}
+    counts["1"][ACKED], counts["1"][REPLACED], counts["1"][EXPIRED] = 3, 2, 2
+    counts["2"][ACKED], counts["2"][KILLED] = 1, 5
+    assert made.counts() == counts
+    assert made.ids() == [[1, 5], [7, 8]]
+
+
+def test_a_group_counts_and_its_records_are_not_the_last() -> None:
+    made = MadeSegment()
+    made.batch(lsn=99)
+    made.send(1, [1])
+    made.group(made.message(2, [1]), made.record(codec.SETTLED, codec.encode_settled(1, "acked", [1])))
+    counts = added(2)
+    counts[ACKED] = 1
+    assert made.counts() == {"1": counts}
+    assert decode_table(made.survey().places()).of.last_lsn == 99
+    alone = MadeSegment()
+    alone.group(alone.message(1, [1]))
+    assert decode_table(alone.survey().places()).of.last_lsn == alone.lsn
+
+
+def senders(made: MadeSegment) -> list[tuple[int, int]]:
+    """For each message of address a, and each group with one, the offset of the ORIGIN record that names the sender, as
+    the places say.
+    """
+    places = made.survey().places()
+    addresses: Any = decode_table(places).addresses
+    numbers = array("I")
+    numbers.frombytes(part_bytes(places, addresses["a"]))
+    count = len(numbers) // 3
+    found: list[tuple[int, int]] = []
+    behind = 0
+    for gap, size, back in zip(numbers[:count], numbers[count : 2 * count], numbers[2 * count :], strict=True):
+        begin = behind + gap
+        behind = begin + size
+        origin = begin - back if back else 0
+        offset = begin
+        while offset < behind:
+            record = decode_record(made.data, offset)
+            assert record is not None
+            found += [(offset, origin)] * (record.type_code in (codec.MESSAGE, codec.GROUP))
+            offset = record.end
+    return found
+
+
+def test_places_name_the_sender_of_each_message() -> None:
+    """A sender holds until the next one, and no longer than its batch; a group names its own."""
+    made = MadeSegment()
+    made.batch()
+    wanted: list[tuple[int, int]] = []
+    sender = 0
+    for step, number in enumerate(range(1, 13)):
+        if step == 9:
+            made.batch()
+            sender = 0
+        if step in (3, 6):
+            sender = len(made.data)
+            made.add(codec.ORIGIN, codec.encode_origin(step))
+        wanted.append((len(made.data), sender))
+        made.send(number, [1])
+    assert senders(made) == wanted
+    for number in (20, 30):
+        wanted.append((len(made.data), 0))
+        made.group(made.message(number, [2]))
+        wanted.append((len(made.data), 0))
+        made.send(number + 1, [1])
+        sender = len(made.data)
+        made.add(codec.ORIGIN, codec.encode_origin(9))
+        wanted.append((len(made.data), sender))
+        made.send(number + 2, [1])
+    assert senders(made) == wanted
+    assert made.counts()["1"][ADDED] == 16
