@@ -7,8 +7,8 @@ import threading
 
 import pytest
 
-from artemis_py.storage.committer import Commit, ThreadCommitter, Write, carry_out
-from artemis_py.storage.disk import NoSpaceError
+from artemis_py.storage.disk.committer import Commit, ThreadCommitter, Write, carry_out
+from artemis_py.storage.disk.disk import NoSpaceError
 from tests.e2e.broker_process import eventually
 from tests.sim.disk import Fault, SimDisk
 

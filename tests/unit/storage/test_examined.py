@@ -5,11 +5,11 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
-from artemis_py.storage.recovery import recover
-from artemis_py.storage.retention import retained_name
-from artemis_py.storage.scan import log_files, log_files_and_twins
-from artemis_py.storage.segment_index import Gathered, SegmentIndex
-from artemis_py.storage.segment_names import segment_name
+from artemis_py.storage.format.scan import log_files, log_files_and_twins
+from artemis_py.storage.format.segment_index import Gathered, SegmentIndex
+from artemis_py.storage.format.segment_names import segment_name
+from artemis_py.storage.recovery.recovery import recover
+from artemis_py.storage.retention.retention import retained_name
 from tests.sim.disk import SimDisk
 from tests.sim.prepared import QUEUE, QUEUE_ID, commit, flip, kept_ids, message, open_journal, prepare, records
 

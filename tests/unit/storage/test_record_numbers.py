@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from artemis_py.paged import Page, Share
-from artemis_py.storage import codec
-from artemis_py.storage.journal import Journal
-from artemis_py.storage.log_events import Published
-from artemis_py.storage.reader import LogReader
-from artemis_py.storage.recovery import recover
-from artemis_py.storage.scan import inner_records
-from artemis_py.storage.segment_names import segment_name
+from artemis_py.storage.format import codec
+from artemis_py.storage.format.log_events import Published
+from artemis_py.storage.format.reader import LogReader
+from artemis_py.storage.format.scan import inner_records
+from artemis_py.storage.format.segment_names import segment_name
+from artemis_py.storage.journal.journal import Journal
+from artemis_py.storage.recovery.recovery import recover
 from tests.sim.committer import SteppedCommitter
 from tests.sim.disk import SimDisk
 from tests.sim.prepared import QUEUE, QUEUE_ID, commit, message, open_journal, records

@@ -6,11 +6,11 @@ import random
 
 import pytest
 
-from artemis_py.storage import codec
-from artemis_py.storage.extent import NAMES, Extent, read_extent
-from artemis_py.storage.journal import Journal
-from artemis_py.storage.journal_settings import JournalSettings
-from artemis_py.storage.segment_names import segment_name
+from artemis_py.storage.format import codec
+from artemis_py.storage.format.segment_names import segment_name
+from artemis_py.storage.journal.extent import NAMES, Extent, read_extent
+from artemis_py.storage.journal.journal import Journal
+from artemis_py.storage.journal.settings import JournalSettings
 from tests.sim.committer import SteppedCommitter
 from tests.sim.disk import SimDisk
 from tests.sim.prepared import QUEUE, QUEUE_ID, commit, message, open_journal

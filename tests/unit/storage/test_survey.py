@@ -9,11 +9,11 @@ import pytest
 
 from artemis_py.message import Account, Head, Message, encode_headers
 from artemis_py.paged import Page, PagedMessage
-from artemis_py.storage import codec, page_codec
-from artemis_py.storage.codec import Batch, FileHeader, Kept, decode_record
-from artemis_py.storage.page_codec import PagePurged
-from artemis_py.storage.places import decode_table, part_bytes
-from artemis_py.storage.survey import ACKED, ADDED, EXPIRED, KILLED, REPLACED, Survey
+from artemis_py.storage.format import codec, page_codec
+from artemis_py.storage.format.codec import Batch, FileHeader, Kept, decode_record
+from artemis_py.storage.format.page_codec import PagePurged
+from artemis_py.storage.format.places import decode_table, part_bytes
+from artemis_py.storage.retention.survey import ACKED, ADDED, EXPIRED, KILLED, REPLACED, Survey
 
 
 def head_of(address: str) -> Head:
