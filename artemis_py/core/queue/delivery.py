@@ -49,7 +49,8 @@ class Delivery:
         budget = self._host.budget
         budget.spend(1)
         self._begin(now_ms)
-        if not self._gate.is_open or self._grouping.must_wait(held=self._contents.tally.held_count > 0):
+        # The groups are asked first: a pause that is over ends on a paused queue, too.
+        if self._grouping.must_wait(held=self._contents.tally.held_count > 0) or not self._gate.is_open:
             self._show(now_ms, floor)
             return
         contents, distribution = self._contents, self._distribution

@@ -172,3 +172,19 @@ def test_a_selector_that_passes_over_much_lets_others_go_first() -> None:
         broker.dispatch(NOW_MS)
         rounds += 1
     assert (len(consumer.held), rounds) == (1, 3)
+
+
+def test_a_pause_after_a_rebalance_ends_on_a_paused_queue() -> None:
+    """Nobody settles anything any more, and the gate is shut: no turn may follow another for nothing."""
+    broker = broker_of(queue_config(group_rebalance=True, group_rebalance_pause_dispatch=True))
+    queue = broker.queues["q"]
+    first = consumer_on(broker, queue)
+    send_to(broker, "g")
+    broker.dispatch(NOW_MS)
+    consumer_on(broker, queue)  # the groups are rebalanced, and wait for the first consumer
+    broker.operations.pause("q")
+    queue.acknowledge(first, [first.let_go(next(iter(first.held)))])
+    for _ in range(10):
+        broker.budget.refill(100)
+        broker.dispatch(NOW_MS)
+    assert not broker.has_ready
