@@ -211,10 +211,11 @@ class Connection(asyncio.BufferedProtocol):
         elif session.has_more:
             session.pulse.note_alive(now_ms)
             session.go_on(now_ms, stop_at)
-        if session.blocked_by is not None and not was_blocked:
-            turns.input.blocked.add(self, session.blocked_by)
+        awaited = state.blocked_by
+        if awaited is not None and not was_blocked:
+            turns.input.blocked.add(self, awaited)
         has_more = session.has_more
-        self.socket.let_read(reads=session.blocked_by is None and not has_more)
+        self.socket.let_read(reads=awaited is None and not has_more)
         turns.output.mark_dirty(self)
         return has_more
 

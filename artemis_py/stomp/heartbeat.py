@@ -61,6 +61,7 @@ class Beats:
 
 
 _NO_BEATS: Final = Beats()
+"""One for all connections without beats."""
 
 
 @final
@@ -117,7 +118,7 @@ class Pulse:
 def negotiate(text: str | None, rules: BeatRules) -> Beats:
     """Answer a client's heart-beat header ``cx,cy``. Raises FrameError if it is malformed."""
     if text is None:
-        return Beats(ttl_ms=rules.silent_ttl_ms)
+        return Beats(ttl_ms=rules.silent_ttl_ms) if rules.silent_ttl_ms else _NO_BEATS
     first, comma, second = text.partition(",")
     if not comma or not _is_number(first) or not _is_number(second):
         raise FrameError(f"heart-beat must be two numbers of milliseconds separated by a comma, not {text[:40]!r}")

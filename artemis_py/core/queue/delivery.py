@@ -48,21 +48,26 @@ class Delivery:
         """
         budget = self._host.budget
         budget.spend(1)
-        self._begin(now_ms)
+        contents, distribution, grouping = self._contents, self._distribution, self._grouping
+        order = contents.order
+        if contents.backlogs:
+            self._pages.begin_dispatch(now_ms)
+        if self._waking.is_due:
+            self._waking.begin()
+        held = contents.tally.held_count > 0
         # The groups are asked first: a pause that is over ends on a paused queue, too.
-        if self._grouping.must_wait(held=self._contents.tally.held_count > 0) or not self._gate.is_open:
+        if (grouping.groups is not None and grouping.must_wait(held=held)) or not self._gate.is_open:
             self._show(now_ms, floor)
             return
-        contents, distribution = self._contents, self._distribution
-        order = contents.order
-        self._read_for_takers(now_ms)
+        if contents.backlogs:
+            self._read_for_takers(now_ms)
         while order.count or (contents.backlogs and contents.paged_count):
             consumer = distribution.pick()
             if consumer is None:
                 if not self._others_are_woken(floor):
                     return
                 continue
-            if self._grouping.groups is not None and self._grouping.serves(consumer):
+            if grouping.groups is not None and grouping.serves(consumer):
                 entry = self._next_grouped(consumer, now_ms)
             elif consumer.cursor is None and distribution.stays_with(consumer) and self._may_run(order.count):
                 self._deliver_run(consumer, now_ms)
@@ -89,21 +94,10 @@ class Delivery:
 
     # ---- before the first entry ------------------------------------------------------------------
 
-    def _begin(self, now_ms: int) -> None:
-        if self._contents.backlogs:
-            self._pages.begin_dispatch(now_ms)
-        if self._waking.is_due:
-            self._waking.begin()
-
     def _read_for_takers(self, now_ms: int) -> None:
         """Read ahead in pages if a consumer takes any message."""
         contents = self._contents
-        if (
-            contents.backlogs
-            and contents.order.count < READY_MIN
-            and self._takers_are_here()
-            and self._pages.reading.read_ahead(now_ms)
-        ):
+        if contents.order.count < READY_MIN and self._takers_are_here() and self._pages.reading.read_ahead(now_ms):
             self._waking.wake_dry()
 
     def _takers_are_here(self) -> bool:

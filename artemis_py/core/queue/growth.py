@@ -44,7 +44,7 @@ class Growth:
             if not overflow.keeps_none:
                 self.offer_first(now_ms)
             self._trim(added)
-        else:
+        elif overflow.depth is not None:
             self.keep_to_depth(now_ms)
         self._host.note_ready(self._reference)
 

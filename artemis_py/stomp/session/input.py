@@ -47,13 +47,10 @@ class Input:
         elif found:
             self.frames = found
 
-    def read_on(self, stop_at: int) -> bool:
-        """Read the next frames, when those before are carried out; False if there are no bytes to look at."""
-        if not self.parser.has_more:
-            return False
+    def read_on(self, stop_at: int) -> None:
+        """Read the next frames, when those before are carried out and the parser has more."""
         self.frames = self.parser.more(_frames_max(self._budget.left - stop_at))
         self._pay()
-        return True
 
     def _pay(self) -> None:
         parser = self.parser

@@ -70,7 +70,7 @@ class Publishing:
             return start + 1
         address, cost = route.address, state.broker.bindings.cost_of(route)
         limit = len(frames)
-        if cost.units > 1 or address.is_spreading or address.may_forward:
+        if cost.units > 1 or address.spread is not None or address.may_forward:
             limit = self._end_of_run(frames, start, address, cost)
         if limit == start:
             return start + 1 if self._send_or_refuse(first, frames[start][1], now_ms) else start

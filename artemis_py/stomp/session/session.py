@@ -113,9 +113,9 @@ class Session:
         state, waiting = self.state, self._input
         budget = state.broker.budget
         state.stop_at = stop_at
-        while self._phase == _OPEN and state.blocked_by is None:
-            if not waiting.frames and not waiting.read_on(stop_at):
-                break
+        while self._phase == _OPEN and state.blocked_by is None and (waiting.frames or waiting.parser.has_more):
+            if not waiting.frames:
+                waiting.read_on(stop_at)
             self._run(now_ms)
             if budget.left <= stop_at:
                 break

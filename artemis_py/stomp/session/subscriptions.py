@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import final
+from typing import Final, final
 
 from artemis_py.core.consumer import Consumer, Reader
 from artemis_py.core.holdings import SELECTORS, SUBSCRIPTIONS, selector_bytes
@@ -19,6 +19,10 @@ from artemis_py.stomp.session.subscription import (
 )
 from artemis_py.stomp.wire.frames import FrameError
 
+_NONE_BY_KEY: Final[dict[str, Subscription]] = {}
+_NONE_BY_CONSUMER: Final[dict[int, Subscription]] = {}
+"""In the place of empty tables of its own for each connection that only sends. Nobody adds to them."""
+
 
 @final
 class Subscriptions:
@@ -28,9 +32,9 @@ class Subscriptions:
 
     def __init__(self, state: SessionState) -> None:
         self._state = state
-        self.by_key: dict[str, Subscription] = {}
+        self.by_key = _NONE_BY_KEY
         """By the id that the client gave; by destination where STOMP 1.0 gives none."""
-        self.by_consumer: dict[int, Subscription] = {}
+        self.by_consumer = _NONE_BY_CONSUMER
 
     def subscribe(self, headers: dict[str, str], now_ms: int) -> None:
         """SUBSCRIBE. Raises ArtemisError; the session is then as before."""
@@ -50,6 +54,8 @@ class Subscriptions:
         holdings = state.broker.holdings
         holdings.admit("SUBSCRIBE")
         subscription = subscribe(state.service, self._subscriber(), headers, now_ms)
+        if not self.by_key:
+            self.by_key, self.by_consumer = {}, {}
         self.by_key[key] = subscription
         holdings.move(SUBSCRIPTIONS, subscription.size_bytes)
         holdings.move(SELECTORS, selector_bytes(subscription.selector))

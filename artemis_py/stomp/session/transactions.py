@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import final
+from typing import Final, final
 
 from artemis_py.core.addresses.route import Route
 from artemis_py.core.holdings import ACKNOWLEDGED_BYTES, FRAME_BYTES
@@ -11,6 +11,9 @@ from artemis_py.errors import ArtemisError, LimitError
 from artemis_py.message import Message
 from artemis_py.stomp.session.state import SessionState
 from artemis_py.stomp.wire.frames import FrameError
+
+_NONE: Final[dict[str, Transaction]] = {}
+"""In the place of an empty table of its own for each connection that has not begun any. Nobody adds to it."""
 
 
 @final
@@ -21,7 +24,7 @@ class Transactions:
 
     def __init__(self, state: SessionState) -> None:
         self._state = state
-        self.by_name: dict[str, Transaction] = {}
+        self.by_name = _NONE
 
     def named(self, name: str) -> Transaction:
         """An open transaction. Raises FrameError if there is none of this name."""
@@ -83,6 +86,8 @@ class Transactions:
                 "(maxTransactions of the acceptor)"
             )
         self._state.broker.holdings.admit("BEGIN")
+        if not self.by_name:
+            self.by_name = {}
         self.by_name[name] = Transaction()
 
     def keep(self, transaction: Transaction, route: Route, message: Message, due_ms: int) -> None:

@@ -11,6 +11,9 @@ Part: TypeAlias = bytes | LargeBody
 PART_BYTES: Final = 100
 """The cost of a waiting part of a frame, besides the message's own bytes, which the message counts."""
 
+_NONE: Final[list[tuple[int, list[Part]]]] = []
+"""In the place of an empty list of its own for each connection with nothing to send. Nobody adds to it."""
+
 
 class Outbound:
     """Parts of frames with the lsn that they depend on. No part overtakes an earlier one.
@@ -21,7 +24,7 @@ class Outbound:
     __slots__ = ("segments",)
 
     def __init__(self) -> None:
-        self.segments: list[tuple[int, list[Part]]] = []
+        self.segments = _NONE
         """Each with the lsn that all its parts wait for."""
 
     def __bool__(self) -> bool:
@@ -37,7 +40,7 @@ class Outbound:
 
     def clear(self) -> None:
         """Drop everything: the client is gone."""
-        self.segments.clear()
+        self.segments = _NONE
 
     def parts(self, lsn: int = 0) -> list[Part]:
         """The list for parts that may be sent once ``lsn`` is durable (0: right after the parts before them)."""
@@ -45,7 +48,10 @@ class Outbound:
         if segments and segments[-1][0] >= lsn:
             return segments[-1][1]
         parts: list[Part] = []
-        segments.append((lsn, parts))
+        if segments:
+            segments.append((lsn, parts))
+        else:
+            self.segments = [(lsn, parts)]
         return parts
 
     def take(self, durable_lsn: int) -> list[Part]:
@@ -54,7 +60,7 @@ class Outbound:
         if not segments or segments[0][0] > durable_lsn:
             return []
         if len(segments) == 1:
-            self.segments = []
+            self.segments = _NONE
             return segments[0][1]
         leaving: list[Part] = []
         count = 0
