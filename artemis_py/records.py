@@ -288,7 +288,9 @@ class Durability(ABC):
     durable_lsn: int
     """Everything up to this lsn survives a crash."""
     inline: bool
-    """May ``seal`` wait for the disk? The turn sets it if no other client would wait, too."""
+    """May ``seal`` wait for the disk? The turn sets it if no other client would wait, too. That saves two changes of
+    thread.
+    """
     was_inline: bool
     """Did the last ``seal`` wait for the disk?"""
 

@@ -1,5 +1,6 @@
-"""The version of the package, in one place (the build, ``--version`` and ``artemis_build_info`` read it here), and
-whether the hot modules are compiled.
+"""The version of the package, and whether the hot modules are compiled.
+
+The build, ``--version`` and ``artemis_build_info`` read the version here.
 """
 
 from __future__ import annotations

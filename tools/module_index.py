@@ -15,12 +15,12 @@ ROOT: Final = Path(__file__).resolve().parent.parent
 PACKAGE: Final = ROOT / "artemis_py"
 DOCUMENT: Final = ROOT / "ARCHITECTURE.md"
 HEADING: Final = "## Every module\n"
-_END: Final = re.compile(r"(?<=[.:;?])\s")
-_INTRODUCTION: Final = "In the words that each begins with; `make docs` writes this list.\n"
+_END: Final = re.compile(r"(?<=[.;?])\s|::\s")
+_INTRODUCTION: Final = "Each with the first sentence of its docstring; `make docs` writes this list.\n"
 
 
 def first_sentence(source: str) -> str:
-    """What a module says of itself, in one line without the stop."""
+    """What a module says of itself, in one line without the full stop."""
     words = " ".join((ast.get_docstring(ast.parse(source)) or "").split())
     return _END.split(words)[0].rstrip(".:;")
 

@@ -1,4 +1,4 @@
-"""A read-only journal directory."""
+"""A journal directory for commands that change nothing."""
 
 from __future__ import annotations
 

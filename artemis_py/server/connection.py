@@ -319,7 +319,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def lost(self, now_ms: int) -> None:
         """The socket is gone: the session ends, its output is dropped, and neither the session nor the turns refer to
-        the connection any more. May be called twice.
+        the connection any more. So reference counting alone frees it. May be called twice.
         """
         turns, session = self._turns, self.session
         turns.isolation.end_session(session, now_ms)

@@ -1,4 +1,4 @@
-"""A missing clean-up of asyncio's transports."""
+"""Breaks a reference cycle in asyncio's transports, so that lost connections are freed at once."""
 
 from __future__ import annotations
 

@@ -40,7 +40,8 @@ def test_the_architecture_names_every_module() -> None:
 
 
 def test_a_module_says_what_it_is() -> None:
-    assert first_sentence('"""What waits: heaps.\n\nMore of it.\n"""') == "What waits"
+    assert first_sentence('"""What waits: heaps.\n\nMore of it.\n"""') == "What waits: heaps"
+    assert first_sentence('"""A folder::\n\n    a/b\n"""') == "A folder"
     assert "- `queue.py` A queue" in index([ROOT / "artemis_py" / "core" / "queue" / "queue.py"])
     assert "__init__" not in index([ROOT / "artemis_py" / "core" / "__init__.py"])
 

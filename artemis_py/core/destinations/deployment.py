@@ -17,7 +17,8 @@ from artemis_py.selector import compile_selector
 @final
 class Deployment:
     """One start. A queue that is declared and remembered keeps its number, and with it its messages. Its attributes are
-    those of the file, except what was changed while it ran (paused, ring-size).
+    those of the file, except what was changed while it ran (paused, ring-size). If the file no longer declares it,
+    its QUEUE record gives the attributes that were written on the queue itself.
     """
 
     __slots__ = ("_config", "_registry", "_remembered")

@@ -1,8 +1,9 @@
 """Parked entries: those that a view has passed while another consumer owned their group.
 
-A parked entry stays in the queue's order; only its place is noted, in a heap of its group. The first place of each
-group is *offered*: to the group's owner, or to all consumers of the view when the group has no owner. So a busy
-consumer holds up its own groups and no others, and a dispatch costs the same with one parked entry and with a million.
+A parked entry stays in the queue's order, so rings, expiry and browsers need to know nothing of groups. Only its place
+is noted, in a heap of its group. The first place of each group is *offered*: to the group's owner, or to all consumers
+of the view when the group has no owner. So a busy consumer holds up its own groups and no others, and a dispatch costs
+the same with one parked entry and with a million.
 """
 
 from __future__ import annotations

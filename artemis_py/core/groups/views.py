@@ -2,7 +2,8 @@
 
 Consumers that take any message share one view. Consumers that choose alike (by selector or no-local) share another.
 The view's cursor passes each entry once. An entry that its reader may not have is parked. It is offered again, in the
-order of the queue, to the owner of its group, or to every reader when the group has no owner.
+order of the queue, to the owner of its group, or to every reader when the group has no owner. So the next entry for a
+consumer is the least of three: the first one parked for it, the first one parked for everybody, and the cursor's.
 """
 
 from __future__ import annotations

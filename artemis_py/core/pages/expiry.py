@@ -1,4 +1,4 @@
-"""Finding expired messages in pages without a consumer that reads them.
+"""Finds expired messages in pages without a consumer that reads them.
 
 A page knows when the first of its messages expires. Only pages for which that time has come are searched. The search
 notes when the next message of a page expires, so no page is read twice for the same messages. A queue with a

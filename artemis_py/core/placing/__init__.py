@@ -1,1 +1,1 @@
-"""Messages are written down, and put on the queues that take them, or into pages."""
+"""Messages are recorded, and put on their queues or into pages."""

@@ -1,4 +1,4 @@
-"""What goes into an address together, and where to: the router's input."""
+"""A batch: messages that go into an address together, with their route."""
 
 from __future__ import annotations
 

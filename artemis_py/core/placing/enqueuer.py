@@ -1,4 +1,4 @@
-"""From what is decided to what is: messages are written down, and put on the queues that take them, or into pages."""
+"""Carries out what the router decided: records messages, and puts them on their queues or into pages."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _DECIDING: Final = 8
 
 @final
 class Enqueuer:
-    """Carries out what the router decided. What is more than a turn has units for it puts off (``Spread``)."""
+    """Records and places messages. Work that is larger than a turn is put off (``Spread``)."""
 
     def __init__(self, host: Host, streams: Streams) -> None:
         self._host = host

@@ -40,7 +40,9 @@ class Grouping:
     # ---- messages --------------------------------------------------------------------------------
 
     def look_for(self, messages: list[Message]) -> None:
-        """Messages arrived. If one of them names a group, this becomes a queue with groups."""
+        """Messages arrived. If one of them names a group, this becomes a queue with groups. Until then, groups cost one
+        search in each header block that differs from the one before.
+        """
         rule = self.rule
         if rule is None or self.groups is not None:
             return

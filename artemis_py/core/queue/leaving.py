@@ -1,4 +1,4 @@
-"""Releasing messages that a queue no longer needs."""
+"""Releases messages that a queue no longer needs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Works of a queue that may take longer than a turn: they are carried out one behind the other, a little in each turn.
+"""Works of a queue that may take longer than a turn: they are carried out one after the other, a little in each turn.
 
 Each work is decided at once and carried out in order, so its result is the same as in one go. While a work moves
 entries (``holds``), the queue dispatches nothing: no consumer may get an entry that stands behind one on its way back.

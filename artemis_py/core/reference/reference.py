@@ -1,4 +1,4 @@
-"""By what pages, timers and copies know a queue."""
+"""The reference by which pages, timers and copies know a queue."""
 
 from __future__ import annotations
 

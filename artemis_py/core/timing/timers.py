@@ -61,7 +61,9 @@ class Timers:
         self._gates.add(steady_ms, (queue_id, steady_ms))
 
     def note_alarm(self, date_ms: int, queue_id: int) -> None:
-        """Set a queue's alarm for a date. It is due earlier when somebody sets the clock."""
+        """Set a queue's alarm for a date. A queue has one alarm, and the earliest date counts. It is due earlier when
+        somebody sets the clock.
+        """
         set_ms = self._alarm_ms.get(queue_id)
         if set_ms is not None and set_ms <= date_ms:
             return

@@ -2,6 +2,9 @@
 
 It finds the same as ``storage.format.scan.whole_records``, including damage and torn ends, but as arrays; it does not
 decode payloads.
+
+It is not compiled. To decode a message of 100 bytes takes about 0.6 µs of CPU time, half of it here, and three quarters
+of that half are the checksum, which is C. To pass its row through Spark with all columns takes another 1.2 µs.
 """
 
 from __future__ import annotations

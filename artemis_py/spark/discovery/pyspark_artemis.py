@@ -1,4 +1,4 @@
-"""Lets Spark find ``format("artemis")`` by itself: Spark imports every top-level module whose name begins with
+"""Lets Spark find ``format("artemis")`` by itself. Spark imports every top-level module whose name begins with
 ``pyspark_`` and uses its ``DefaultSource``. An installed package has it at the top level (``pyproject.toml``).
 """
 

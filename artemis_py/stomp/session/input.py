@@ -1,4 +1,4 @@
-"""What a client sent and its session has not carried out."""
+"""What a client sent and its session has not carried out yet."""
 
 from __future__ import annotations
 

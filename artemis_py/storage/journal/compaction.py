@@ -1,4 +1,7 @@
-"""Compaction: living messages of the oldest segment are written again at the end, a few in each turn."""
+"""Compaction: living messages of the oldest segment are written again at the end, a few in each turn.
+
+A copy keeps the lsn of its publication. That is its order key, so the message keeps its place in the queue.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,11 @@
 """Page files: messages without room in memory, appended to files and read back in parts.
 
-Appended messages gather until the turn's batch takes them (``take_writes``). A thread reads a part of a page once it is
-written. The file of an unneeded page is removed when the log is durable up to the record about it.
+Appended messages gather until the turn's batch takes them (``take_writes``). The batch writes and syncs them before its
+records, one of which (PAGE_GREW) says how much of each page counts; a restart ignores the rest. So a transaction over
+pages and memory is as atomic as any other, and a restart reads no page before a consumer wants it.
+
+A thread reads a part of a page once it is written. The file of an unneeded page is removed when the log is durable up
+to the record about it.
 """
 
 from __future__ import annotations

@@ -1,5 +1,7 @@
 """Detects whether others added or removed files, so that our own directory need not be listed again.
 
+A listing is slow: a day of traffic can be ten thousand files.
+
 A file system stamps a directory with the time of its last change. A change by others at the moment of one of our own is
 not detected, so a remembered listing may name a file that is gone.
 """

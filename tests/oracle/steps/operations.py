@@ -30,7 +30,7 @@ class Resize(Step):
     ring_size: int
 
     def play(self, stage: ScenarioRun) -> None:
-        stage.broker.operations.set_ring_size(self.queue, self.ring_size)
+        stage.broker.set_ring_size(self.queue, self.ring_size)
 
 
 @dataclass(frozen=True)
