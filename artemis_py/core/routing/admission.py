@@ -50,7 +50,7 @@ class Admission:
         self._host.budget.spend(cost.places_of(len(batch.messages)) if asked else cost.of_all(batch.messages))
         limited = _limited(route, plan)
         batch.limited = len(limited) > 0
-        if route.address.is_spreading and not admitted and _must_wait(batch, limited):
+        if route.address.spread is not None and not admitted and _must_wait(batch, limited):
             return 0
         if limited and not _have_room(limited, batch):
             return self._publish_to_limited(batch, plan, admitted)
@@ -157,10 +157,12 @@ def _must_page(address: Address, queues: list[Queue], size_bytes: int, now_ms: i
 
 
 def _must_wait(batch: Batch, limited: list[Queue]) -> bool:
-    """An earlier publication is still being put on the address' queues. What may go to a page waits until that is
-    done, because it stands behind it there.
+    """Is an earlier publication still being put on the address' queues? What may go to a page waits until that is done,
+    because it stands behind it there.
     """
     address = batch.route.address
+    if not address.is_spreading:
+        return False
     pages = any(queue.flow.overflow.pages for queue in limited)
     if pages or not address.has_room_for(len(batch.messages), batch.memory_bytes):
         batch.behind = address.spread

@@ -64,8 +64,9 @@ class Router:
         route, messages = batch.route, batch.messages
         only = only_target(route, plan)
         if only is not None and only.accepts_all:
-            route.address.routed_message_count += len(messages)
-            if batch.paged or route.address.is_spreading:
+            address = route.address
+            address.routed_message_count += len(messages)
+            if batch.paged or (address.spread is not None and address.is_spreading):
                 self._enqueuer.enqueue(batch, [(only, messages)])
             else:
                 self._enqueuer.enqueue_on_one(batch, only)

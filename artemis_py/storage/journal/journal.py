@@ -141,8 +141,11 @@ class Journal(Durability):
             self._chores_due_ms = records.now_ms + _CHORES_EVERY_MS
             self._committer.later(self._chores)
             self._committer.later(self.files.departure.retry)
-        self.write_again(self.compaction.moved())
-        self._let_empty_go()
+        moved = self.compaction.moved()
+        if moved:
+            self.write_again(moved)
+        if not self.segments[0].live:
+            self._let_empty_go()
         pages = self._pages
         writes: list[Write] = []
         if pages is not None:

@@ -44,7 +44,7 @@ SCENARIOS: tuple[Scenario, ...] = (
             *readers("group", "d", "e"),
             of("a", "group", "a1"), of("b", "group", "b1"), of("a", "group", "a2"), of("b", "group", "b2"),
             messages("a1", "a2", who="d"), messages("b1", "b2", who="e"),
-            Drop("d"), messages("a1", "a2", who="e", headers={"redelivered": "true"}),
+            Drop("d"), messages("a1", "a2", who="e"),  # redelivered or not: that depends on Artemis' threads
         ),
         addresses=(xml.anycast("group"),),
     ),
