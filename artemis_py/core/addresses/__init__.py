@@ -1,1 +1,1 @@
-"""Which addresses and queues exist, and how they come and go."""
+"""An address, the queues that are bound to it, and where a message to it goes."""

@@ -1,1 +1,1 @@
-"""From names to addresses and queues, and how those come and go."""
+"""From the name of a destination to its address and queue, and how these are created and deleted."""
