@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 
 from artemis_py.config.settings import BrokerConfig
 from artemis_py.core.broker import Broker
@@ -11,6 +12,7 @@ from artemis_py.server.connection import Acceptance
 from artemis_py.server.stats import ServerStats
 from artemis_py.server.turns import Turns
 from artemis_py.stomp.service import StompService
+from tests.sim.deliveries import Deliveries
 from tests.sim.opening import SimStore
 from tests.sim.projection import Projection
 from tests.wire.fakes import FakeLoop
@@ -32,6 +34,10 @@ class Incarnation:
         self.loop = FakeLoop(now_ms)
         self.clients: list[Client] = []
         self.together = False
+        """Gather what clients send for one turn instead of running turns after each."""
+        self.deliveries = Deliveries(self.records, store.disk, base.history.message_ids)
+        self.listeners: list[Callable[[], None]] = []
+        """Called before the disk does anything: what clients got until then was durable before, or it was too early."""
         self.stats = ServerStats()
         self.broker = Broker(config, self.records, now_ms, store.files.recovered_state(), store.files.pages)
         self.turns = Turns(self.loop.as_loop(), self.broker, self.journal, self.stats, self.loop.clock_ms, self.large)
@@ -56,7 +62,9 @@ class Incarnation:
         return client
 
     def settle(self) -> None:
-        """Run turns until the broker rests; the disk does nothing."""
+        """Run turns until the broker rests; the disk does nothing. Not while events are held together."""
+        if self.together:
+            return
         self.loop.run()
         while any(client.pump() for client in self.clients):
             self.loop.run()
@@ -66,6 +74,8 @@ class Incarnation:
         busy = [one for one in (self.committer, self.reader, *self.bodies) if not one.idle]
         if not busy:
             return False
+        for listen in self.listeners:
+            listen()
         return (busy[0] if rng is None or len(busy) == 1 else rng.choice(busy)).step()
 
     def drain(self) -> None:

@@ -123,19 +123,24 @@ class Telling:
 
     def _purged(self, event: Purged) -> None:
         first, address = self._pages[event.stream, event.page]
-        behind = self._pages.get((event.stream, event.page + 1))
+        end_place = self._end_of(event.stream, event.page)
         on_queue = self.live[event.queue_id]
         gone = [
             number
             for number in on_queue
             if number in self._places
             and self._places[number][0] == address
-            and first <= self._places[number][1] < (1 << 63 if behind is None else behind[0])
+            and first <= self._places[number][1] < end_place
             and self._places[number][1] not in event.kept_places
         ]
         size_bytes = sum(on_queue.pop(number) for number in gone)
         if (len(gone), size_bytes) != (event.count, event.size_bytes):
             raise Untrue(f"{event}: by their places {len(gone)} messages of {size_bytes} bytes")
+
+    def _end_of(self, stream: int, page: int) -> int:
+        """Where the next page of a stream begins that is still there: those between had nothing left."""
+        behind = [number for of_stream, number in self._pages if of_stream == stream and number > page]
+        return self._pages[stream, min(behind)][0] if behind else 1 << 63
 
     def _compare(self, event: Depths, depths: tuple[Depth, ...]) -> None:
         self.depths += 1

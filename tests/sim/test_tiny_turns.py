@@ -41,3 +41,8 @@ def test_worlds_in_which_messages_are_on_some_of_their_queues(
         with monkeypatch.context() as patches:
             reports.append(_run(seed, patches))
     assert sum(report.promises for report in reports) > WORLDS
+
+
+def test_a_page_that_was_dropped_before_the_one_in_front_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only transient messages were in it. The log's reader then looks farther back for the end of the other."""
+    _run(27927667, monkeypatch)

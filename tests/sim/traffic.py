@@ -26,6 +26,9 @@ STORED = frozenset({*ANYCAST, "news"})
 _READ = ("work", "work", "ring", "auto.one", "dead", "late", *TYPED, *LIMITED)
 BODY_BYTES = (0, 10, 100, 600, 3000)
 PART_BYTES_MIN = 300
+BURST_MAX = 5
+TRANSIENT_LAST = 0.7
+"""How many bursts end with a transient message after a persistent one."""
 
 
 @dataclass
@@ -78,6 +81,7 @@ class Trader:
         self._work: dict[str, Work] = {}
         self._asked: dict[str, list[Fact]] = {}
         self._put("CONNECT", "accept-version:1.2", "host:x", f"client-id:{name}")
+        life.listeners.append(self.listen)
 
     @property
     def gone(self) -> bool:
@@ -89,8 +93,7 @@ class Trader:
         return self._numbers[0]
 
     def _put(self, command: str, *headers: str, body: bytes = b"") -> None:
-        head = "\n".join([command, *headers, "", ""])
-        data = self._unsent + head.encode() + body + b"\0"
+        data = self._unsent + _frame(command, *headers, body=body)
         sent_bytes = len(data)
         if self._in_parts and len(body) > PART_BYTES_MIN and self._rng.random() < 0.5:
             sent_bytes = self._rng.randrange(len(data))
@@ -99,9 +102,13 @@ class Trader:
 
     def _ask(self, command: str, *headers: str, facts: list[Fact], body: bytes = b"") -> None:
         """Send a frame whose RECEIPT promises ``facts``."""
+        self._put(command, *headers, self._receipt(facts), body=body)
+
+    def _receipt(self, facts: list[Fact]) -> str:
+        """The header that asks for a RECEIPT; it promises ``facts``."""
         receipt = str(self._number())
         self._asked[receipt] = facts
-        self._put(command, *headers, f"receipt:{receipt}", body=body)
+        return f"receipt:{receipt}"
 
     # ---- what the broker says --------------------------------------------------------------------
 
@@ -126,6 +133,7 @@ class Trader:
         message_id = int((frame.header("message-id") or "").rpartition("-")[2])
         if persistent:
             self.promised.append(("message", message_id))
+            self._life.deliveries.check(message_id)
         if reading.mode != "auto":
             reading.held.append(Held(message_id, frame.header("ack") or "", persistent))
 
@@ -148,13 +156,44 @@ class Trader:
         )
         self._rng.choice(moves)()
 
+    def burst(self) -> bool:
+        """Send persistent and transient messages to one destination, most often one that somebody reads, all in one
+        read of the connection. Returns whether anything was sent.
+        """
+        if self._client.connection.session.blocked_by is not None:
+            return False
+        rng = self._rng
+        destination = rng.choice(self._read_by_somebody() or sorted(STORED))
+        kinds = [rng.random() < 0.5 for _ in range(rng.randrange(1, BURST_MAX))]
+        kinds += [True, False] if rng.random() < TRANSIENT_LAST else [False, True]
+        data = self._unsent
+        self._unsent = b""
+        for persistent in kinds:
+            body = b"%d:%s" % (self._number(), b"x" * rng.choice(BODY_BYTES))
+            headers = [f"destination:{_prefix(destination)}{destination}", f"{SENDER}:{self.name}"]
+            facts: list[Fact] = []
+            if persistent:
+                headers.append("persistent:true")
+                facts.append(("body", body))
+            data += _frame("SEND", *headers, self._receipt(facts), body=body)
+        self._client.send(data)
+        return True
+
+    def _read_by_somebody(self) -> list[str]:
+        queues = self._life.broker.queues
+        return [name for name in sorted(STORED) if name in queues and queues[name].consumer_count]
+
+    def send(self) -> None:
+        """One random message."""
+        if not self._unsent and self._client.connection.session.blocked_by is None:
+            self._send()
+
     def _send(self) -> None:
         rng = self._rng
         destination = rng.choice(ANYCAST + MULTICAST)
-        prefix = "/queue/" if destination in ANYCAST else "/topic/"
         number = self._number()
         body = b"%d:%s" % (number, b"x" * rng.choice(BODY_BYTES))
-        headers = [f"destination:{prefix}{destination}", f"{SENDER}:{self.name}"]
+        headers = [f"destination:{_prefix(destination)}{destination}", f"{SENDER}:{self.name}"]
         persistent = rng.random() < 0.85
         if persistent:
             headers.append("persistent:true")
@@ -285,3 +324,11 @@ class Trader:
         else:
             self._ask("DISCONNECT", facts=[])
             self.listen()
+
+
+def _prefix(destination: str) -> str:
+    return "/queue/" if destination in ANYCAST else "/topic/"
+
+
+def _frame(command: str, *headers: str, body: bytes) -> bytes:
+    return "\n".join([command, *headers, "", ""]).encode() + body + b"\0"

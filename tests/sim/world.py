@@ -27,6 +27,10 @@ from tests.wire.in_process import START_MS, configuration
 DUPLICATE_IDS_KEPT = 8
 FAULTS = 0.2
 """How many lives end with a disk that fails instead of a power cut."""
+MIXING = 0.5
+"""How many worlds have clients that send persistent and transient messages in one burst."""
+BURSTS = 0.25
+"""How many of the steps are bursts there."""
 CORE = f"""
 <id-cache-size>{DUPLICATE_IDS_KEPT}</id-cache-size>
 <message-expiry-scan-period>400</message-expiry-scan-period>
@@ -97,16 +101,23 @@ class Report:
     damages: int = 0
     faults: int = 0
     large_bodies: int = 0
+    bursts: int = 0
+    """How often persistent and transient messages came in one read."""
+    fresh_deliveries: int = 0
+    """How many persistent messages of the same life clients got."""
     depths: int = 0
     """How often the log told how deep queues are, and was right."""
 
 
 class CrashWorld:
     """Everything in it follows from ``seed``. ``run`` raises Broken when something that must hold does not. With
-    ``large`` the longer bodies go to files of their own.
+    ``large`` the longer bodies go to files of their own; with ``mixes`` clients send persistent and transient messages
+    in one burst (None: the seed decides).
     """
 
-    def __init__(self, seed: int, *, lives: int = 4, steps: int = 60, large: bool = False) -> None:
+    def __init__(
+        self, seed: int, *, lives: int = 4, steps: int = 60, large: bool = False, mixes: bool | None = None
+    ) -> None:
         self.report = Report()
         self.rng = random.Random(seed)
         self.disk = SimDisk(self.rng)
@@ -127,6 +138,7 @@ class CrashWorld:
         self._pages = self.rng.random() < 0.5
         self._patience = self.rng.choice((0.05, 0.3, 0.9))
         """How likely the committer is to work after a step."""
+        self._mixes = random.Random(f"mixes {seed}").random() < MIXING if mixes is None else mixes
 
     def run(self) -> Report:
         """All lives."""
@@ -219,6 +231,8 @@ class CrashWorld:
             life.advance(rng.choice((1, 60, 500, 6000)))
         elif rng.random() < 0.06:
             self._manage(life)
+        elif self._mixes and rng.random() < BURSTS:
+            self._burst(life, traders)
         else:
             rng.choice(traders).act()
         life.settle()
@@ -228,6 +242,18 @@ class CrashWorld:
             raise Broken(f"durable up to {life.journal.durable_lsn}, written up to {life.records.last_lsn}")
         if rng.random() < 0.05 and life.failure is None:
             records_match(life)
+
+    def _burst(self, life: Incarnation, traders: list[Trader]) -> None:
+        """One client sends both kinds of messages at once, and the others send something in the same turn: then the
+        turn does not wait for the disk.
+        """
+        sender = self.rng.choice(traders)
+        life.together = True
+        self.report.bursts += sender.burst()
+        for trader in traders:
+            if trader is not sender:
+                trader.send()
+        life.together = False
 
     def _manage(self, life: Incarnation) -> None:
         queue = self.rng.choice(("work", "ring", "news.a"))
@@ -264,6 +290,7 @@ class CrashWorld:
         report.lives += 1
         report.operations += len(life.records.operations)
         report.promises += len(promised)
+        report.fresh_deliveries += life.deliveries.fresh
         report.large_bodies += life.large.counts()["begun"]
         report.segments = max(report.segments, life.journal.segments[-1].number)
         if life.failure is not None and self.rng.random() < 0.5:
