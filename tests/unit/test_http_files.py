@@ -33,7 +33,8 @@ class Reader:
         self._theirs.setblocking(False)
         self.ended = threading.Event()
         self.ended_s = 0.0
-        threading.Thread(target=self._take, daemon=True).start()
+        self._taker = threading.Thread(target=self._take, daemon=True)
+        self._taker.start()
         body = FileBody(os.open(path, os.O_RDONLY), 0, path.stat().st_size)
         self.transfer = sender.send(self._theirs.fileno(), body, near, self._end)
 
@@ -47,8 +48,9 @@ class Reader:
         self.ended.set()
 
     def close(self) -> None:
-        """Both ends."""
+        """Both ends. The first tells the thread to end, which must not read from a closed socket."""
         self._theirs.close()
+        self._taker.join(WAIT_S)
         self.ours.close()
 
 
