@@ -16,7 +16,14 @@ from typing import Final
 from artemis_py.shown import many
 from artemis_py.storage.disk.disk import Disk
 from artemis_py.storage.format import codec
-from artemis_py.storage.format.codec import FILE_HEADER_BYTES, CodecError, FileHeader, Record, VersionError
+from artemis_py.storage.format.codec import (
+    FILE_HEADER_BYTES,
+    RECORD_HEADER_BYTES,
+    CodecError,
+    FileHeader,
+    Record,
+    VersionError,
+)
 from artemis_py.storage.format.scan import Damage, lowest_lsn, next_batch, whole_records
 from artemis_py.storage.format.segment_names import segment_name, segment_number
 from artemis_py.storage.journal.bindings_copy import read_copy
@@ -351,6 +358,9 @@ class _Reader:
         reading, place = self._open
         self._open = None
         lost = lsn - self._last_lsn - 1 - (self._last_lsn < self._batch_lsn < lsn)
+        if not self._last_lsn and reading.header is None:  # lower numbers may be of files that went long ago
+            damage = reading.damages[place]
+            lost = min(lost, (damage.end - damage.offset) // RECORD_HEADER_BYTES)
         reading.damages[place] = replace(reading.damages[place], lost=max(lost, 0))
         self._batch_lsn = self._next_batch_lsn
 
@@ -380,7 +390,7 @@ class _Reader:
         """The last file is shorter than at its creation. Zeros at its end show that its records ended before that."""
         reason = f"the file ends here, but was created with {made_bytes} bytes"
         rest = data[reading.segment.written_bytes : reading.size_bytes]
-        is_harmless = len(rest) >= codec.RECORD_HEADER_BYTES and not rest.strip(b"\0")
+        is_harmless = len(rest) >= RECORD_HEADER_BYTES and not rest.strip(b"\0")
         reading.damages.append(Damage(reading.segment.name, reading.size_bytes, reason, torn=False))
         if not is_harmless:
             self._found.foreign.append(f"{reading.segment.name} is truncated: what was after its end is unknown")
