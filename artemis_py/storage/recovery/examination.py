@@ -164,9 +164,7 @@ def examine(disk: Disk, progress: Callable[[int, int], None] | None = None) -> E
     found.orphans = {
         queue_id: len(messages) for queue_id, messages in found.index.orphans().items() if queue_id not in found.deleted
     }
-    if not found.is_whole:
-        index = found.index
-        index.queue_id_max = max([index.queue_id_max, *found.orphans])
+    found.index.queue_id_max = max([found.index.queue_id_max, *found.orphans])
     return found
 
 
@@ -248,7 +246,7 @@ class _Reader:
         data = disk.read(name)
         extent = self._found.told.extent
         is_reached = extent is not None and number <= extent.last
-        end_lsn = extent.end_lsn if extent is not None and is_last and extent.last == number else 0
+        end_lsn = extent.end_lsn if extent is not None and extent.last == number else 0
         before = self._found.readings[-1] if self._found.readings else None
         reading = Reading(Segment(number, name, 0), len(data), None, before_lsn=self._last_lsn)
         self._found.readings.append(reading)

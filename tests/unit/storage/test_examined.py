@@ -23,7 +23,6 @@ from tests.sim.disk import SECTOR_BYTES, File, SimDisk
 from tests.sim.prepared import (
     QUEUE,
     QUEUE_ID,
-    batch_starts,
     commit,
     flip,
     kept_ids,
@@ -182,7 +181,6 @@ def test_the_damaged_beginning_of_the_oldest_file_costs_no_more_than_stood_there
 def test_a_last_file_that_goes_on_behind_the_end_that_a_stop_told_is_refused() -> None:
     """It is of a later time than the files beside it."""
     made = prepare(2, 3)
-    journal, committer, _ = open_journal(made)
     ExtentFiles(made).save(Extent(1, 1, records(made, segment_name(1))[-1].lsn))
     assert examine(made).reasons == []
     made.files[segment_name(1)] = prepare(2, 3, 1).files[segment_name(1)]
@@ -250,3 +248,55 @@ def test_other_damage_brings_back_no_queue_of_a_batch_that_a_crash_took(damaged:
     if damaged:
         _hit(disk, 2)
     assert set(recover(disk).index.queues) == {QUEUE_ID}
+
+
+# ---- messages of queues that nothing names -------------------------------------------------------
+
+
+def _with_orphans(queue_id: int, *, extent: bool) -> SimDisk:
+    """Messages 1 and 3 on the known queue, 2 on one of which no record tells."""
+    disk = SimDisk(random.Random(1))
+    journal, committer, _ = open_journal(disk)
+    journal.records.queue_changed(dict(QUEUE))
+    for number, on in ((1, QUEUE_ID), (2, queue_id), (3, QUEUE_ID)):
+        journal.records.published(message(number), [on], 0)
+        commit(journal, committer)
+    for name in EXTENTS if not extent else ():
+        del disk.files[name]
+    return disk
+
+
+def test_messages_of_an_unknown_queue_stop_a_start_unless_every_file_is_known_to_be_there_and_whole() -> None:
+    line = "1 messages belong to queue number 7, whose name is lost"
+    assert examine(_with_orphans(7, extent=True)).reasons == []
+    assert examine(_with_orphans(7, extent=False)).reasons == [line]
+    damaged = _with_orphans(7, extent=True)
+    _hit(damaged, 1)
+    assert examine(damaged).reasons == [line]
+
+
+@pytest.mark.parametrize("damaged", [False, True])
+@pytest.mark.parametrize("queue_id", [7, 9])
+def test_the_number_of_an_unknown_queue_is_not_given_again(queue_id: int, damaged: bool) -> None:
+    """Or the next start found these messages on another queue."""
+    disk = SimDisk(random.Random(1))
+    journal, committer, _ = open_journal(disk)
+    journal.records.queue_changed({**QUEUE, "id": 8})
+    for number, on in ((1, 8), (2, queue_id), (3, 8)):
+        journal.records.published(message(number), [on], 0)
+        commit(journal, committer)
+    if damaged:
+        _hit(disk, 1)
+    found = examine(disk)
+    assert found.orphans == {queue_id: 1}
+    assert found.index.queue_id_max == max(queue_id, 8)
+
+
+def test_a_file_that_lost_all_records_ends_behind_its_header() -> None:
+    made = make()
+    disk = made.disk()
+    name = made.segments[1]
+    overwrite(disk, name, FILE_HEADER_BYTES, bytes(len(made.files[name]) - FILE_HEADER_BYTES))
+    found = examine(disk)
+    assert [(damage.name, damage.offset) for damage in found.damages] == [(name, FILE_HEADER_BYTES)]
+    assert found.reasons == [f"{name} has no whole record"]
