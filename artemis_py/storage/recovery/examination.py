@@ -356,9 +356,9 @@ class _Reader:
         reading, place = self._open
         self._open = None
         lost = lsn - self._last_lsn - 1 - (self._last_lsn < self._batch_lsn < lsn)
-        if not self._last_lsn and reading.header is None:  # lower numbers may be of files that went long ago
+        if not self._last_lsn:  # the numbers before may be of files that went long ago
             damage = reading.damages[place]
-            lost = min(lost, (damage.end - damage.offset) // RECORD_HEADER_BYTES)
+            lost = min(lost, ((damage.end or reading.size_bytes) - damage.offset) // RECORD_HEADER_BYTES)
         reading.damages[place] = replace(reading.damages[place], lost=max(lost, 0))
         self._batch_lsn = self._next_batch_lsn
 

@@ -1,4 +1,4 @@
-"""Where reading goes on behind damage, and what proves that it is no torn write: never what a client put into a body."""
+"""Where reading goes on behind damage, and what proves that it is no torn write: never what a client put in a body."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _record(disk: SimDisk, number: int, name: str = FIRST) -> Record:
 
 def _wreck(disk: SimDisk, record: Record, name: str = FIRST) -> None:
     """Nothing tells any more where the record ended: its length is wrong, and its number."""
-    flip(disk, name, record.offset + 4, 0x01)
+    overwrite(disk, name, record.offset + 4, (1).to_bytes(4, "little"))
     flip(disk, name, record.offset + 8, 0x40)
 
 
@@ -111,8 +111,9 @@ def test_a_batch_in_a_body_with_another_number_than_the_next_proves_nothing(numb
 def test_the_next_batch_in_the_body_of_the_last_record_proves_nothing() -> None:
     """The record says that it takes everything up to the end, and what follows that batch is not whole."""
     other = prepare(1, 1, 1)
-    batches = [one for one in records(other, FIRST) if one.type_code == BATCH]
-    inside = other.read(FIRST)[batches[1].offset : batches[2].offset]
+    inside = other.read(FIRST)[[one.offset for one in records(other, FIRST) if one.type_code == BATCH][-1] :].rstrip(
+        b"\0"
+    )
     disk = prepare(1)
     journal, committer, _ = open_journal(disk)
     journal.records.published(message(50, inside + b"the end"), [QUEUE_ID], 0)
@@ -167,6 +168,7 @@ def test_a_length_that_takes_everything_up_to_the_end_hides_no_batch_that_is_who
     assert end == len(disk.read(FIRST).rstrip(b"\0"))
     length = end - second.offset - RECORD_HEADER_BYTES
     overwrite(disk, FIRST, second.offset + 4, length.to_bytes(4, "little"))
+    flip(disk, FIRST, second.end - 1)
     recovered = recover(disk)
     assert [damage.torn for damage in recovered.damages] == [False]
     assert kept_ids(recovered) == [1, 3, 4, 5]
