@@ -9,6 +9,7 @@ import pytest
 from artemis_py.paged import Page, Share
 from artemis_py.storage.format.codec import (
     BATCH,
+    FILE_HEADER_BYTES,
     GROUP,
     PAGE_GREW,
     RECORD_HEADER_BYTES,
@@ -17,7 +18,7 @@ from artemis_py.storage.format.codec import (
     decode_record,
     encode_record,
 )
-from artemis_py.storage.format.scan import lowest_lsn
+from artemis_py.storage.format.scan import Damage, lowest_lsn, whole_records
 from artemis_py.storage.format.segment_names import segment_name
 from artemis_py.storage.recovery.examination import Examined
 from artemis_py.storage.recovery.recovery import recover
@@ -125,6 +126,16 @@ def test_the_next_batch_in_the_body_of_the_last_record_proves_nothing() -> None:
     recovered = recover(disk)
     assert [damage.torn for damage in recovered.damages] == [True]
     assert kept_ids(recovered) == [1]
+
+
+def test_a_record_that_is_a_header_alone_is_found_at_the_very_end() -> None:
+    """Only the length of the one in front of it is wrong."""
+    damaged = bytearray(encode_record(TRANSACTION, 6, b"x"))
+    damaged[4] = 99
+    data = bytes(FILE_HEADER_BYTES) + damaged + encode_record(TRANSACTION, 7, b"")
+    damages: list[Damage] = []
+    assert [record.lsn for record in whole_records("", data, damages)] == [7]
+    assert [damage.end for damage in damages] == [FILE_HEADER_BYTES + len(damaged)]
 
 
 # ---- what a batch proves -------------------------------------------------------------------------
