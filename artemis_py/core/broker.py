@@ -35,9 +35,9 @@ from artemis_py.message import Head, LargeBody, Message
 from artemis_py.records import PageLog, RecordLog, RecoveredState
 
 _TICK_PARTS: Final = 4
-"""Beside reading, this part of a turn's units is for what was decided before, and for what is due."""
+"""One in this many of a turn's units is kept for unfinished work and for what is due, however much was read."""
 _DISPATCH_PARTS: Final = 2
-"""Beside reading, this part of a turn's units is for dispatch."""
+"""One in this many of a turn's units is kept for dispatch."""
 
 
 @final
@@ -60,6 +60,7 @@ class Broker:
         self.config = config
         self.name = config.name
         self.started = False
+        """True until ``finish``."""
         self.log = log
         host = self.host = Host(log)
         self.clock, self.budget, self.agenda = host.clock, host.budget, host.agenda
@@ -239,6 +240,7 @@ class Broker:
         while self.agenda:
             self._work_off(unlimited, now_ms)
         self.forwarding.flush(now_ms)
+        self.started = False
 
     @property
     def has_ready(self) -> bool:

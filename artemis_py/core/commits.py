@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import Final
+from typing import Final, final
 
 from artemis_py.core.holdings import ID_BYTES, IDS, Holdings
 from artemis_py.errors import DuplicateError
@@ -15,6 +15,7 @@ NO_ADDRESS: Final = ""
 _BETWEEN: Final = "\0"
 
 
+@final
 class Commits:
     """The last ``size`` ids under which transactions were committed. An address keeps those of messages in the same way
     (Artemis manual, "Duplicate Message Detection": "it will ignore the entire transaction").

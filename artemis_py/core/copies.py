@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from mypy_extensions import mypyc_attr
+from typing import final
 
 from artemis_py.core.reference.reference import QueueReference
 from artemis_py.message import Message
 from artemis_py.records import RecordLog
 
 
-@mypyc_attr(allow_interpreted_subclasses=True)
+@final
 class Copies:
     """Queues note messages here when they die or expire, and the broker makes the copies later in the turn.
 

@@ -56,7 +56,7 @@ class Host:
     def note_event(
         self, code: str, queue: QueueReference, fields: dict[str, str | int], *, kind: str = "", count: int = 1
     ) -> None:
-        """Something happened to the queue that belongs into the operational log (``core/events.py``)."""
+        """Something happened to the queue that belongs in the operational log (``core/events.py``)."""
         self.events.note(code, queue.name, fields, kind=kind, count=count)
 
     def next_message_id(self) -> int:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import final
+
 from artemis_py.core.holdings import Holdings
 from artemis_py.message import Account
 
 
+@final
 class Memory:
     """What all addresses hold in memory together, and its limits: ``global-max-size`` in bytes and
     ``global-max-messages``; -1: no limit. As in Artemis the number of messages counts only where bytes are limited.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import final
+
 from artemis_py.core.addresses.address import Address
 from artemis_py.core.addresses.bindings import Bindings
 from artemis_py.core.addresses.route import Route
@@ -20,6 +22,7 @@ from artemis_py.message import LargeBody, Message
 from artemis_py.records import RecordLog
 
 
+@final
 class Transaction:
     """Gathers work until COMMIT. Entries acknowledged in it are out of the consumer's hands at once and count as in
     delivery.
@@ -65,8 +68,8 @@ class Transaction:
         return sum([bindings.cost_of(route).places_of(len(messages)) for route, messages in self._runs()])
 
     def is_asked(self, bindings: Bindings, budget: Budget, stop_at: int) -> bool:
-        """May the transaction be committed? One of which the selectors cost more than the session may spend in this
-        turn may when all were asked before, some in each turn.
+        """Are all selectors asked that the transaction's messages need, or cheap enough to ask in the commit? If not,
+        ask some of them now and return False; the session tries again in its next turn.
         """
         if self._inquiry is None:
             units = 0
@@ -234,7 +237,7 @@ class Transaction:
 
     def abort(self, now_ms: int) -> list[QueueWork]:
         """Forget the messages; acknowledged and refused entries go back to their queues as failed deliveries. Returns
-        what is not done yet of that.
+        the works that are not finished.
         """
         return self._release(self.acknowledged + self.refused, now_ms, ABORTED)
 

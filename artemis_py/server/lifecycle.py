@@ -170,8 +170,6 @@ class Server:
     def _not_ready_because(self) -> str | None:
         if self._is_stopping:
             return "the broker is stopping"
-        if not self.broker.started:
-            return "the broker is starting"
         return None if self._stomp_listeners else "no port is open for STOMP"
 
     # ---- start -----------------------------------------------------------------------------------

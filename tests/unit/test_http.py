@@ -501,7 +501,7 @@ def test_stop_closes_what_is_open_and_refuses_what_comes() -> None:
 
 
 def test_health_tells_the_reason() -> None:
-    reasons: list[str | None] = ["the broker is starting", None, "the broker is stopping"]
+    reasons: list[str | None] = ["no port is open for STOMP", None, "the broker is stopping"]
     routes = health_routes(lambda: reasons[0])
     world = SteppedHttp(routes)
     ready = b"GET /health/ready HTTP/1.1\r\nHost: broker\r\n\r\n"
@@ -513,7 +513,7 @@ def test_health_tells_the_reason() -> None:
         assert answer(world.talk(ready.replace(b"ready", b"live")))[0] == 200
         reasons.pop(0)
     assert seen == [
-        (503, {"status": "DOWN", "reason": "the broker is starting"}),
+        (503, {"status": "DOWN", "reason": "no port is open for STOMP"}),
         (200, {"status": "UP"}),
         (503, {"status": "DOWN", "reason": "the broker is stopping"}),
     ]

@@ -59,7 +59,6 @@ RING: Final = Check("-1 (no ring), 0 (keeps nothing) or more", lambda value: val
 POWER_OF_TWO: Final = Check("a power of two", lambda value: value > 0 and int(value) & (int(value) - 1) == 0)
 NOT_EMPTY: Final = Check("a non-blank text", lambda length: length > 0)
 LEVELS: Final = Check("1 to 10", lambda value: 1 <= value <= 10)
-PORT: Final = Check("0 to 65535", lambda value: 0 <= value <= 65535)
 
 
 class Options(TypedDict, total=False):

@@ -50,16 +50,16 @@ _NO_TYPES: Final[frozenset[str]] = frozenset()
 _TYPES: Final = {
     types: types for types in (frozenset({ANYCAST}), frozenset({MULTICAST}), frozenset({ANYCAST, MULTICAST}))
 }
-"""What addresses may have, each once: there are many addresses."""
+"""All sets of routing types, shared, because there are many addresses."""
 
 
 @final
 class Plan:
     """Where messages to one address go, worked out once.
 
-    A queue that comes is added. What else changes only shows: ``losses`` and ``wildcard_changes`` are the counts of the
-    address and of the wildcard addresses of which the plan knows, and ``sources`` the wildcard addresses that it has
-    queues of, each with its count.
+    A new queue is added to it. Other changes make it out of date, and the next message notices: the plan remembers the
+    counts of the address (``losses``) and of wildcard addresses (``wildcard_changes``), and the wildcard addresses
+    whose queues it has, each with its count (``sources``).
     """
 
     __slots__ = (
@@ -126,7 +126,7 @@ class Plan:
 
 
 def _with(queues: list[Queue], queue: Queue) -> list[Queue]:
-    """The list with one more. All that are empty are one and the same: most addresses have one queue."""
+    """The list with one more queue. All empty lists are one shared object, because most addresses have one queue."""
     if not queues:
         return [queue]
     queues.append(queue)
@@ -177,7 +177,7 @@ class Address(Home):
         self.stream: PageStream | None = None
         """Its pages; None while it never needed one."""
         self.spread: Spread | None = None
-        """What was published last and was more than a turn has units for; it may be on all of its queues by now."""
+        """The last publication that was larger than a turn. It may be on all of its queues by now."""
         self.auto_created = auto_created
         self.deleted = False
         self.had_binding = False
@@ -189,20 +189,20 @@ class Address(Home):
         self._apply(settings)
 
     def add_routing_types(self, routing_types: Iterable[str]) -> None:
-        """The address has these, too."""
+        """The address has these routing types, too."""
         known = self.routing_types
         added = known.union(routing_types)
         if added != known:
             self.routing_types = _TYPES.get(added, added)
 
     def add_divert(self, divert: Divert) -> None:
-        """A divert copies or moves what comes here."""
+        """Add a divert, which copies or moves what is sent here."""
         self.diverts = [*self.diverts, divert]
         self.had_binding = True
         self.plan = None
 
     def bind(self, queue: Queue) -> None:
-        """A queue comes."""
+        """A queue was created here."""
         self.queues[queue.id] = queue
         self.add_routing_types((queue.routing_type,))
         self.had_binding = True
@@ -213,7 +213,7 @@ class Address(Home):
             self.plan.add(queue)
 
     def unbind(self, queue: Queue, steady_ms: int) -> None:
-        """A queue goes, at this steady time."""
+        """A queue was deleted, at this steady time in ms."""
         del self.queues[queue.id]
         self.changes += 1
         self.losses += 1
@@ -225,7 +225,7 @@ class Address(Home):
             self.empty_since_ms = steady_ms
 
     def end(self) -> None:
-        """The address is deleted: whoever knows it has to look for another of its name."""
+        """The address is deleted. Routes to it are no longer current."""
         self.deleted = True
         self.losses += 1
         self.plan = None
@@ -239,7 +239,7 @@ class Address(Home):
         )
 
     def keep_in_memory(self, settings: AddressSettings) -> None:
-        """Nothing of this address goes to pages; it has settings of its own."""
+        """Use these settings, and never pages."""
         self.can_page = False
         self.settings = settings
         self._apply(settings)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import OrderedDict
 from typing import Final, final
 
 from artemis_py.config.matching import WildcardSyntax
@@ -41,8 +41,8 @@ class Bindings:
         """All addresses, for the regular rounds."""
         self.queue_walk: Walk[Queue] = Walk()
         """All queues, for the regular rounds."""
-        self._mixed: deque[Address] = deque()
-        """Addresses whose plan has queues of wildcard addresses, too."""
+        self._mixed: OrderedDict[str, Address] = OrderedDict()
+        """Addresses whose plan has queues of wildcard addresses, too, by name. The oldest plan is first."""
 
     # ---- what comes and goes ---------------------------------------------------------------------
 
@@ -56,6 +56,7 @@ class Bindings:
     def remove_address(self, address: Address) -> None:
         """An address without queues was deleted."""
         del self.addresses[address.name]
+        self._mixed.pop(address.name, None)
         self.address_walk.discard(address)
         if address.is_wildcard:
             self.wildcards.remove(address)
@@ -139,9 +140,11 @@ class Bindings:
             return plan
         plan = address.plan = Plan(address, wildcards, self.wildcards.changes)
         if wildcards:
-            self._mixed.append(address)
+            self._mixed[address.name] = address
+            self._mixed.move_to_end(address.name)
             if len(self._mixed) > _MIXED_MAX:
-                self._mixed.popleft().plan = None
+                _, oldest = self._mixed.popitem(last=False)
+                oldest.plan = None
         return plan
 
     def cost_of(self, route: Route) -> PlanCost:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from typing import final
 
 from artemis_py.core.holdings import ID_BYTES, IDS, Holdings
 
 
+@final
 class DuplicateIds:
     """The last N duplicate ids that an address has seen (Artemis manual, "Duplicate Message Detection")."""
 

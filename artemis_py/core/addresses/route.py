@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from typing import final
+
 from artemis_py.core.addresses.address import Address
 from artemis_py.core.queue.queue import Queue
 
 
+@final
 class Route:
-    """A destination, resolved: an address, or one queue of it. ``losses`` and ``anycast_losses`` tell whether a queue
-    went since that matters: one of the address, or an anycast one of a wildcard address.
+    """An address, or one queue of it. ``losses`` and ``anycast_losses`` count queues that were deleted, of the
+    address and on wildcard addresses, up to when the route was made. When they have grown, it is out of date.
     """
 
     __slots__ = ("address", "anycast_losses", "losses", "queue", "routing_type")

@@ -15,7 +15,8 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from typing import Final
 
-Place = tuple[str, int]
+SortedPlace = tuple[str, int]
+"""A ``Place`` in a sorted order: the text that it is sorted by, and the sequence."""
 
 _SIZE_MAX: Final = 256
 _START_BYTES: Final = 8
@@ -32,11 +33,11 @@ class _Sorted:
 
     __slots__ = ("places", "starts")
 
-    def __init__(self, starts: array[int], places: list[Place]) -> None:
+    def __init__(self, starts: array[int], places: list[SortedPlace]) -> None:
         self.starts = starts
         self.places = places
 
-    def find(self, start: int, place: Place) -> int:
+    def find(self, start: int, place: SortedPlace) -> int:
         """The index of the first place that is not before this one."""
         starts = self.starts
         index = bisect_left(starts, start)
@@ -44,12 +45,12 @@ class _Sorted:
             return index
         return bisect_left(self.places, place, index, bisect_right(starts, start, index))
 
-    def insert(self, index: int, start: int, place: Place) -> None:
+    def insert(self, index: int, start: int, place: SortedPlace) -> None:
         """Insert a place."""
         self.starts.insert(index, start)
         self.places.insert(index, place)
 
-    def replace(self, index: int, start: int, place: Place) -> None:
+    def replace(self, index: int, start: int, place: SortedPlace) -> None:
         """Replace a place."""
         self.starts[index] = start
         self.places[index] = place
@@ -70,7 +71,7 @@ class Ranking:
         self._lasts = _Sorted(array("Q"), [])
         """The last place of each block."""
 
-    def add(self, place: Place) -> None:
+    def add(self, place: SortedPlace) -> None:
         """Insert a place."""
         start = start_of(place[0])
         blocks, lasts = self._blocks, self._lasts
@@ -90,23 +91,23 @@ class Ranking:
             del block.starts[half:], block.places[half:]
             lasts.insert(index, block.starts[-1], block.places[-1])
 
-    def remove(self, place: Place) -> None:
+    def remove(self, place: SortedPlace) -> None:
         """Remove a place, which must be in."""
         start = start_of(place[0])
         index = self._lasts.find(start, place)
         self._take_out(index, self._blocks[index].find(start, place))
 
-    def first(self) -> Place:
+    def first(self) -> SortedPlace:
         """The first place; it stays. Raises IndexError when there is none."""
         return self._blocks[0].places[0]
 
-    def pop(self) -> Place:
+    def pop(self) -> SortedPlace:
         """Take the first place out. Raises IndexError when there is none."""
         place = self._blocks[0].places[0]
         self._take_out(0, 0)
         return place
 
-    def after(self, place: Place) -> Place | None:
+    def after(self, place: SortedPlace) -> SortedPlace | None:
         """The first place behind this one, or None. This one need not be in."""
         start, behind = start_of(place[0]), (place[0], place[1] + 1)
         index = self._lasts.find(start, behind)
@@ -124,6 +125,6 @@ class Ranking:
         elif position == len(block.places):
             self._lasts.replace(index, block.starts[-1], block.places[-1])
 
-    def __iter__(self) -> Iterator[Place]:
+    def __iter__(self) -> Iterator[SortedPlace]:
         for block in list(self._blocks):
             yield from list(block.places)

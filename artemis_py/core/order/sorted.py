@@ -11,14 +11,13 @@ from heapq import heappop, heappush
 
 from artemis_py.core.order.entry import Entry
 from artemis_py.core.order.lane import Lane
-from artemis_py.core.order.order import LOWEST, Cursor, Order
-from artemis_py.core.order.order import Place as AnyPlace
-from artemis_py.core.order.ranking import Place, Ranking
+from artemis_py.core.order.order import LOWEST, Cursor, Order, Place
+from artemis_py.core.order.ranking import Ranking, SortedPlace
 from artemis_py.message import HeaderName, Message
 
 _KEYLESS = ""
 _KEYED = "\0"
-_BEFORE_ALL: Place = ("", LOWEST)
+_BEFORE_ALL: SortedPlace = ("", LOWEST)
 
 
 def utf16_order(text: str) -> str:
@@ -44,7 +43,7 @@ class SortedOrder(Order):
     def level_of(self, message: Message) -> int:
         return 0
 
-    def place_of(self, message: Message, sequence: int) -> Place:
+    def place_of(self, message: Message, sequence: int) -> SortedPlace:
         """The place of a message with this sequence. An empty key comes behind no key at all."""
         key = message.head.first(self._key)
         return (_KEYLESS if key is None else _KEYED + utf16_order(key), sequence)
@@ -132,7 +131,7 @@ class SortedOrder(Order):
 
     # ---- looking ---------------------------------------------------------------------------------
 
-    def standing_at(self, place: AnyPlace) -> Entry | None:
+    def standing_at(self, place: Place) -> Entry | None:
         entry = self._lane.at(place[1])
         if entry is not None:
             entry.sequence = place[1]
@@ -154,7 +153,7 @@ class SortedOrder(Order):
     def close_cursor(self, cursor: Cursor) -> None:
         self.cursors = [other for other in self.cursors if other is not cursor]
 
-    def next_after(self, place: Place) -> Place | None:
+    def next_after(self, place: SortedPlace) -> SortedPlace | None:
         """The first place behind this one at which an entry stands, or None."""
         return self._ranking.after(place)
 
@@ -168,10 +167,10 @@ class RankCursor(Cursor):
         super().__init__()
         self._order = order
         self._passed = _BEFORE_ALL
-        self._returns: list[Place] = []
-        self._noted: set[Place] = set()
+        self._returns: list[SortedPlace] = []
+        self._noted: set[SortedPlace] = set()
 
-    def revisit(self, place: Place, *, fresh: bool) -> None:
+    def revisit(self, place: SortedPlace, *, fresh: bool) -> None:
         """An entry stands again (``fresh``: for the first time) at a place that the cursor may have passed."""
         if not fresh and not self.sees_returns:
             return

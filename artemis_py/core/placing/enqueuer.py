@@ -53,15 +53,15 @@ class Enqueuer:
             self._put_off(batch, later)
 
     def _is_too_much(self, shares: list[Share]) -> bool:
-        """Is it more than a turn has units for, to put so much on so many queues?"""
+        """Would putting these shares on their queues cost more units than the turn has left?"""
         budget = self._host.budget
         if budget.left >= 0 or len(shares) == 1:
             return False
         return budget.must_put_off(sum([len(taken) for _, taken in shares]))
 
     def _part(self, batch: Batch, shares: list[Share]) -> tuple[list[Share], list[Share]]:
-        """What goes to its queues at once, and what may wait. Queues of which the depth may stand against a message
-        wait for nothing: the next that is asked about must find there what came before it.
+        """The shares to put on queues at once, and those that may wait. A queue that limits its senders never waits,
+        because the next message must find there what came before it.
         """
         if not batch.limited:
             return [], shares
@@ -69,7 +69,7 @@ class Enqueuer:
         return limited, [share for share in shares if not share[0].flow.limits_senders]
 
     def _put_off(self, batch: Batch, shares: list[Share]) -> None:
-        """Have messages that are written down put on their queues as turns have room for that."""
+        """Put recorded messages on their queues in later turns, some in each."""
         address, budget = batch.route.address, self._host.budget
         spread = address.spread
         if spread is None or spread.may_go_on:

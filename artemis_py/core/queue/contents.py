@@ -1,7 +1,8 @@
 """The contents of a queue: ready entries in their order, those put aside, the counters, and what expires when.
 
-Only this part moves counters, references to messages, and what is watched for expiry. It decides nothing about
-consumers and wakes nobody; other parts do that when a verb ends.
+Only this part places and removes entries. It keeps the sums of the ``Tally`` right for them; parts that deliver, return
+or page messages call the tally's verbs for what they do. It decides nothing about consumers and wakes nobody; other
+parts do that when a verb ends.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The way into an address: is there room for what a client or the broker publishes?
 
-What is refused, is refused before anything happens to it, and for all of its queues. A queue that limits its senders
-lets its consumers take what they have room for first; so this, and not the router, may hand out messages.
+A message is refused before anything happens to it, and then none of the queues gets it. A queue that limits its senders
+first lets its consumers take what they have room for.
 """
 
 from __future__ import annotations
@@ -86,7 +86,11 @@ class Admission:
                     self._host.log.story.refused(address.name, "reject", message)
                 return index
             one = replace(batch, messages=[message], size_bytes=size_bytes)
-            if not address.is_paging and address.refusal is None and _must_page(address, queues, size_bytes, now_ms):
+            if (
+                not address.is_paging
+                and address.refusal is None
+                and _make_room_or_page(address, queues, size_bytes, now_ms)
+            ):
                 one.paged = True
                 self._router.publish(one)
             elif not self._publish_admitted(one, admitted):
@@ -142,7 +146,7 @@ def make_room(queues: list[Queue], size_bytes: int, now_ms: int) -> Queue | None
     return None
 
 
-def _must_page(address: Address, queues: list[Queue], size_bytes: int, now_ms: int) -> bool:
+def _make_room_or_page(address: Address, queues: list[Queue], size_bytes: int, now_ms: int) -> bool:
     """Let consumers take messages from full queues whose ``overflow-policy`` is PAGE. True when one of them still has
     no room: then the message goes to a page for all of its queues, because it stands in a page once.
     """

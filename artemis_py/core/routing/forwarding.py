@@ -1,4 +1,4 @@
-"""Publishes the copies that the turn brought forth: diverted, dead and expired messages."""
+"""Publishes copies for other addresses: of diverted, dead, expired and unrouted messages."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ _ACTUAL_EXPIRY: Final = HeaderName("_AMQ_ACTUAL_EXPIRY")
 
 @final
 class Forwarding:
-    """Makes the copies of dead and expired messages (queues note those in ``Copies``), and publishes them and the
-    diverted ones.
+    """Makes the copies of dead and expired messages, which queues note in ``Copies``. Publishes them, and the copies of
+    diverted and unrouted messages. A SEND and a COMMIT publish theirs at once; the rest follows the dispatch of a turn.
     """
 
     __slots__ = ("_admission", "_bindings", "_forwards", "_host", "_resolver")

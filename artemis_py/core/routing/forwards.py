@@ -99,7 +99,7 @@ class Forwards:
     # ---- dead, expired, without a route ----------------------------------------------------------
 
     def add_dead(self, target: str, source: Address, queue_name: str, message: Message) -> None:
-        """Copy a message to the dead-letter address for which a consumer has failed for the last time."""
+        """Copy a message whose last delivery attempt has failed to the dead-letter address."""
         changes = copy_headers(message, source.name, queue_name, 1)
         changes["reason"] = "max_deliveries"
         self._add_changed(target, source, message, changes, 1)

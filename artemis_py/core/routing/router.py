@@ -19,7 +19,9 @@ from artemis_py.core.routing.targets import deal, every_target, offer, only_targ
 
 @final
 class Router:
-    """Decides who gets the messages that were admitted to an address. It holds no queue and dispatches nothing."""
+    """Decides who gets the messages that were admitted to an address. It holds no queue and gives nothing to
+    consumers; a queue may, when messages arrive.
+    """
 
     __slots__ = ("_bindings", "_duplicates", "_enqueuer", "_forwards", "_log", "_resolver")
 

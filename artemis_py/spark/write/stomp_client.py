@@ -202,7 +202,7 @@ class StompClient:
             except BlockingIOError:
                 data = None
             if data == b"":
-                raise _Lost(f"{self._shown_place()} closed the connection")
+                raise _Lost(f"{self._shown_endpoint()} closed the connection")
             self._received += data or b""
         elif not writable and left_s <= 0:
             raise self._too_late("is the address full with policy BLOCK, or does the broker hang?")
@@ -233,7 +233,7 @@ class StompClient:
 
     def _confirm(self, number: int, headers: dict[str, str]) -> None:
         if not self._waiting or self._waiting[0][0] != number:
-            raise PipelineError(f"{self._shown_place()} confirmed a transaction that was not sent: {number}")
+            raise PipelineError(f"{self._shown_endpoint()} confirmed a transaction that was not sent: {number}")
         self._waiting.popleft()
         confirmed = self.confirmed
         confirmed.transactions += 1
@@ -247,7 +247,7 @@ class StompClient:
         """The broker's own words, and what can be done. Raises _Lost when that is to try again."""
         reason = _reason(frame)
         if reason.startswith(_PASSING):
-            raise _Lost(f"{self._shown_place()}: {reason}")
+            raise _Lost(f"{self._shown_endpoint()}: {reason}")
         self.close()
         advice = ""
         if reason.endswith("is full"):
@@ -264,7 +264,7 @@ class StompClient:
             )
         elif "Open transactions hold more" in reason:
             advice = ": lower bytesPerTransaction or rowsPerTransaction"
-        return PipelineError(f"{self._shown_place()} refuses: {reason}{advice}")
+        return PipelineError(f"{self._shown_endpoint()} refuses: {reason}{advice}")
 
     # ---- time ------------------------------------------------------------------------------------
 
@@ -289,7 +289,7 @@ class StompClient:
             "timeout sets how long the sink waits"
         )
 
-    def _shown_place(self) -> str:
+    def _shown_endpoint(self) -> str:
         return _shown(self._endpoints[(self._turn - 1) % len(self._endpoints)])
 
 

@@ -268,7 +268,7 @@ def _next_whole(
     tests = 0
     behind = _end_said(data, offset)
     said = 0
-    if offset + RECORD_HEADER_BYTES < behind < content_end and _is_whole(data, behind, last_lsn, lsn_max):
+    if offset + RECORD_HEADER_BYTES < behind and _is_whole(data, behind, last_lsn, lsn_max):
         _, lsn, type_code = peek_record(data, offset)
         if type_code != GROUP:
             said = behind
@@ -315,7 +315,7 @@ def _outside_groups(data: bytes, offset: int) -> int | None:
 
 def lowest_lsn(record: Record) -> int:
     """The lowest lsn in a record: a GROUP's own lsn follows those inside it."""
-    if record.type_code == GROUP and len(record.payload) > RECORD_HEADER_BYTES:
+    if record.type_code == GROUP and len(record.payload) >= RECORD_HEADER_BYTES:
         return peek_record(record.payload, 0)[1]
     return record.lsn
 

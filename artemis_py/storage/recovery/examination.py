@@ -16,7 +16,14 @@ from typing import Final
 from artemis_py.shown import many
 from artemis_py.storage.disk.disk import Disk
 from artemis_py.storage.format import codec
-from artemis_py.storage.format.codec import FILE_HEADER_BYTES, CodecError, FileHeader, Record, VersionError
+from artemis_py.storage.format.codec import (
+    FILE_HEADER_BYTES,
+    RECORD_HEADER_BYTES,
+    CodecError,
+    FileHeader,
+    Record,
+    VersionError,
+)
 from artemis_py.storage.format.scan import Damage, lowest_lsn, next_batch, whole_records
 from artemis_py.storage.format.segment_names import segment_name, segment_number
 from artemis_py.storage.journal.bindings_copy import read_copy
@@ -157,9 +164,7 @@ def examine(disk: Disk, progress: Callable[[int, int], None] | None = None) -> E
     found.orphans = {
         queue_id: len(messages) for queue_id, messages in found.index.orphans().items() if queue_id not in found.deleted
     }
-    if not found.is_whole:
-        index = found.index
-        index.queue_id_max = max([index.queue_id_max, *found.orphans])
+    found.index.queue_id_max = max([found.index.queue_id_max, *found.orphans])
     return found
 
 
@@ -241,7 +246,7 @@ class _Reader:
         data = disk.read(name)
         extent = self._found.told.extent
         is_reached = extent is not None and number <= extent.last
-        end_lsn = extent.end_lsn if extent is not None and is_last and extent.last == number else 0
+        end_lsn = extent.end_lsn if extent is not None and extent.last == number else 0
         before = self._found.readings[-1] if self._found.readings else None
         reading = Reading(Segment(number, name, 0), len(data), None, before_lsn=self._last_lsn)
         self._found.readings.append(reading)
@@ -351,6 +356,9 @@ class _Reader:
         reading, place = self._open
         self._open = None
         lost = lsn - self._last_lsn - 1 - (self._last_lsn < self._batch_lsn < lsn)
+        if not self._last_lsn:  # the numbers before may be of files that went long ago
+            damage = reading.damages[place]
+            lost = min(lost, ((damage.end or reading.size_bytes) - damage.offset) // RECORD_HEADER_BYTES)
         reading.damages[place] = replace(reading.damages[place], lost=max(lost, 0))
         self._batch_lsn = self._next_batch_lsn
 
@@ -380,7 +388,7 @@ class _Reader:
         """The last file is shorter than at its creation. Zeros at its end show that its records ended before that."""
         reason = f"the file ends here, but was created with {made_bytes} bytes"
         rest = data[reading.segment.written_bytes : reading.size_bytes]
-        is_harmless = len(rest) >= codec.RECORD_HEADER_BYTES and not rest.strip(b"\0")
+        is_harmless = len(rest) >= RECORD_HEADER_BYTES and not rest.strip(b"\0")
         reading.damages.append(Damage(reading.segment.name, reading.size_bytes, reason, torn=False))
         if not is_harmless:
             self._found.foreign.append(f"{reading.segment.name} is truncated: what was after its end is unknown")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Final
 
@@ -12,7 +13,7 @@ from artemis_py.core.addresses.address import ANYCAST, MULTICAST
 from artemis_py.core.broker import Broker
 from artemis_py.core.queue.queue import Queue
 from artemis_py.records import MemoryLog, RecoveredState
-from tests.unit.core.parts import NOW_MS, broker_of, consumer_on, lines_run, send, write
+from tests.unit.core.parts import NOW_MS, broker_of, consumer_on, lines_run, queue_config, send, write
 
 FEW: Final = 50
 MANY: Final = 3000
@@ -223,3 +224,11 @@ def test_a_restart_costs_as_much_for_each_queue() -> None:
     few, many = _kept(100), _kept(3000)
     costs = [lines_run(lambda kept=kept: Broker(BrokerConfig(), MemoryLog(), NOW_MS, kept)) for kept in (few, many)]  # type: ignore[misc]
     assert costs[1] <= costs[0] * 30
+
+
+def test_a_deleted_address_that_a_wildcard_queue_heard_is_freed() -> None:
+    broker = broker_of(queue_config("all", "#", routing_type="MULTICAST"))
+    address = broker.resolver.obtain_address("gone", "MULTICAST")
+    send(broker, "gone")
+    broker.registry.delete_address(address)
+    assert sys.getrefcount(address) == 2, "here, and as an argument"

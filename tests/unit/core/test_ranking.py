@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from artemis_py.core.order.ranking import Place, Ranking, start_of
+from artemis_py.core.order.ranking import Ranking, SortedPlace, start_of
 from artemis_py.core.order.sorted import utf16_order
 
 STARTS = ("", "\0", "eight by", "eight byt", "\U0001f600", "\ud83d\ude00", "\uffff\uffff\uffff")
@@ -28,7 +28,7 @@ def test_ranking_agrees_with_a_sorted_list(seed: int) -> None:
     """Whatever is put in and taken out, first, next and all are those of a list that is sorted each time."""
     rng = random.Random(seed)
     ranking = Ranking()
-    places: list[Place] = []
+    places: list[SortedPlace] = []
     for sequence in range(6000):
         wanted = 4000 if sequence < 5000 else 100
         place = (rng.choice(STARTS) + rng.choice("abc") * rng.randrange(3), rng.choice((1, -1)) * sequence)

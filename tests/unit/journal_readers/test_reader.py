@@ -11,7 +11,14 @@ from random import Random
 import pytest
 
 from artemis_py.storage.format import reader
-from artemis_py.storage.format.codec import FORMAT_VERSION, RECORD_HEADER_BYTES, SETTLED, VersionError
+from artemis_py.storage.format.codec import (
+    BATCH,
+    FORMAT_VERSION,
+    RECORD_HEADER_BYTES,
+    SETTLED,
+    VersionError,
+    decode_file_header,
+)
 from artemis_py.storage.format.log_events import (
     Attempted,
     Changed,
@@ -152,6 +159,31 @@ def test_a_segment_that_moves_while_it_is_read_is_found(story: Story) -> None:
     last = log_files([story.folder])[-1]
     last.path.rename(story.folder.parent / "retained" / f"{last.path.stem}-20300101T000000.000Z.log")
     assert told([*found, *moving]) == whole
+
+
+def test_a_segment_that_goes_while_it_is_read_is_not_replaced_by_a_later_one(story: Story) -> None:
+    """Or that one's events came twice."""
+    log = LogReader([story.folder.parent / "retained", story.folder])
+    going = log.events()
+    next(going)
+    log_files([story.folder.parent / "retained"])[1].path.unlink()
+    with pytest.raises(FileNotFoundError):
+        list(going)
+
+
+def test_what_stands_before_the_first_whole_batch_is_of_the_time_that_the_header_tells(story: Story) -> None:
+    path = log_files([story.folder.parent / "retained"])[1].path
+    data = bytearray(path.read_bytes())
+    first = next(record for record in whole_records("", bytes(data), []) if record.type_code == BATCH)
+    time_ms = decode_file_header(bytes(data)).created_ms
+    data[first.offset + RECORD_HEADER_BYTES] ^= 1
+    path.write_bytes(data)
+    before = [event for event in read_file(path) if event.time_ms == time_ms]
+    assert before
+    assert shown(read_file(path, Range(time_ms_max=time_ms))) == shown(before)
+    later = list(read_file(path, Range(time_ms_min=time_ms + 1)))
+    assert later
+    assert time_ms not in {event.time_ms for event in later}
 
 
 def test_each_file_can_be_read_alone(story: Story) -> None:
