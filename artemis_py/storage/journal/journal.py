@@ -183,10 +183,8 @@ class Journal(Durability):
             taken.is_non_transactional and settings.sync_non_transactional
         )
         if not sync and (self._replaces or self.files.fills(len(data))):
-            sync, self.inline = (
-                True,
-                False,
-            )  # synced batches must not depend on unsynced ones; a sync here may take long
+            # Synced batches must not depend on unsynced ones. A sync here may take long.
+            sync, self.inline = True, False
         self._syncing, self._replaces = sync, False
         write = Write(self._disk, segment.name, segment.written_bytes, data, sync, file.create_bytes, file.spare)
         taken.gathered.place(segment.written_bytes, len(data), records.last_lsn, records.now_ms, file.is_needed)

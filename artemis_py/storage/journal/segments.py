@@ -99,9 +99,8 @@ class Segments:
         segment = self.all[-1]
         spare = self.spares.take()
         before_lsn = self.all[-2].last_lsn if len(self.all) > 1 else 0
-        made_bytes = (
-            0 if spare is None else self._file_bytes
-        )  # a new file may find no room for its full size; then it grows as it is written
+        # A new file may find no room for its full size; then it grows as it is written.
+        made_bytes = 0 if spare is None else self._file_bytes
         told = segment.number, segment.first_lsn, now_ms, before_lsn, made_bytes
         return NewFile(self._file_bytes, codec.encode_file_header(FileHeader(codec.KIND_JOURNAL, *told)), spare)
 
