@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import final
+from mypy_extensions import mypyc_attr
 
 from artemis_py.core.reference.reference import QueueReference
 from artemis_py.message import Message
 from artemis_py.records import RecordLog
 
 
-@final
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Copies:
     """Queues note messages here when they die or expire, and the broker makes the copies later in the turn.
 
