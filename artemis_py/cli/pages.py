@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 @dataclass
-class Found:
+class PageFile:
     """The content of one page file."""
 
     file: str
@@ -85,9 +85,9 @@ def _list(args: argparse.Namespace) -> int:
     return EXIT_DAMAGED if any(one.damages for one in found) else 0
 
 
-def _look_at(path: Path, index: PageIndex | None) -> Found:
+def _look_at(path: Path, index: PageIndex | None) -> PageFile:
     stream, number = page_numbers(path.name) or (0, 0)
-    found = Found(path.name, stream=stream, page=number, size_bytes=path.stat().st_size)
+    found = PageFile(path.name, stream=stream, page=number, size_bytes=path.stat().st_size)
     page = None if index is None else index.find(stream, number)
     if index is not None:
         found.left = 0 if page is None else index.left(page)
@@ -124,7 +124,7 @@ def _records(path: Path, damages: list[str]) -> Iterator[Record]:
         offset = record.end
 
 
-def _print_table(found: list[Found], *, with_left: bool) -> None:
+def _print_table(found: list[PageFile], *, with_left: bool) -> None:
     left = f"  {'left':>8}" if with_left else ""
     say(f"{'page':<24}  {'messages':>8}  {'transient':>9}{left}  {'KiB':>8}  {'places':<21}  address")
     for one in found:

@@ -78,7 +78,7 @@ class Deployment:
             **known_attributes(fields.get("attributes", {})),
         )
         queue = registry.open_queue(fields["id"], config, address, auto_created=fields["auto_created"])
-        registry.quota.queue_came(queue.id, fields.get("user"))
+        registry.quota.queue_created(queue.id, fields.get("user"))
         _restore_changes(queue, fields)
         registry.note_opened(queue)
 

@@ -74,13 +74,13 @@ class Quota:
         """The login that created the queue; None when that is not counted."""
         return self._owners.get(queue_id)
 
-    def queue_came(self, queue_id: int, by: str | None) -> None:
+    def queue_created(self, queue_id: int, by: str | None) -> None:
         """Count a queue that was created, or that a restart found."""
         if by or (by is not None and ANYBODY in self._limits):
             self._owners[queue_id] = by
             self._queues[by] = self._queues.get(by, 0) + 1
 
-    def queue_went(self, queue_id: int) -> None:
+    def queue_deleted(self, queue_id: int) -> None:
         """A queue was deleted."""
         by = self._owners.pop(queue_id, None)
         if by is not None:

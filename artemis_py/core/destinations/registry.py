@@ -122,7 +122,7 @@ class Registry:
         self.queue_id += 1
         queue = build_queue(self.queue_id, config, address, self._host, auto_created=auto_created, temporary=temporary)
         self._bind(queue)
-        self.quota.queue_came(queue.id, by)
+        self.quota.queue_created(queue.id, by)
         self.note_queue(queue)
         self._host.note_event(events.CREATED, queue.reference, _facts(queue))
         self._born.append(queue)
@@ -152,7 +152,7 @@ class Registry:
         if queue.durable and not queue.temporary:
             host.log.queue_deleted(queue.id)
         queue.parts.pages.forget_all()
-        self.quota.queue_went(queue.id)
+        self.quota.queue_deleted(queue.id)
         address = self.bindings.unbind(queue, host.clock.steady_ms(now_ms))
         if address.temporary and not address.queues:
             self.delete_address(address)

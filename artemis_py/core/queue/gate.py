@@ -26,7 +26,7 @@ class Gate:
         """May the queue dispatch?"""
         return self.started and not self.paused
 
-    def consumer_came(self, consumer_count: int, steady_ms: int) -> None:
+    def consumer_joined(self, consumer_count: int, steady_ms: int) -> None:
         """A consumer attached; ``consumer_count`` includes it."""
         if self.started:
             return

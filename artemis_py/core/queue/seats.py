@@ -49,7 +49,7 @@ class Seats:
         if parts.grouping.attach(consumer, held=contents.tally.held_count > 0):
             gate.close_again()
         if not consumer.browses:
-            gate.consumer_came(distribution.taker_count, parts.host.clock.steady_ms(now_ms))
+            gate.consumer_joined(distribution.taker_count, parts.host.clock.steady_ms(now_ms))
         parts.wake(consumer)
         if (contents.order.count or contents.paged_count) and (gate.is_open or consumer.browses):
             parts.note_ready()

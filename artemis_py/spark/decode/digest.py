@@ -31,7 +31,7 @@ _OF_PAGES: Final = (
 )  # fmt: skip
 _TOLD: Final = (codec.QUEUE, codec.QUEUE_DELETED, codec.CONSUMER, codec.BROKER)
 _BACK: Final = -1
-_CAME: Final = ("key", "timestamp_ms", "size_bytes", "due_ms", "place")
+_ARRIVED: Final = ("key", "timestamp_ms", "size_bytes", "due_ms", "place")
 _MOVED: Final = ("key", "consumer")
 _Columns = dict[str, Numbers]
 
@@ -70,7 +70,7 @@ class Digest:
 
     copies: _Columns
     """Messages rewritten by compaction: they count unless an earlier arrival is known."""
-    came: _Columns
+    arrived: _Columns
     moved: _Columns
     """The last consumer that got it; -1: it returned."""
     fell_due: Numbers
@@ -105,10 +105,10 @@ def digest_of(found: Walk, wanted: Mask) -> Digest:
     due = facts.chosen(facts.kind == DUE)
     gone = facts.chosen(facts.kind >= SETTLED)
     counts: dict[int, Counts] = {}
-    came = _came(found, facts, counts)
+    arrived = _arrived(found, facts, counts)
     _count_departures(gone, counts)
     one = pages_of(found, wanted)
-    one.copies, one.came, one.counts = _copies(found, wanted), came, counts
+    one.copies, one.arrived, one.counts = _copies(found, wanted), arrived, counts
     one.fell_due, one.gone = _keys(due.queue, due.message), _keys(gone.queue, gone.message)
     for record in np.flatnonzero(wanted & np.isin(found.kinds, _TOLD)).tolist():
         _take_told(one, codec.decode_fields(found.payload(record)), int(found.kinds[record]))
@@ -145,13 +145,13 @@ def pages_of(found: Walk, wanted: Mask) -> Digest:
 def nothing() -> Digest:
     """The digest of an empty stretch."""
     none = np.zeros(0, np.int64)
-    copies, came, moved = (dict.fromkeys(names, none) for names in (_CAME, _CAME, _MOVED))
-    return Digest(copies, came, moved, none, none, {}, [], [], none)
+    copies, arrived, moved = (dict.fromkeys(names, none) for names in (_ARRIVED, _ARRIVED, _MOVED))
+    return Digest(copies, arrived, moved, none, none, {}, [], [], none)
 
 
 def joined(parts: Sequence[Digest]) -> Digest:
     """The digest of consecutive stretches."""
-    copies, came = (_laid([getattr(one, name) for one in parts]) for name in ("copies", "came"))
+    copies, arrived = (_laid([getattr(one, name) for one in parts]) for name in ("copies", "arrived"))
     moved = nothing().moved
     for one in parts:
         before = {"key": moved["key"], "consumer": released(moved["consumer"], one)}
@@ -159,12 +159,12 @@ def joined(parts: Sequence[Digest]) -> Digest:
     gone = np.concatenate([one.gone for one in parts])
     fell_due = np.unique(np.concatenate([one.fell_due for one in parts]))
     went = np.unique(gone)
-    copies = _where(copies, ~np.isin(copies["key"], went) & ~np.isin(copies["key"], came["key"]))
+    copies = _where(copies, ~np.isin(copies["key"], went) & ~np.isin(copies["key"], arrived["key"]))
     moved = _where(moved, _is_last(moved["key"]) & ~np.isin(moved["key"], went))
     whole = nothing()
     whole.copies, whole.moved, whole.fell_due = copies, moved, fell_due[~np.isin(fell_due, went)]
-    whole.gone = went[~np.isin(went, came["key"])]
-    whole.came = _where(came, ~np.isin(came["key"], went))
+    whole.gone = went[~np.isin(went, arrived["key"])]
+    whole.arrived = _where(arrived, ~np.isin(arrived["key"], went))
     for one in parts:
         for queue, counts in one.counts.items():
             whole.counts.setdefault(queue, Counts()).add(counts)
@@ -205,11 +205,11 @@ def _copies(found: Walk, wanted: Mask) -> _Columns:
     return _columns(copies, owner, states, np.zeros(len(owner), np.bool_))
 
 
-def _came(found: Walk, facts: Facts, counts: dict[int, Counts]) -> _Columns:
-    came = facts.chosen((facts.kind == ROUTED) | (facts.kind == SCHEDULED))
-    for queue, count in _totals(came.queue, came.count):
+def _arrived(found: Walk, facts: Facts, counts: dict[int, Counts]) -> _Columns:
+    arrived = facts.chosen((facts.kind == ROUTED) | (facts.kind == SCHEDULED))
+    for queue, count in _totals(arrived.queue, arrived.count):
         counts.setdefault(queue, Counts()).added += count
-    published = Published(found, np.unique(came.record))
+    published = Published(found, np.unique(arrived.record))
     owner, states = published.states
     paged = (published.number("flags") & codec.FLAG_PAGED > 0)[owner]
     return _columns(published, owner, states, paged)
@@ -227,11 +227,11 @@ def _columns(published: Published, owner: Numbers, states: NDArray[Any], paged: 
 
 
 def counted(found: Walk, wanted: Mask) -> Digest:
-    """What came and went in a piece, and nothing else."""
+    """What arrived and left in a piece, and nothing else."""
     facts = facts_of(found, wanted)
     one = nothing()
-    came = facts.chosen((facts.kind == ROUTED) | (facts.kind == SCHEDULED))
-    for queue, count in _totals(came.queue, came.count):
+    arrived = facts.chosen((facts.kind == ROUTED) | (facts.kind == SCHEDULED))
+    for queue, count in _totals(arrived.queue, arrived.count):
         one.counts.setdefault(queue, Counts()).added += count
     _count_departures(facts.chosen(facts.kind >= SETTLED), one.counts)
     return one

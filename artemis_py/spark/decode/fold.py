@@ -93,17 +93,17 @@ class Fold:
                     self._due[key] = due_ms
 
     def _take_arrivals(self, one: Digest) -> None:
-        came = one.came
-        values = zip(came["timestamp_ms"].tolist(), came["size_bytes"].tolist(), strict=True)
-        self._live.update(zip(came["key"].tolist(), values, strict=True))
-        later = np.flatnonzero(came["due_ms"])
-        self._due.update(zip(came["key"][later].tolist(), came["due_ms"][later].tolist(), strict=True))
-        paged = np.flatnonzero(came["place"] != NO_PLACE)
-        for key, place in zip(came["key"][paged].tolist(), came["place"][paged].tolist(), strict=True):
+        arrived = one.arrived
+        values = zip(arrived["timestamp_ms"].tolist(), arrived["size_bytes"].tolist(), strict=True)
+        self._live.update(zip(arrived["key"].tolist(), values, strict=True))
+        later = np.flatnonzero(arrived["due_ms"])
+        self._due.update(zip(arrived["key"][later].tolist(), arrived["due_ms"][later].tolist(), strict=True))
+        paged = np.flatnonzero(arrived["place"] != NO_PLACE)
+        for key, place in zip(arrived["key"][paged].tolist(), arrived["place"][paged].tolist(), strict=True):
             self._places.setdefault(key >> ID_BITS, {})[place] = key
 
     def _take_deliveries(self, one: Digest) -> None:
-        """The last thing said of a message counts: it is with a consumer, or came back. What consumers held that are
+        """The last thing said of a message counts: it is with a consumer, or is back. What consumers held that are
         gone went back to its queues.
         """
         self._retains |= one.start >= 0

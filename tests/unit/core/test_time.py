@@ -113,23 +113,23 @@ def test_gate_without_conditions_is_open() -> None:
 def test_gate_opens_with_enough_consumers() -> None:
     """And stays open with fewer; it closes again when all are gone."""
     gate = Gate(consumers_min=2)
-    gate.consumer_came(1, 0)
+    gate.consumer_joined(1, 0)
     assert not is_open(gate)
-    gate.consumer_came(2, 0)
+    gate.consumer_joined(2, 0)
     assert is_open(gate)
     gate.consumer_left(1)
     assert is_open(gate)
     gate.consumer_left(0)
     assert not is_open(gate)
-    gate.consumer_came(1, 0)
+    gate.consumer_joined(1, 0)
     assert not is_open(gate)
 
 
 def test_gate_opens_after_the_delay() -> None:
     """Counted from the first consumer; later ones do not put it off."""
     gate = Gate(consumers_min=3, delay_ms=2000)
-    gate.consumer_came(1, 1000)
-    gate.consumer_came(2, 2500)
+    gate.consumer_joined(1, 1000)
+    gate.consumer_joined(2, 2500)
     assert gate.opens_at_ms == 3000
     assert not gate.tick(2999)
     assert gate.tick(3000)
@@ -140,10 +140,10 @@ def test_gate_opens_after_the_delay() -> None:
 def test_gate_forgets_the_delay_with_the_last_consumer() -> None:
     """The timer starts again with the next first consumer."""
     gate = Gate(consumers_min=2, delay_ms=100)
-    gate.consumer_came(1, 1000)
+    gate.consumer_joined(1, 1000)
     gate.consumer_left(0)
     assert not gate.tick(1100)
-    gate.consumer_came(1, 5000)
+    gate.consumer_joined(1, 5000)
     assert not gate.tick(5099)
     assert gate.tick(5100)
 
@@ -151,7 +151,7 @@ def test_gate_forgets_the_delay_with_the_last_consumer() -> None:
 def test_delay_alone_has_no_effect() -> None:
     """Without consumers-before-dispatch there is nothing to wait for."""
     gate = Gate(consumers_min=0, delay_ms=1000)
-    gate.consumer_came(1, 0)
+    gate.consumer_joined(1, 0)
     assert is_open(gate)
     gate.consumer_left(0)
     assert is_open(gate)
