@@ -79,7 +79,7 @@ class Broker:
         self.duplicates = Duplicates(log, config.id_cache_size, keeps=config.persist_id_cache)
         self.commits = Commits(config.id_cache_size, self.holdings, keeps=config.persist_id_cache)
         self.forwards = Forwards(host.events)
-        router = Router(host, self.resolver, self.duplicates, self.forwards, self.enqueuer, bindings)
+        router = Router(host, bindings, self.resolver, self.duplicates, self.forwards, self.enqueuer)
         self.admission = Admission(host, bindings, self.duplicates, router)
         self.forwarding = Forwarding(host, bindings, self.resolver, self.forwards, self.admission)
         self.operations = Operations(host, self.registry)

@@ -70,7 +70,7 @@ class Registry:
         )
         self.bindings.add_address(address)
         if self._is_ready:
-            self.arrange_retention(address)
+            self._arrange_retention(address)
         self._memory.holdings.move(ADDRESSES, _address_bytes(address))
         return address
 
@@ -205,14 +205,14 @@ class Registry:
         """Everything is there that was declared, or there before a restart: see to the retroactive addresses."""
         addresses = self.bindings.addresses
         for address in list(addresses.values()):
-            self.arrange_retention(address)
+            self._arrange_retention(address)
         used = {retroactive.internal_address(name) for name, each in addresses.items() if each.retention}
         for address in list(addresses.values()):
             if retroactive.is_internal(address.name) and address.name not in used:
                 self._delete_with_queues(address, 0)
         self._is_ready = True
 
-    def arrange_retention(self, address: Address) -> None:
+    def _arrange_retention(self, address: Address) -> None:
         """Give an address the rings that its settings ask for, if any. Those that a restart brought back are used
         again.
         """

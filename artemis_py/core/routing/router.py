@@ -26,9 +26,14 @@ class Router:
     __slots__ = ("_bindings", "_duplicates", "_enqueuer", "_forwards", "_log", "_resolver")
 
     def __init__(
-        self, host: Host, resolver: Resolver, duplicates: Duplicates, forwards: Forwards, enqueuer: Enqueuer,
+        self,
+        host: Host,
         bindings: Bindings,
-    ) -> None:  # fmt: skip
+        resolver: Resolver,
+        duplicates: Duplicates,
+        forwards: Forwards,
+        enqueuer: Enqueuer,
+    ) -> None:
         self._log = host.log
         self._bindings = bindings
         self._resolver = resolver
