@@ -196,7 +196,7 @@ _COUNTERS: Final[tuple[Gauge[Queue], ...]] = (
     ),
     Gauge(
         "artemis_paged_messages",
-        lambda queue: queue.contents.paged_count,
+        lambda queue: queue.contents.paged.count,
         "Messages of the queue in pages and not in memory",
     ),
     Gauge(

@@ -232,14 +232,14 @@ class PagingState:
         assert ids <= set(slots), "something stands there that is gone"
         in_pages = [slot.letter for one, slot in slots.items() if one not in ids]
         if not queue.deleted:
-            assert queue.contents.paged_count == len(in_pages), "messages in pages"
-            assert queue.contents.paged_size_bytes == sum(letter.size_bytes for letter in in_pages), "bytes in pages"
+            assert queue.contents.paged.count == len(in_pages), "messages in pages"
+            assert queue.contents.paged.size_bytes == sum(letter.size_bytes for letter in in_pages), "bytes in pages"
             self._check_pages(queue)
         return ids
 
     def _check_pages(self, queue: Queue) -> None:
         stream = self.address.stream
-        backlog = None if stream is None else queue.contents.backlogs.get(stream.number)
+        backlog = None if stream is None else queue.contents.paged.backlogs.get(stream.number)
         if backlog is None:
             return
         left = sum(page.left.get(queue.id, 0) for page in stream.pages)

@@ -166,7 +166,7 @@ def test_a_queue_forgets_pages_of_addresses_that_page_no_more() -> None:
         stage.broker.registry.delete_queue(stage.broker.queues[f"t{number}"], stage.now_ms)
     queue.resume()
     stage.rest()
-    assert not queue.contents.backlogs
+    assert not queue.contents.paged.backlogs
 
 
 def test_a_consumer_that_chooses_finds_what_it_wants_in_pages_of_any_address() -> None:
@@ -279,7 +279,7 @@ def test_paging_begins_behind_what_is_on_its_way_to_its_queues() -> None:
     assert batch.behind is route.address.spread, "a client waits for what is on its way"
     assert stage.broker.admission.publish(batch, admitted=True) == 1
     assert [queue.message_count for queue in queues] == [3] * 200
-    assert [queue.contents.paged_count for queue in queues] == [1] * 200
+    assert [queue.contents.paged.count for queue in queues] == [1] * 200
     stage.broker.budget.refill(1 << 40)
     stage.subscribe(queues[-1])
     stage.rest()

@@ -26,7 +26,7 @@ def test_the_count_of_hops_survives(paged: bool) -> None:
         queues = life.broker.broker.queues
         here, there = ("r", "q") if number % 2 else ("q", "r")
         assert (queues[here].message_count, queues[there].message_count) == (1, 0)
-        assert queues[here].contents.paged_count == paged
+        assert queues[here].contents.paged.count == paged
         life.broker.loop.advance(50 * (number + 1))  # each life begins at the same time
         queues[here].expire_paged(life.broker.loop.now_ms)  # as message-expiry-scan-period does
         life.broker.drain()

@@ -136,7 +136,7 @@ def counts_agree(life: Life) -> None:
             == queue.contents.order.count
             + tally.held_count
             + len(queue.contents.scheduled)
-            + queue.contents.paged_count
+            + queue.contents.paged.count
         )
 
 

@@ -109,7 +109,7 @@ def test_groups_in_pages(attributes: str, restart: bool) -> None:
     """What waits for its group stays in memory, and the queue reads on behind it for the others."""
     life = Life(attributes, settings=LITTLE_ROOM)
     send_all(life, ["a1", "a2", "a3", "a4", "b1", "a5", "b2"])
-    assert life.broker.broker.queues["q"].contents.paged_count == 6
+    assert life.broker.broker.queues["q"].contents.paged.count == 6
     if restart:
         life = life.again()
     first, second = reader(life), reader(life)

@@ -476,20 +476,20 @@ def test_Q_57_Q_58_what_does_not_fit_lives_in_pages(limit: str, restart: bool) -
     for body in bodies:
         life.send(producer, body, "k:v\\c")
     queue = life.broker.broker.queues["q"]
-    assert (queue.message_count, queue.message_count - queue.contents.paged_count) == (20, 5)
+    assert (queue.message_count, queue.message_count - queue.contents.paged.count) == (20, 5)
     if restart:
         life = life.again()
     reader = life.client()
     assert life.read(reader, count_max=10) == bodies[:10]
     queue = life.broker.broker.queues["q"]
     assert queue.message_count == 11
-    assert queue.message_count - queue.contents.paged_count <= 6
+    assert queue.message_count - queue.contents.paged.count <= 6
     reader.drop()
     life.broker.drain()
     assert life.read(life.client()) == bodies[9:]
     assert life.broker.broker.queues["q"].message_count == 0
     life.send(life.client(), "in memory again")
-    assert life.broker.broker.queues["q"].contents.paged_count == 0
+    assert life.broker.broker.queues["q"].contents.paged.count == 0
 
 
 def test_Q_58_a_consumer_that_holds_much_still_gets_the_next(cut: bool) -> None:
@@ -509,4 +509,4 @@ def test_Q_59_memory_of_the_whole_broker_is_another_matter() -> None:
     producer = life.client()
     for number in range(10):
         life.send(producer, str(number))
-    assert life.broker.broker.queues["q"].contents.paged_count == 7
+    assert life.broker.broker.queues["q"].contents.paged.count == 7

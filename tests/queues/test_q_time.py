@@ -109,7 +109,7 @@ def test_Q_40_over_a_restart(paged: bool) -> None:
     producer = life.client()
     for body in "abc":
         life.send(producer, body)
-    assert life.broker.broker.queues["q"].contents.paged_count == (2 if paged else 0)
+    assert life.broker.broker.queues["q"].contents.paged.count == (2 if paged else 0)
     life = life.again()
     queue = life.broker.broker.queues["q"]
     for duration_ms, left in ((499, 3), (1, 0)):

@@ -257,7 +257,7 @@ def test_types_on_an_address_that_pages(name: str, restart: bool) -> None:
     """
     life = Life(TYPES[name][0], settings=LITTLE_ROOM)
     send_all(life)
-    assert life.broker.broker.queues["q"].contents.paged_count == 3
+    assert life.broker.broker.queues["q"].contents.paged.count == 3
     if restart:
         life = life.again()
     assert life.read(life.client()) == PAGED[name]

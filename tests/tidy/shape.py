@@ -12,7 +12,7 @@ CLASS_LINES_MAX = 300
 CLASS_METHODS_MAX = 25
 
 LARGE_CLASSES = {
-    "Contents": "The only place that places and removes entries; a second place would be worse.",
+    "Contents": "The only mover of entries, counters and expiry watches; a second mover would be worse.",
     "FileDisk": "Each verb of the disk is a method, and each has its own way to fail.",
     "Queue": "The list of all verbs that others may use; each of them is a few lines.",
     "RecordWriter": "Most of its methods are the verbs of the log that the core writes.",

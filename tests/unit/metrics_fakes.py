@@ -44,11 +44,18 @@ class FakeAddress:
 
 
 @dataclass(eq=False)
+class FakePages:
+    """What a queue has in pages."""
+
+    count: int = 0
+
+
+@dataclass(eq=False)
 class FakeContents:
     """The contents of a queue, with the core's own tally."""
 
     delivering_count: int = 0
-    paged_count: int = 0
+    paged: FakePages = field(default_factory=FakePages)
     scheduled: dict[int, object] = field(default_factory=dict)
     tally: Tally = field(default_factory=Tally)
 

@@ -13,8 +13,8 @@ from typing import Final, final
 
 from artemis_py.core.agenda import Chore
 from artemis_py.core.budget import Budget
+from artemis_py.core.keeping import keep, release
 from artemis_py.core.order.entry import ABANDONED, DELETED, Entry
-from artemis_py.core.queue.leaving import release
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue.works import SLICE_MAX
 from artemis_py.message import Message
@@ -56,9 +56,7 @@ class Placing:
         to get.
         """
         for message in messages:  # a reference until every queue has its messages
-            if not message.refs:
-                message.account.charge(1, message.memory_bytes)
-            message.refs += 1
+            keep(message)
 
     def work(self, budget: Budget, now_ms: int) -> bool:
         """Do some of it. Returns True when everything is done."""

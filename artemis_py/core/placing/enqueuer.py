@@ -8,6 +8,7 @@ from artemis_py.core.addresses.address import Address
 from artemis_py.core.addresses.route import Route
 from artemis_py.core.addresses.spreading import Placing, Spread, put
 from artemis_py.core.host import Host
+from artemis_py.core.keeping import keep, release
 from artemis_py.core.order.entry import Entry
 from artemis_py.core.pages.stream import PageStream
 from artemis_py.core.pages.streams import Streams
@@ -197,17 +198,12 @@ class Enqueuer:
 
     def _put_on_several(self, batch: Batch, waiting: list[Share]) -> None:
         """Several queues refer to one message: it is charged once, and kept until all of them have seen it."""
-        account = batch.route.address.account
         distinct = {message.id: message for _, taken in waiting for message in taken}
         for message in distinct.values():
-            message.refs += 1
-            account.charge(1, message.memory_bytes)
+            keep(message)
         for queue, taken in waiting:
             put(queue, taken, batch.due_ms, batch.now_ms, sum(message.size_bytes for message in taken))
-        for message in distinct.values():
-            message.refs -= 1
-            if not message.refs:
-                account.credit(1, message.memory_bytes)
+        release(list(distinct.values()))
 
 
 def _put_all(queue: Queue, batch: Batch) -> None:

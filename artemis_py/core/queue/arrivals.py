@@ -64,7 +64,7 @@ class Arrivals:
         if (
             not self._is_plain
             or self._alerts is not None
-            or (contents.backlogs and contents.paged_count)
+            or (contents.paged.backlogs and contents.paged.count)
             or self._works.holds
         ):
             return None
@@ -80,9 +80,7 @@ class Arrivals:
         """
         consumer.handed.extend(entries)
         consumer.room_bytes -= size_bytes
-        tally = self._contents.tally
-        tally.added += len(entries)
-        tally.acknowledged += len(entries)
+        self._contents.pass_through(len(entries))
         self._host.note_output(consumer)
 
     # ---- queued ----------------------------------------------------------------------------------

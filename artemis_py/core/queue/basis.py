@@ -44,5 +44,5 @@ class QueueBasis:
 
     def wake(self, consumer: Consumer) -> None:
         """The consumer has room or credit again."""
-        if self.waking.wake(consumer) and (self.contents.order.count or self.contents.paged_count):
+        if self.waking.wake(consumer) and (self.contents.order.count or self.contents.paged.count):
             self.host.note_ready(self.reference)

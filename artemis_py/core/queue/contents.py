@@ -1,8 +1,8 @@
 """The contents of a queue: ready entries in their order, those put aside, the counters, and what expires when.
 
-Only this part places and removes entries. It keeps the sums of the ``Tally`` right for them; parts that deliver, return
-or page messages call the tally's verbs for what they do. It decides nothing about consumers and wakes nobody; other
-parts do that when a verb ends.
+Only this part places and removes entries, and only it and its paged part move the counters, what a queue keeps of a
+message, and what is watched for expiry. It decides nothing about consumers and wakes nobody; other parts do that when a
+verb ends.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from collections.abc import Sequence
 from typing import Final, final
 
 from artemis_py.core.host import Host
+from artemis_py.core.keeping import keep, release
 from artemis_py.core.order.entry import ACKED, EXPIRED, REPLACED, Entry
 from artemis_py.core.order.last_value import LastValues
 from artemis_py.core.order.order import Order
-from artemis_py.core.pages.backlog import Backlog
 from artemis_py.core.queue.expiry_watch import ExpiryWatch
 from artemis_py.core.queue.grouping import Grouping
 from artemis_py.core.queue.holding import is_date, not_before_ms
-from artemis_py.core.queue.leaving import release
+from artemis_py.core.queue.paged_contents import PagedContents
 from artemis_py.core.queue.tally import Tally
 from artemis_py.core.reference.reference import QueueReference
 from artemis_py.message import Message
@@ -26,8 +26,7 @@ from artemis_py.paged import PagedMessage
 from artemis_py.records import Actor
 
 _NOTHING_HELD: Final[set[int]] = set()
-_NO_BACKLOGS: Final[dict[int, Backlog]] = {}
-"""Most queues never need a set or dict of their own, and there are many queues."""
+"""Most queues never need a set of their own, and there are many queues."""
 
 
 @final
@@ -35,8 +34,8 @@ class Contents:
     """Entries of one queue, in every state. ``Tally`` says what the counts mean."""
 
     __slots__ = (
-        "_grouping", "_host", "_reference", "ages", "backlogs", "expiry", "has_left", "held_back", "holds",
-        "last_values", "order", "picked_bytes", "scheduled", "tally", "was_used",
+        "_grouping", "_host", "_picked_bytes", "_reference", "ages", "expiry", "has_left", "held_back", "holds",
+        "last_values", "order", "paged", "scheduled", "tally", "was_used",
     )  # fmt: skip
 
     def __init__(
@@ -63,9 +62,9 @@ class Contents:
         """Entries that wait for their time, by message id."""
         self.held_back: set[int] = set() if rules.holds else _NOTHING_HELD
         """Ids of scheduled messages that have taken their place already and return to it."""
-        self.backlogs: dict[int, Backlog] = _NO_BACKLOGS
-        """Messages in pages and not in memory, by stream. A queue on a wildcard address may have several streams."""
-        self.picked_bytes = 0
+        self.paged = PagedContents(reference, host, self.tally)
+        """Messages in pages and not in memory."""
+        self._picked_bytes = 0
         """Encoded size, in bytes, of messages picked for consumers that settle on send and not written yet. Counted
         only on a queue with a depth limit.
         """
@@ -89,7 +88,7 @@ class Contents:
         """Messages that are ready, in delivery, scheduled or in pages. One that is only being read (non-destructive)
         counts once.
         """
-        return self.order.count + self.tally.held_count + len(self.scheduled) + self.paged_count
+        return self.order.count + self.tally.held_count + len(self.scheduled) + self.paged.count
 
     @property
     def delivering_count(self) -> int:
@@ -97,19 +96,9 @@ class Contents:
         return self.tally.held_count + self.tally.read_count
 
     @property
-    def paged_count(self) -> int:
-        """Messages in pages and not in memory."""
-        return sum(backlog.count for backlog in self.backlogs.values()) if self.backlogs else 0
-
-    @property
-    def paged_size_bytes(self) -> int:
-        """Encoded size, in bytes, of messages in pages and not in memory."""
-        return sum(backlog.size_bytes for backlog in self.backlogs.values()) if self.backlogs else 0
-
-    @property
     def size_bytes(self) -> int:
         """Encoded size of the queue, in bytes, without messages picked for consumers that settle on send."""
-        return self.tally.size_bytes - self.picked_bytes
+        return self.tally.size_bytes - self._picked_bytes
 
     @property
     def memory_count(self) -> int:
@@ -119,7 +108,7 @@ class Contents:
     @property
     def memory_bytes(self) -> int:
         """Encoded size, in bytes, of messages in memory."""
-        return self.size_bytes - self.paged_size_bytes
+        return self.size_bytes - self.paged.size_bytes
 
     # ---- new messages ----------------------------------------------------------------------------
 
@@ -167,6 +156,11 @@ class Contents:
         if durable and self._reference.durable:
             self._host.log.settled(self._reference.id, durable, reason)
 
+    def pass_through(self, count: int) -> None:
+        """Count new messages that go straight to a consumer that settles on send."""
+        self.tally.added += count
+        self.tally.acknowledged += count
+
     def append_expiring(self, entries: list[Entry]) -> None:
         """Append entries, some of which may expire."""
         order = self.order
@@ -192,12 +186,6 @@ class Contents:
         entry.sequence = self.order.take_sequence(entry.message)
         self.hold(entry, due_ms)
 
-    def begin_backlog(self, backlog: Backlog) -> None:
-        """The queue may have messages in the pages of this backlog's stream from now on."""
-        if not self.backlogs:
-            self.backlogs = {}
-        self.backlogs[backlog.stream.number] = backlog
-
     # ---- places ----------------------------------------------------------------------------------
 
     def place(self, entry: Entry) -> None:
@@ -210,8 +198,8 @@ class Contents:
         """Put an entry back in its own place."""
         self.order.restore(entry)
         message = entry.message
-        if isinstance(message, PagedMessage):
-            self.backlogs[message.page.stream].came_back(message)
+        if message.__class__ is PagedMessage:
+            self.paged.came_back(message)
         if self.expires_ms(message):
             self.expiry.add(entry, self.message_count)
 
@@ -225,9 +213,7 @@ class Contents:
         """Queue a message that was handed straight to a consumer and not written."""
         self.tally.acknowledged -= 1
         self.tally.size_bytes += message.size_bytes
-        message.refs += 1
-        if message.refs == 1:
-            message.account.charge(1, message.memory_bytes)
+        keep(message)
         self.put_at_head(Entry(message), fresh=True)
 
     # ---- aside -----------------------------------------------------------------------------------
@@ -276,8 +262,8 @@ class Contents:
         message = entry.message
         if self.expires_ms(message):
             self.expiry.add(entry, self.message_count)
-        if isinstance(message, PagedMessage):
-            self.backlogs[message.page.stream].came_back(message)
+        if message.__class__ is PagedMessage:
+            self.paged.came_back(message)
 
     # ---- last values -----------------------------------------------------------------------------
 
@@ -320,13 +306,56 @@ class Contents:
         self.give_up(entry)
         return True
 
+    # ---- in delivery -----------------------------------------------------------------------------
+
+    def deliver(self, message: Message) -> None:
+        """A message goes to a consumer that settles it later, and is out of the order."""
+        self.tally.enter_delivery(message)
+
+    def deliver_run(self, messages: list[Message]) -> None:
+        """As ``deliver``, for several messages."""
+        self.tally.enter_delivery_run(messages)
+
+    def come_back(self, message: Message) -> None:
+        """A message comes back from the consumer that was to settle it. ``put_back`` or its end follows."""
+        self.tally.leave_delivery(message)
+
+    def show(self) -> None:
+        """A message goes to a consumer that only reads it (non-destructive), and stays in the order."""
+        self.tally.read_count += 1
+
+    def has_shown(self, count: int) -> None:
+        """Consumers are done with messages that they only read."""
+        self.tally.read_count -= count
+
+    def pick_run(self, size_bytes: int) -> None:
+        """Messages of ``size_bytes`` together were picked for a consumer that settles on send, on a queue with a depth
+        limit.
+        """
+        self._picked_bytes += size_bytes
+
+    def unpick(self, entries: list[Entry]) -> None:
+        """Picked messages were written, or come back."""
+        if self._picked_bytes:
+            self._picked_bytes -= sum([entry.message.size_bytes for entry in entries])
+
     # ---- leaving ---------------------------------------------------------------------------------
 
     def acknowledge(self, messages: list[Message], by: Actor | None) -> None:
-        """A consumer acknowledged messages that are out of the order. ``by``: the consumer, for a retained log."""
+        """Messages that a consumer settles on send were written. ``by``: the consumer, for a retained log."""
         self.was_used = True
         self.tally.acknowledged += len(messages)
         self._forget(messages, ACKED, by)
+
+    def acknowledge_held(self, messages: list[Message], by: Actor | None) -> None:
+        """A consumer acknowledged messages that were in delivery."""
+        self.tally.leave_delivery_run(messages)
+        self.acknowledge(messages, by)
+
+    def kill_held(self, messages: list[Message], reason: str) -> None:
+        """Remove messages that were in delivery, for ``reason``."""
+        self.tally.leave_delivery_run(messages)
+        self.kill(messages, reason)
 
     def kill(self, messages: list[Message], reason: str, by: Actor | None = None) -> None:
         """Remove messages that are out of the order, for ``reason``. They count as killed."""
@@ -379,22 +408,7 @@ class Contents:
         if durable is not None:
             self._host.log.settled(self._reference.id, durable, reason, by)
         if paged is not None:
-            self._forget_paged(paged, reason, by)
-
-    def _forget_paged(self, messages: list[PagedMessage], reason: str, by: Actor | None) -> None:
-        reference = self._reference
-        groups: dict[int, list[PagedMessage]] = {}
-        for message in messages:
-            groups.setdefault(message.page.stream, []).append(message)
-        for number, group in groups.items():
-            backlog = self.backlogs[number]
-            for message in group:
-                del backlog.in_memory[message.place]
-            if not reference.deleted:
-                backlog.stream.settle(reference, group, reason, by)
-        durable: list[Message] = [message for message in messages if message.head.persistent]
-        if reference.deleted and reference.durable and durable:  # its pages are forgotten, but the log
-            self._host.log.settled(reference.id, durable, reason, by)  # still says how messages ended
+            self.paged.forget(paged, reason, by)
 
     # ---- expiry ----------------------------------------------------------------------------------
 
@@ -423,3 +437,7 @@ class Contents:
                 self.take_from_aside(held)
                 expired.append(held)
         return expired, looked
+
+    def unwatch(self, count_max: int) -> int:
+        """Nothing that could expire is left: forget up to ``count_max`` watched places. Returns how many."""
+        return self.expiry.forget(count_max)

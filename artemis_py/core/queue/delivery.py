@@ -50,7 +50,7 @@ class Delivery:
         budget.spend(1)
         contents, distribution, grouping = self._contents, self._distribution, self._grouping
         order = contents.order
-        if contents.backlogs:
+        if contents.paged.backlogs:
             self._pages.begin_dispatch(now_ms)
         if self._waking.is_due:
             self._waking.begin()
@@ -59,9 +59,9 @@ class Delivery:
         if (grouping.groups is not None and grouping.must_wait(held=held)) or not self._gate.is_open:
             self._show(now_ms, floor)
             return
-        if contents.backlogs:
+        if contents.paged.backlogs:
             self._read_for_takers(now_ms)
-        while order.count or (contents.backlogs and contents.paged_count):
+        while order.count or (contents.paged.backlogs and contents.paged.count):
             consumer = distribution.pick()
             if consumer is None:
                 if not self._others_are_woken(floor):
@@ -163,8 +163,8 @@ class Delivery:
             return self._next_shown(consumer, now_ms)
         contents = self._contents
         order, reading = contents.order, self._pages.reading
-        while order.count or (contents.backlogs and reading.read_ahead(now_ms)):
-            if contents.backlogs and not reading.read_before(now_ms):
+        while order.count or (contents.paged.backlogs and reading.read_ahead(now_ms)):
+            if contents.paged.backlogs and not reading.read_before(now_ms):
                 return None
             entry = order.pop()
             expires_ms = contents.expires_ms(entry.message)
@@ -191,12 +191,12 @@ class Delivery:
             budget.spend(1)
             found = cursor.advance()
             if found is None:
-                return search.search(consumer, now_ms) if contents.backlogs else None
+                return search.search(consumer, now_ms) if contents.paged.backlogs else None
             message = found.message
             if 0 < contents.expires_ms(message) <= now_ms:
                 contents.order.remove(found, found.sequence)
                 self._expire(found)
-            elif consumer.wants(message) and not (contents.backlogs and search.was_shown(consumer, message)):
+            elif consumer.wants(message) and not (contents.paged.backlogs and search.was_shown(consumer, message)):
                 if consumer.destructive:
                     contents.order.remove(found, found.sequence)
                 return found
@@ -220,7 +220,7 @@ class Delivery:
             if entry is None:
                 if views.passes_left <= 0:
                     self._was_cut = True
-                elif contents.backlogs and self._pages.reading.read_ahead(now_ms):
+                elif contents.paged.backlogs and self._pages.reading.read_ahead(now_ms):
                     waking.wake_dry()
                     continue
                 return None
@@ -243,17 +243,17 @@ class Delivery:
         contents = self._contents
         if not consumer.settles:
             if consumer.destructive:
-                contents.tally.enter_delivery(entry.message)
+                contents.deliver(entry.message)
             else:
-                contents.tally.read_count += 1
+                contents.show()
         elif consumer.destructive and self._flow.overflow.depth is not None:
-            contents.picked_bytes += entry.message.size_bytes
+            contents.pick_run(entry.message.size_bytes)
         if not consumer.listed:
             self._host.note_output(consumer)
 
     def _may_run(self, ready_count: int) -> bool:
         """Is the first ready entry next in order, without a look at pages?"""
-        return ready_count > 0 and not (self._contents.backlogs and self._pages.reading.has_early)
+        return ready_count > 0 and not (self._contents.paged.backlogs and self._pages.reading.has_early)
 
     def _deliver_run(self, consumer: Consumer, now_ms: int) -> None:
         """Give a consumer everything that it has room and credit for: no other consumer is in line."""
@@ -282,9 +282,9 @@ class Delivery:
         taken = [entry.message for entry in consumer.outbox[start:]]
         self._host.budget.spend(len(taken))
         if not consumer.settles:
-            self._contents.tally.enter_delivery_run(taken)
+            self._contents.deliver_run(taken)
         elif self._flow.overflow.depth is not None:
-            self._contents.picked_bytes += sum([message.size_bytes for message in taken])
+            self._contents.pick_run(sum([message.size_bytes for message in taken]))
         if taken and not consumer.listed:
             self._host.note_output(consumer)
         return start + len(taken)

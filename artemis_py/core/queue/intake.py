@@ -52,14 +52,9 @@ class Intake:
         entry = self.entry_of(backlog, message)
         if not backlog.shared_order:
             entry.sequence = self._contents.order.take_sequence(message)
-        backlog.take(message)
-        self.forget_sizes(backlog)
+        self._contents.paged.fetch(backlog, message)
         if self._alerts is not None:
             self._alerts.note_fetched(message)
-        message.refs += 1
-        if message.refs == 1:
-            message.page.resident[message.place] = message
-            message.account.charge(1, message.memory_bytes)
         return entry
 
     def entry_of(self, backlog: Backlog, message: PagedMessage) -> Entry:
@@ -70,14 +65,3 @@ class Intake:
         entry.attempts = backlog.attempts(message)
         entry.redelivered = entry.attempts > 0
         return entry
-
-    def forget_sizes(self, backlog: Backlog) -> None:
-        """Correct the sizes when nothing is left in pages. What they still count are damaged messages that were lost;
-        nobody knows how large each was.
-        """
-        if not backlog.count:
-            tally = self._contents.tally
-            tally.size_bytes -= backlog.size_bytes
-            tally.durable_count -= backlog.durable_count
-            tally.durable_size_bytes -= backlog.durable_size_bytes
-            backlog.size_bytes = backlog.durable_count = backlog.durable_size_bytes = 0

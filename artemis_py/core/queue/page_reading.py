@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Final, final
 
-from artemis_py.core.order.entry import DAMAGED
 from artemis_py.core.pages.backlog import Backlog, ReadAhead
 from artemis_py.core.queue.alert_watch import AlertWatch
 from artemis_py.core.queue.basis import QueueBasis
@@ -43,7 +42,7 @@ class PageReading:
         Returns False while that message must be waited for, True when there is none.
         """
         contents = self._basis.contents
-        for backlog in contents.backlogs.values():
+        for backlog in contents.paged.backlogs.values():
             while backlog.has_early and backlog.is_early(contents.order.peek().sequence):
                 found = backlog.next()
                 if found is None:
@@ -54,7 +53,7 @@ class PageReading:
     @property
     def has_early(self) -> bool:
         """Has a consumer fetched a message from far back and returned it? Then the next message may be in pages."""
-        return any(backlog.has_early for backlog in self._basis.contents.backlogs.values())
+        return any(backlog.has_early for backlog in self._basis.contents.paged.backlogs.values())
 
     def read_ahead(self, now_ms: int) -> bool:
         """Bring messages from pages into memory. Returns True when one of them is ready."""
@@ -63,7 +62,7 @@ class PageReading:
         progress = True
         while progress:
             progress = False
-            for backlog in list(contents.backlogs.values()):
+            for backlog in list(contents.paged.backlogs.values()):
                 if backlog.count and self.reads_left > 0:
                     if not self.has_space():
                         self.cramped = True
@@ -76,7 +75,7 @@ class PageReading:
                         progress = True
         if self.reads_left <= 0:
             self._basis.host.note_ready(self._basis.reference)
-        for backlog in contents.backlogs.values():
+        for backlog in contents.paged.backlogs.values():
             if backlog.reader.spoilt:
                 self._write_off(backlog)
         return contents.order.count > before
@@ -86,13 +85,7 @@ class PageReading:
         damage was reported when it was found.
         """
         pages, backlog.reader.spoilt = backlog.reader.spoilt, []
-        for page in pages:
-            there = [message for message in backlog.in_memory.values() if message.page is page]
-            lost = backlog.stream.purge_page(self._basis.reference, page, there, DAMAGED)
-            if lost > 0:
-                self._basis.contents.tally.killed += lost
-                backlog.count -= lost
-        self._intake.forget_sizes(backlog)
+        self._basis.contents.paged.write_off(backlog, pages)
         if self._alerts is not None:
             self._alerts.forget_paged()
 
@@ -105,5 +98,5 @@ class PageReading:
         count = contents.order.count
         if count - self._basis.grouping.parked_count >= READY_MIN or not self._basis.flow.has_space():
             return False
-        ready_bytes = tally.size_bytes - tally.held_size_bytes - tally.scheduled_size_bytes - contents.paged_size_bytes
+        ready_bytes = tally.size_bytes - tally.held_size_bytes - tally.scheduled_size_bytes - contents.paged.size_bytes
         return self._limits.has_room(count, ready_bytes, tally.held_count, tally.held_size_bytes)

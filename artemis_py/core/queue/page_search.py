@@ -48,7 +48,7 @@ class PageSearch:
 
     def search(self, consumer: Consumer, now_ms: int) -> Entry | None:
         """The next paged message that a consumer with a cursor wants. It must have seen everything in memory."""
-        for backlog in self._basis.contents.backlogs.values():
+        for backlog in self._basis.contents.paged.backlogs.values():
             if backlog.count:
                 entry = self._search_in(backlog, consumer, now_ms)
                 if entry is not None:
@@ -122,5 +122,5 @@ class PageSearch:
             return False
         readers = None if self._readers is None else self._readers.get(consumer.id)
         reader = None if readers is None else readers.get(message.page.stream)
-        shared_order = self._basis.contents.backlogs[message.page.stream].shared_order
+        shared_order = self._basis.contents.paged.backlogs[message.page.stream].shared_order
         return not shared_order and reader is not None and message.place < reader.place

@@ -21,7 +21,7 @@ from artemis_py.message import Message
 
 @final
 class QueuePages:
-    """One queue's messages in pages, by stream (``Contents.backlogs``)."""
+    """One queue's messages in pages, by stream (``Contents.paged``)."""
 
     __slots__ = ("_alerts", "_basis", "_expiries", "_intake", "reading", "search")
 
@@ -38,14 +38,7 @@ class QueuePages:
 
     def arrive(self, stream: PageStream, messages: list[Message], size_bytes: int, now_ms: int) -> None:
         """Count new messages that were paged. ``prepare`` must come first, so that the queue's reader sees them."""
-        tally = self._basis.contents.tally
-        tally.added += len(messages)
-        tally.size_bytes += size_bytes
-        durable_sizes = [message.size_bytes for message in messages if message.head.persistent]
-        durable_bytes = sum(durable_sizes)
-        tally.durable_count += len(durable_sizes)
-        tally.durable_size_bytes += durable_bytes
-        self._basis.contents.backlogs[stream.number].add(len(messages), size_bytes, len(durable_sizes), durable_bytes)
+        self._basis.contents.paged.arrive(stream.number, messages, size_bytes)
         self._basis.flow.stop()
         if self._alerts is not None:
             self._alerts.note_paged(messages)
@@ -60,7 +53,7 @@ class QueuePages:
 
     def prepare(self, stream: PageStream) -> Backlog:
         """The queue's backlog in a stream; a new one if the queue has none from this time of paging."""
-        backlog = self._basis.contents.backlogs.get(stream.number)
+        backlog = self._basis.contents.paged.backlogs.get(stream.number)
         if backlog is not None and backlog.period == stream.period:
             return backlog
         if backlog is not None:
@@ -76,30 +69,23 @@ class QueuePages:
         reader = PageReader(stream, self._basis.reference, None, place)
         shared_order = stream.address == address.name and not address.is_wildcard
         backlog = Backlog(stream, reader, base, shared_order=shared_order)
-        self._basis.contents.begin_backlog(backlog)
+        self._basis.contents.paged.begin(backlog)
         return backlog
 
     def _forget(self, number: int) -> None:
         """Paging has ended in a stream."""
-        del self._basis.contents.backlogs[number]
+        self._basis.contents.paged.end(number)
         if self._expiries is not None:
             self._expiries.pop(number, None)
         self.search.forget_stream(number)
 
     def restore(self, stream: PageStream, share: RestoredShare) -> None:
         """After a restart: take over the queue's share of a page."""
-        backlog = self._basis.contents.backlogs.get(stream.number)
+        backlog = self._basis.contents.paged.backlogs.get(stream.number)
         if backlog is None:
             backlog = self._begin(stream, share.page.first_place)
         self._basis.grouping.begin()  # whether a message names a group shows only when the page is read
-        count, size_bytes = share.left
-        backlog.add(count, size_bytes, count, size_bytes)
-        backlog.restore(share.page, share.settled, share.attempts)
-        tally = self._basis.contents.tally
-        tally.added += count
-        tally.size_bytes += size_bytes
-        tally.durable_count += count
-        tally.durable_size_bytes += size_bytes
+        self._basis.contents.paged.restore(backlog, share)
 
     def begin_dispatch(self, now_ms: int) -> None:
         """A dispatch begins. Consumers that had to stop last time go on. Streams in which paging has ended are
@@ -108,7 +94,7 @@ class QueuePages:
         if self.reading.reads_left <= 0:
             self._basis.waking.wake_dry()  # they may have found nothing only because reading stopped
         self.reading.begin()
-        for number, backlog in list(self._basis.contents.backlogs.items()):
+        for number, backlog in list(self._basis.contents.paged.backlogs.items()):
             if not backlog.stream.active:
                 self._forget(number)
             else:
@@ -120,7 +106,7 @@ class QueuePages:
 
     def expire(self, now_ms: int) -> None:
         """Look for expired messages in pages. Those that must be read from the disk first follow in later turns."""
-        for number, backlog in list(self._basis.contents.backlogs.items()):
+        for number, backlog in list(self._basis.contents.paged.backlogs.items()):
             if backlog.count:
                 self._expire_in(self._expiry_of(number, backlog), backlog, now_ms)
 
@@ -144,22 +130,16 @@ class QueuePages:
     def remove_all(self, reason: str) -> int:
         """Kill every message in pages that is not in memory, for ``reason``. Returns how many."""
         removed = 0
-        tally = self._basis.contents.tally
-        for backlog in self._basis.contents.backlogs.values():
-            if not backlog.count:
-                continue
-            removed += backlog.count
-            tally.killed += backlog.count
-            tally.size_bytes -= backlog.size_bytes
-            tally.durable_count -= backlog.durable_count
-            tally.durable_size_bytes -= backlog.durable_size_bytes
-            backlog.drop_all()
-            backlog.stream.purge(self._basis.reference, list(backlog.in_memory.values()), reason)
+        paged = self._basis.contents.paged
+        for backlog in paged.backlogs.values():
+            if backlog.count:
+                removed += backlog.count
+                paged.kill(backlog, reason)
         if self._alerts is not None:
             self._alerts.forget_paged()
         return removed
 
     def forget_all(self) -> None:
         """The queue is deleted: it needs no page any more, whatever its consumers still hold."""
-        for backlog in self._basis.contents.backlogs.values():
+        for backlog in self._basis.contents.paged.backlogs.values():
             backlog.stream.forget(self._basis.reference)

@@ -60,13 +60,11 @@ class QueueParts:
 
     def acknowledge(self, consumer: Consumer, entries: list[Entry]) -> None:
         """The consumer settled entries that it let go."""
-        tally = self.contents.tally
         if not consumer.destructive:
-            tally.read_count -= len(entries)
+            self.contents.has_shown(len(entries))
             return
         messages = [entry.message for entry in entries]
-        tally.leave_delivery_run(messages)
-        self.contents.acknowledge(messages, consumer.actor)
+        self.contents.acknowledge_held(messages, consumer.actor)
         if self.grouping.groups is not None:
             self.grouping.settle(messages)
 

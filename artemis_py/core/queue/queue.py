@@ -166,8 +166,7 @@ class Queue:
         if consumer.settles and consumer.destructive:
             contents = self.contents
             messages = [entry.message for entry in entries]
-            if contents.picked_bytes:
-                contents.picked_bytes -= sum([message.size_bytes for message in messages])
+            contents.unpick(entries)
             contents.acknowledge(messages, consumer.actor)
             self.grouping.settle(messages)
             self.parts.aftermath.run()
@@ -249,7 +248,7 @@ class Queue:
 
     def expire_paged(self, now_ms: int) -> None:
         """Remove expired messages in pages. Those that must be read from the disk first follow in later turns."""
-        if self.contents.backlogs:
+        if self.contents.paged.backlogs:
             self.parts.pages.expire(now_ms)
             self.parts.aftermath.run()
 
@@ -279,7 +278,7 @@ class Queue:
         Returns how many are killed, some of them perhaps in later turns.
         """
         contents = self.contents
-        removed = contents.order.count + len(contents.scheduled) + contents.paged_count
+        removed = contents.order.count + len(contents.scheduled) + contents.paged.count
         self.purge(reason, self.parts.host.log.now_ms)
         return removed
 

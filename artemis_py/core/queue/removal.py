@@ -89,7 +89,7 @@ class Removal(QueueWork):
             return True
         while contents.expiry.next_ms:
             count = min(max(budget.left, 1), SLICE_MAX) * _ALARMS_PER_UNIT
-            budget.spend(1 + contents.expiry.forget(count) // _ALARMS_PER_UNIT)
+            budget.spend(1 + contents.unwatch(count) // _ALARMS_PER_UNIT)
             if budget.is_spent and contents.expiry.next_ms:
                 return False
         return True

@@ -95,14 +95,12 @@ class Return(QueueWork):
 
     def _take_back(self, entries: list[Entry], now_ms: int) -> None:
         parts = self._parts
-        tally = parts.contents.tally
         if not self._consumer.destructive:
-            tally.read_count -= len(entries)
+            parts.contents.has_shown(len(entries))
             return
         messages = [entry.message for entry in entries]
         if parts.reference.deleted:
-            tally.leave_delivery_run(messages)
-            parts.contents.kill(messages, DELETED)
+            parts.contents.kill_held(messages, DELETED)
             return
         for entry in entries:
             self._give_back(entry, now_ms)
@@ -110,7 +108,7 @@ class Return(QueueWork):
 
     def _give_back(self, entry: Entry, now_ms: int) -> None:
         contents = self._parts.contents
-        contents.tally.leave_delivery(entry.message)
+        contents.come_back(entry.message)
         if contents.is_outdated(entry):
             return
         if self._sent:

@@ -51,7 +51,7 @@ class Seats:
         if not consumer.browses:
             gate.consumer_joined(distribution.taker_count, parts.host.clock.steady_ms(now_ms))
         parts.wake(consumer)
-        if (contents.order.count or contents.paged_count) and (gate.is_open or consumer.browses):
+        if (contents.order.count or contents.paged.count) and (gate.is_open or consumer.browses):
             parts.note_ready()
         parts.aftermath.run()
 
@@ -103,8 +103,7 @@ class Seats:
         """Put back what was picked for, or handed to, a consumer that settles on send, and was not written."""
         parts = self._parts
         contents, values = parts.contents, parts.contents.last_values
-        if contents.picked_bytes:
-            contents.picked_bytes -= sum([entry.message.size_bytes for entry in consumer.outbox])
+        contents.unpick(consumer.outbox)
         outdated: list[Entry] = []
         for entry in consumer.outbox:
             if values is not None and values.is_outdated(entry):

@@ -1,4 +1,7 @@
-"""Releases messages that a queue no longer needs."""
+"""Who still needs a message: every queue that has it, and a fan-out until it is finished.
+
+A message counts in its address' memory while somebody needs it.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,15 @@ from artemis_py.message import Account, Message
 from artemis_py.paged import PagedMessage
 
 
+def keep(message: Message) -> None:
+    """Add one that needs the message. The first charges it to the address."""
+    message.refs += 1
+    if message.refs == 1:
+        message.account.charge(1, message.memory_bytes)
+
+
 def release(messages: list[Message]) -> None:
-    """Drop one queue's reference to each message. Messages that no queue refers to leave the address' memory."""
+    """Remove one of those that need each message. What nobody needs any more leaves the address' memory."""
     account: Account | None = None
     count = size_bytes = 0
     for message in messages:

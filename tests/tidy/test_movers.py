@@ -1,0 +1,26 @@
+"""A queue's contents alone move its counters; the rule is also shown bad examples."""
+
+from __future__ import annotations
+
+from tests.tidy.movers import moved_counters
+from tests.tidy.sources import PACKAGE, python_files, shown
+
+
+def test_contents_alone_moves_counters() -> None:
+    paths = [path for path in python_files(PACKAGE) if shown(path).startswith(f"{PACKAGE}/core/")]
+    assert len(paths) > 50
+    assert [text for path in paths for text in moved_counters(path.name, path.read_text("utf-8"))] == []
+
+
+def test_another_mover_is_found() -> None:
+    source = "tally = contents.tally\ntally.added += 1\nself._tally.killed = 2\nmessage.refs -= 1\nmessage.refs == 1\n"
+    source += "contents.tally.enter_delivery(message)\ncontents.expiry.add(entry, 3)\ncontents.expiry.set_alarm()\n"
+    assert moved_counters("x.py", source) == [
+        "x.py:2: tally.added changes",
+        "x.py:3: tally.killed changes",
+        "x.py:4: message.refs changes",
+        "x.py:6: tally.enter_delivery(…)",
+        "x.py:7: expiry.add(…)",
+    ]
+    assert moved_counters("contents.py", source) == []
+    assert moved_counters("keeping.py", "message.refs += 1\n") == []
