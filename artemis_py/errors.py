@@ -103,6 +103,14 @@ class LimitError(BrokerError):
     """A limit of the acceptor or queue is reached (consumers, subscriptions, transaction size)."""
 
 
+class NotAllowedError(BrokerError):
+    """A user may not do this; the text names the user, the permission and the address."""
+
+
+class AuthenticatorError(ArtemisError):
+    """Nobody can tell now who somebody is: a directory does not answer, a file cannot be read. For the log only."""
+
+
 class PerfError(ArtemisError):
     """A measurement failed or is inconsistent: no broker, an ERROR frame, a stall, a wrong count."""
 

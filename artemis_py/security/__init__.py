@@ -1,0 +1,1 @@
+"""Users, roles and permissions: who somebody is, and what they may do."""

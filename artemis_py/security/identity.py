@@ -1,0 +1,31 @@
+"""Who somebody says they are, and who they are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import final
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """What a client gave to log in. ``password`` (or a token) never appears in a ``repr``.
+
+    ``certificate`` is the client's verified TLS certificate as DER, None without one. ``domain`` is the acceptor's
+    ``securityDomain``, None without one. ``peer`` is the client's IP address, or "" if it has none.
+    """
+
+    user: str | None
+    password: str | None = field(default=None, repr=False)
+    certificate: bytes | None = field(default=None, repr=False)
+    domain: str | None = None
+    peer: str = ""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Somebody who has logged in: the user's name and roles. Which roles count where, the security-settings say."""
+
+    user: str
+    roles: frozenset[str]

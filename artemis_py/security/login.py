@@ -1,0 +1,34 @@
+"""A login under way, and who decides it: what STOMP and HTTP ask, and what the server answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol, final
+
+from artemis_py.security.identity import Credentials, Identity
+
+
+@final
+class Login:
+    """One attempt. It is decided once, by an identity or by a refusal."""
+
+    __slots__ = ("identity", "refusal")
+
+    def __init__(self) -> None:
+        self.identity: Identity | None = None
+        self.refusal = ""
+        """Why the client is refused, as it is told; empty while undecided, and for an identity."""
+
+    @property
+    def may_go_on(self) -> bool:
+        """Is it decided?"""
+        return self.identity is not None or bool(self.refusal)
+
+
+class LoginDesk(Protocol):
+    """Decides logins. For the event loop's thread; the work is done elsewhere."""
+
+    def begin(self, credentials: Credentials, wake: Callable[[], None]) -> Login:
+        """Begin a login. It may be decided at once; otherwise ``wake`` is called when it is. A client that leaves
+        meanwhile just forgets it.
+        """
