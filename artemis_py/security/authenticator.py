@@ -1,8 +1,8 @@
 """The seam for ways to log in: an authenticator is one small class.
 
 Built in are the files of an Artemis instance, JWT and LDAP. Others are found by the entry point group
-``artemis_py.authenticators``: its name is what ``broker.xml`` names, its object is called with the options written there
-and returns an ``Authenticator``.
+``artemis_py.authenticators``: its name is what ``broker.xml`` names, its object is called with the options written
+there and returns an ``Authenticator``.
 """
 
 from __future__ import annotations
