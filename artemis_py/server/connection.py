@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import Any, Final, cast, final
 
 from artemis_py.server.client_socket import WRITE_HIGH_BYTES, WRITE_LOW_BYTES, ClientSocket
+from artemis_py.server.framing import Intake
 from artemis_py.server.turns import Turns
+from artemis_py.server.websocket.rules import WebSocketRules
+from artemis_py.server.websocket.websocket import GOING_AWAY, INTERNAL, FirstBytes
 from artemis_py.server.weight import LIGHT_BYTES, NOTHING, Weight
 from artemis_py.stomp.service import StompService
 from artemis_py.stomp.session.session import Session
@@ -19,11 +23,19 @@ INBOX_BYTES_MAX: Final = 65536
 class Acceptance:
     """What the connections of one listening socket share."""
 
-    def __init__(self, turns: Turns, service: StompService, connections_max: int, handshake_ms: int) -> None:
+    def __init__(
+        self,
+        turns: Turns,
+        service: StompService,
+        connections_max: int,
+        handshake_ms: int,
+        web: WebSocketRules | None = None,
+    ) -> None:
         self.turns = turns
         self.service = service
         self.connections_max = connections_max
         self.handshake_ms = handshake_ms
+        self.web = web or WebSocketRules()
         self.open_count = 0
         self.next_origin = turns.next_origin
 
@@ -62,8 +74,8 @@ class Connection(asyncio.BufferedProtocol):
     """
 
     __slots__ = (
-        "_acceptance", "_counted", "_eof", "_inbox", "_is_held", "_turns", "credit", "in_line", "is_dirty", "period",
-        "session", "socket", "weight",
+        "_acceptance", "_counted", "_eof", "_inbox", "_is_held", "_turns", "credit", "in_line", "intake", "is_dirty",
+        "period", "session", "socket", "weight",
     )  # fmt: skip
 
     def __init__(self, acceptance: Acceptance) -> None:
@@ -81,6 +93,7 @@ class Connection(asyncio.BufferedProtocol):
         self.weight = NOTHING
         self.socket = ClientSocket()
         self.session = Session(acceptance.service, acceptance.next_origin(), acceptance.turns.clock_ms(), self)
+        self.intake: Intake = FirstBytes(self, acceptance.web)
 
     # ---- called by the loop ----------------------------------------------------------------------
 
@@ -103,15 +116,13 @@ class Connection(asyncio.BufferedProtocol):
         acceptance = self._acceptance
         now_ms = turns.clock_ms()
         refusal = acceptance.admit()
+        self._counted = refusal is None
         if refusal is not None:
             self.session.kick(refusal, now_ms)
             turns.output.mark_dirty(self)
-            turns.schedule()
-            return
-        self._counted = True
-        if acceptance.handshake_ms > 0:
+        elif acceptance.handshake_ms > 0:
             turns.watches.add(self, turns.broker.clock.steady_ms(now_ms) + acceptance.handshake_ms)
-            turns.schedule()
+        turns.schedule()
 
     def get_buffer(self, sizehint: int) -> memoryview:
         return self._turns.read_buffer
@@ -198,23 +209,23 @@ class Connection(asyncio.BufferedProtocol):
         Meanwhile nothing is read from the socket.
         """
         data, self._inbox = self._inbox, b""
-        turns, session = self._turns, self.session
+        turns, session, intake = self._turns, self.session, self.intake
         if session.is_closing:
             turns.output.mark_dirty(self)
             return False
         state = session.state
         was_open, was_blocked = session.is_open, state.blocked_by is not None
         if data:
-            session.receive(data, now_ms, stop_at)
-            if not was_open and session.is_open:
-                self._watch_beats(now_ms)
-        elif session.has_more:
+            intake.receive(data, now_ms, stop_at)
+        elif intake.has_more:
             session.pulse.note_alive(now_ms)
-            session.go_on(now_ms, stop_at)
+            intake.go_on(now_ms, stop_at)
+        if not was_open and session.is_open:
+            self._watch_beats(now_ms)
         awaited = state.blocked_by
         if awaited is not None and not was_blocked:
             turns.input.blocked.add(self, awaited)
-        has_more = session.has_more
+        has_more = self.intake.has_more
         self.socket.let_read(reads=awaited is None and not has_more)
         turns.output.mark_dirty(self)
         return has_more
@@ -226,7 +237,7 @@ class Connection(asyncio.BufferedProtocol):
         if session.blocked_by is not None:
             turns.input.blocked.add(self, session.blocked_by)
             return
-        if not session.has_more:
+        if not self.intake.has_more:
             self.socket.let_read(reads=not self._inbox)
         elif not self.in_line:
             turns.input.rota.add(self)
@@ -237,7 +248,7 @@ class Connection(asyncio.BufferedProtocol):
         if not self._is_held:
             return
         transport, flow, before = self.socket.transport, self.socket.flow, self.weight
-        input_bytes, output_bytes, kept_bytes = self.session.held_bytes
+        input_bytes, output_bytes, kept_bytes = self.intake.held_bytes
         input_bytes += len(self._inbox)
         if transport is not None:
             output_bytes += transport.get_write_buffer_size()
@@ -325,6 +336,7 @@ class Connection(asyncio.BufferedProtocol):
         turns.isolation.end_session(session, now_ms)
         session.out.clear()
         session.state.owner = None
+        self.intake = session
         self._inbox = b""
         turns.forget(self)
         if self._is_held:
@@ -336,6 +348,7 @@ class Connection(asyncio.BufferedProtocol):
         """A step failed: the connection ends now and counts nowhere any more, whatever its socket does."""
         self.lost(now_ms)
         transport = self.socket.transport
+        self._turns.isolation.end_socket(self.peer, partial(self.socket.say_goodbye, INTERNAL))
         self._forget_socket()
         if transport is not None:
             self._turns.isolation.end_socket(self.peer, transport.abort, transport.close)
@@ -346,6 +359,7 @@ class Connection(asyncio.BufferedProtocol):
         """
         isolation = self._turns.isolation
         isolation.end_session(self.session, now_ms, failed=False)
+        isolation.end_socket(self.peer, partial(self.socket.say_goodbye, GOING_AWAY))
         transport = self.socket.transport
         if transport is not None and not isolation.end_socket(self.peer, transport.close, transport.abort):
             self._forget_socket()

@@ -70,6 +70,11 @@ class Session:
         return self._phase == _CLOSING
 
     @property
+    def unreadable(self) -> FrameError | None:
+        """Why nothing more of the client's bytes can be read."""
+        return self._input.parser.error
+
+    @property
     def blocked_by(self) -> Awaited | None:
         """What the session waits for before it goes on."""
         return self.state.blocked_by
