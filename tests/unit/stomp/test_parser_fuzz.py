@@ -7,12 +7,14 @@ from itertools import pairwise
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from artemis_py.core.holdings import FRAME_BYTES, HEADER_BYTES
 from artemis_py.stomp.wire.frames import COMMANDS, FrameError
 from tests.unit.stomp.frame_tools import feed_all, parser
 
 VERSIONS = st.sampled_from(["1.0", "1.1", "1.2"])
 LIMITS = {"maxHeaderBytes": 600, "maxHeaderLineBytes": 200, "maxHeaders": 20, "maxBodyBytes": 400}
-UNFINISHED_BYTES_MAX = LIMITS["maxHeaderBytes"] + LIMITS["maxBodyBytes"] + 10
+OBJECTS_BYTES_MAX = FRAME_BYTES + LIMITS["maxHeaders"] * HEADER_BYTES + 2 * LIMITS["maxHeaderBytes"]
+UNFINISHED_BYTES_MAX = LIMITS["maxHeaderBytes"] + LIMITS["maxBodyBytes"] + OBJECTS_BYTES_MAX
 
 line_ends = st.sampled_from([b"\n", b"\n", b"\n", b"\r\n"])
 plain_names = st.sampled_from(
