@@ -86,10 +86,8 @@ class Connection(asyncio.BufferedProtocol):
         self._is_held = False
         """Is it in the account of memory held for clients?"""
         self._eof = False
-        self.is_dirty = False
-        self.in_line = False
-        self.credit = 0
-        self.period = 0
+        self.is_dirty = self.in_line = False
+        self.credit = self.period = 0
         self.weight = NOTHING
         self.socket = ClientSocket()
         self.session = Session(acceptance.service, acceptance.next_origin(), acceptance.turns.clock_ms(), self)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 
 from artemis_py.config.reader import loads
 from artemis_py.config.settings import BrokerConfig
@@ -12,6 +13,7 @@ from artemis_py.records import MemoryLog
 from artemis_py.server.connection import Acceptance, Connection
 from artemis_py.server.stats import ServerStats
 from artemis_py.server.turns import READ_BYTES_MAX, Turns
+from artemis_py.server.websocket.rules import WebSocketRules
 from artemis_py.stomp.service import StompService
 from artemis_py.storage.bodies.store import LargeStore
 from tests.sim.committer import SteppedCommitter
@@ -110,11 +112,18 @@ class Client:
 
 
 class InProcessBroker:
-    """One broker, its acceptor, its clients by name. Large bodies are on a disk in memory, which works when the broker
-    rests, unless ``disk_works`` is false.
+    """One broker, its acceptor, its clients by name, which ``connect`` makes. Large bodies are on a disk in memory,
+    which works when the broker rests, unless ``disk_works`` is false.
     """
 
-    def __init__(self, config: BrokerConfig, now_ms: int = START_MS, *, log: MemoryLog | None = None) -> None:
+    def __init__(
+        self,
+        config: BrokerConfig,
+        now_ms: int = START_MS,
+        *,
+        log: MemoryLog | None = None,
+        connect: Callable[[InProcessBroker], Client] = Client,
+    ) -> None:
         self.loop = FakeLoop(now_ms)
         self.log = log or MemoryLog()
         self.stats = ServerStats()
@@ -127,8 +136,13 @@ class InProcessBroker:
         acceptor = config.acceptors[0]
         service = StompService(self.broker, acceptor, self.stats.traffic, counted_names(), self.large)
         self.acceptance = Acceptance(
-            self.turns, service, acceptor.int_param("connectionsAllowed"), acceptor.int_param("handshakeTimeout")
+            self.turns,
+            service,
+            acceptor.int_param("connectionsAllowed"),
+            acceptor.int_param("handshakeTimeout"),
+            WebSocketRules.of(acceptor),
         )
+        self._connect = connect
         self.clients: dict[str, Client] = {}
         self.together = False
         """Gather events for one turn instead of running turns after each."""
@@ -144,7 +158,7 @@ class InProcessBroker:
         """The client of that name, connected at its first use."""
         client = self.clients.get(name)
         if client is None:
-            client = self.clients[name] = Client(self)
+            client = self.clients[name] = self._connect(self)
         return client
 
     def queue(self, name: str) -> Queue:
