@@ -23,6 +23,7 @@ from artemis_py.config.tables.entities import (
     RetentionConfig,
     UserLimits,
 )
+from artemis_py.config.tables.logins import LoginSources
 from artemis_py.errors import Problem
 
 __all__ = [
@@ -60,6 +61,9 @@ class BrokerConfig(CoreSettings):
     wildcards: WildcardSyntax = field(default_factory=WildcardSyntax)
     address_settings: SettingsRepository = field(default_factory=SettingsRepository)
     security: SecurityConfig = field(default_factory=SecurityConfig)
+    logins: LoginSources = field(default_factory=LoginSources)
+    properties: dict[str, str] = field(default_factory=dict)
+    """Java's system properties, which an Artemis instance defines; empty for a plain file."""
     user_limits: dict[str, UserLimits] = field(default_factory=dict)
     """By login; ``*`` for every login without limits of its own."""
     journal_retention: RetentionConfig | None = None
