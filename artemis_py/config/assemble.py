@@ -51,9 +51,8 @@ def assemble(draft: Draft) -> BrokerConfig:
         for address in draft.addresses.values()
     )
     diverts = tuple(filter(None, (_divert(draft, divert) for divert in draft.diverts.values())))
-    switched_off = not core.get("security_enabled", True) and "security_enabled" not in draft.doubtful
     logins = LoginSources(jaas=draft.jaas, bootstrap=draft.bootstrap, authenticators=tuple(draft.authenticators))
-    acceptors = make_acceptors(draft, is_secured=not switched_off, logins=logins)
+    acceptors = make_acceptors(draft, logins)
     check_addresses(draft, settings, functools.partial(is_wildcard, syntax=syntax))
     check_no_route(draft, settings)
     check_filters(draft)
@@ -67,8 +66,7 @@ def assemble(draft: Draft) -> BrokerConfig:
     check_circles(draft, addresses, diverts, settings)
     if not draft.problems.has_errors:
         _add_notices(draft)
-        if not switched_off:
-            check_logins(draft, logins)
+        check_logins(draft, logins)
         _check_that_somebody_can_connect(draft, acceptors)
     return BrokerConfig(
         file=draft.file,

@@ -45,8 +45,8 @@ class Codec:
     def decode(self, text: str) -> str:
         """Return the password in a masked text: hexadecimal digits, perhaps with a sign. Raises MaskedError."""
         from cryptography.hazmat.decrepit.ciphers.algorithms import Blowfish
-        from cryptography.hazmat.primitives.ciphers.modes import ECB
         from cryptography.hazmat.primitives.ciphers import Cipher
+        from cryptography.hazmat.primitives.ciphers.modes import ECB
         from cryptography.hazmat.primitives.padding import PKCS7
 
         data = _bytes_of(text.strip())
