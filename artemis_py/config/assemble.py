@@ -75,6 +75,7 @@ def assemble(draft: Draft) -> BrokerConfig:
         security=security,
         user_limits=dict(draft.user_limits),
         journal_retention=draft.retention,
+        users_file=draft.users_file,
         notices=tuple(draft.problems.in_order(draft.file)),
         origins=dict(draft.core.origins),
         **core,

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, final
 
 from artemis_py.config.problems import Problems
-from artemis_py.config.tables.entities import NOWHERE, Origin, RetentionConfig, UserLimits
+from artemis_py.config.tables.entities import NOWHERE, Origin, RetentionConfig, UserLimits, UsersFileConfig
 from artemis_py.config.tables.fields import Setting
 
 
@@ -117,6 +117,7 @@ class Draft:
     doubtful: set[str] = field(default_factory=set)
     retention: RetentionConfig | None = None
     retention_origin: Origin = NOWHERE
+    users_file: UsersFileConfig | None = None
 
     def ignore(self, name: str, origin: Origin, reason: str) -> None:
         """Note that ``name`` has no effect; only the first place of each name is kept."""

@@ -21,6 +21,7 @@ from artemis_py.config.read.server import (
     read_retention,
     read_security,
     read_user_limits,
+    read_users_file,
     read_wildcards,
 )
 from artemis_py.config.settings import BrokerConfig
@@ -43,6 +44,7 @@ _READERS: Final[dict[str, Callable[[Reading, Element], None]]] = {
     "queues": read_old_queues,
     "resource-limit-settings": read_user_limits,
     "security-settings": read_security,
+    "users-file": read_users_file,
     "wildcard-addresses": read_wildcards,
 }
 

@@ -20,6 +20,7 @@ from artemis_py.config.settings import AcceptorConfig, BrokerConfig
 from artemis_py.core.broker import Broker
 from artemis_py.errors import ArtemisError, ConfigError
 from artemis_py.metrics import MetricsExporter
+from artemis_py.security.users.lint import problems_of_users
 from artemis_py.server.clocks import Clocks, steady_clock_ms, wall_clock_ms
 from artemis_py.server.collector import Collector
 from artemis_py.server.complaints import Complaints
@@ -356,7 +357,7 @@ def run(
     Raises ConfigError for a refused configuration, before anything listens.
     """
     config = load(path, properties=properties)
-    notices = told(config.notices, silenced)
+    notices = told([*config.notices, *problems_of_users(config)], silenced)
     if strict and any(notice.severity == WARNING for notice in notices):
         raise ConfigError(notices)
     config = replace(config, notices=tuple(notices))
