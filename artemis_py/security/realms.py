@@ -21,6 +21,8 @@ from artemis_py.security.jaas.modules import make_module
 from artemis_py.security.jaas.stack import ModuleStack, Stacked
 from artemis_py.security.masked import MaskedError, codec_of, reveal
 from artemis_py.security.users.authenticator import PropertiesUsers
+from artemis_py.security.users.files import files_of
+from artemis_py.security.users.lint import problems_of_users
 from artemis_py.security.users.passwords import PlainPassword, StoredPassword, UnreadablePassword, stored_password
 
 BUILT_IN: Final = {
@@ -37,6 +39,7 @@ def open_realms(config: BrokerConfig, problems: Problems | None = None) -> Authe
     problems = Problems() if problems is None else problems
     domains = None if config.logins.jaas is None else _open_domains(config, config.logins.jaas, problems)
     others = [_open_bootstrap(config, config.logins.bootstrap, problems)] if config.logins.bootstrap else []
+    others.append(_open_files(config, problems))
     others.extend(_open_authenticator(config, named, problems) for named in config.logins.authenticators)
     if problems.has_errors:
         raise ConfigError(problems.in_order(config.file))
@@ -167,6 +170,18 @@ def _open_bootstrap(config: BrokerConfig, users: BootstrapUsers, problems: Probl
         problems.error(users.origin, str(error))
         return None
     return OneUser(users.user or "", stored, users.role or "")
+
+
+def _open_files(config: BrokerConfig, problems: Problems) -> Authenticator | None:
+    """Return the users file that is named, or beside broker.xml if nothing else is named. It may come into being later:
+    it is read at a login.
+    """
+    logins = config.logins
+    if config.users_file is None and (logins.of_instance or (logins.are_known and not logins.has_files)):
+        return None
+    problems.take(problems_of_users(config))
+    files = files_of(config)
+    return PropertiesUsers(files.users, files.roles)
 
 
 def _open_authenticator(config: BrokerConfig, named: AuthenticatorConfig, problems: Problems) -> Authenticator | None:

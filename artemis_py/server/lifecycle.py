@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import Final
 
 from artemis_py.config.codes import kind_of, told
-from artemis_py.config.problems import WARNING
+from artemis_py.config.problems import WARNING, Problems
 from artemis_py.config.reader import load
 from artemis_py.config.settings import AcceptorConfig, BrokerConfig
 from artemis_py.core.broker import Broker
 from artemis_py.errors import ArtemisError, ConfigError
 from artemis_py.metrics import MetricsExporter
+from artemis_py.security.realms import open_realms
 from artemis_py.server.clocks import Clocks, steady_clock_ms, wall_clock_ms
 from artemis_py.server.collector import Collector
 from artemis_py.server.complaints import Complaints
@@ -356,7 +357,10 @@ def run(
     Raises ConfigError for a refused configuration, before anything listens.
     """
     config = load(path, properties=properties)
-    notices = told(config.notices, silenced)
+    problems = Problems()
+    if config.security_enabled:
+        open_realms(config, problems)
+    notices = told([*config.notices, *problems.in_order(config.file)], silenced)
     if strict and any(notice.severity == WARNING for notice in notices):
         raise ConfigError(notices)
     config = replace(config, notices=tuple(notices))

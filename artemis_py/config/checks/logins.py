@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+
 from artemis_py.config.draft import Draft
 from artemis_py.config.tables.acceptor import AcceptorConfig, is_loopback
 from artemis_py.config.tables.logins import LoginSources
+from artemis_py.config.xml.source import relative_to
 
 
 def refusal_of(draft: Draft, acceptor: AcceptorConfig, logins: LoginSources) -> str | None:
@@ -16,12 +19,12 @@ def refusal_of(draft: Draft, acceptor: AcceptorConfig, logins: LoginSources) -> 
                 "into security-enabled"
             )
         return None
-    if acceptor.params.get("securityDomain") and logins.jaas is None and logins.bootstrap is None:
+    if acceptor.params.get("securityDomain") and not logins.of_instance:
         return (
             "its securityDomain is a domain of a login.config, and none is known; name one by login-config in the "
             "element authentication, or run the folder of the Artemis instance"
         )
-    if not logins.are_named and not is_loopback(acceptor.host):
+    if not logins.are_known and not is_loopback(acceptor.host):
         return (
             f"{acceptor.host} is reachable from other machines, and there are no users who could log in; make some, "
             "listen on 127.0.0.1, or write <security-enabled>false</security-enabled> if everybody may connect"
@@ -29,15 +32,18 @@ def refusal_of(draft: Draft, acceptor: AcceptorConfig, logins: LoginSources) -> 
     return None
 
 
-def check_logins(draft: Draft, logins: LoginSources) -> None:
-    """Warn if clients must log in and no source of users is named: then every login is refused."""
-    if logins.are_named or not _is_secured(draft):
-        return
-    draft.problems.warning(
-        "security",
-        draft.core.origins.get("security_enabled", draft.origin),
-        "security-enabled is true and there are no users, so every login is refused; make users, name a login.config "
-        "or an authenticator in the element authentication, or write <security-enabled>false</security-enabled>",
+def sources_of(draft: Draft) -> LoginSources:
+    """Return every source of users of a draft. Looks whether a users file exists."""
+    named = draft.users_file
+    if named is None:
+        has_files = draft.has_users_beside
+    else:
+        has_files = bool(named.first_user) or os.path.isfile(relative_to(draft.file, named.users))
+    return LoginSources(
+        jaas=draft.jaas,
+        bootstrap=draft.bootstrap,
+        has_files=has_files,
+        authenticators=tuple(draft.authenticators),
     )
 
 

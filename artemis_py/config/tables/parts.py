@@ -98,6 +98,14 @@ _HONOURED: Final = (
     Part("authentication/authenticator/option/@name", "the name"),
     Part("authentication/authenticator/option/@value", "the value; `ENC(…)` is unmasked"),
     Part("authentication/authenticator/option/@file", "instead: a file whose first line is the value"),
+    Part(
+        "users-file",
+        "the file of users and passwords, relative to this file; read again when it changes (default: "
+        "`artemis-users.properties` beside this file; our addition)",
+    ),
+    Part("users-file/@roles-file", "the file of their roles (default: `artemis-roles.properties` beside the users)"),
+    Part("users-file/@first-user", "a user that is made at a start without the file (default: none)"),
+    Part("users-file/@first-role", "the role of the first user (default `amq`)"),
     Part("security-settings", "permissions, by match; shown by `explain`, not enforced by this version"),
     Part("security-settings/security-setting", "permissions for the addresses that the match covers"),
     Part("security-settings/security-setting/@match", "the addresses"),

@@ -15,6 +15,8 @@ from artemis_py.security.jaas.login_config import ModuleEntry
 from artemis_py.security.jaas.properties import PropertiesModule
 from artemis_py.security.jaas.subject import LoginModule
 from artemis_py.security.users.authenticator import PropertiesUsers
+from artemis_py.security.users.files import UserFiles
+from artemis_py.security.users.lint import lint_files
 
 PACKAGE: Final = "org.apache.activemq.artemis.spi.core.security.jaas."
 _OLD_PACKAGE: Final = "org.apache.activemq.jaas."
@@ -98,6 +100,7 @@ def _properties_module(entry: ModuleEntry, folder: Path, problems: Problems) -> 
     users = PropertiesUsers(users_file, roles_file, reloads=_is_true(entry, "reload"))
     if not _can_be_read(lambda: (users.is_password_of("", ""), users.roles_of("")), entry.origin, problems):
         return None
+    lint_files(UserFiles(users_file, roles_file), problems)
     return PropertiesModule(users)
 
 
