@@ -140,13 +140,14 @@ class BrokerCollector(Collector):
 
     def _authentication(self) -> Iterable[Metric]:
         # Nobody is authenticated yet, so nothing has succeeded or failed.
-        for name, text in (
-            ("artemis_authentication_count", "Attempts to log in, by result"),
-            ("artemis_authorization_count", "Permission checks, by result"),
+        checks = self._server.permission_checks
+        for name, text, failure, success in (
+            ("artemis_authentication_count", "Attempts to log in, by result", 0, 0),
+            ("artemis_authorization_count", "Permission checks, by result", checks.failure, checks.success),
         ):
             family = GaugeMetricFamily(name, text, labels=["broker", "result"])
-            for result in ("failure", "success"):
-                family.add_metric([self._broker.name, result], 0)
+            family.add_metric([self._broker.name, "failure"], failure)
+            family.add_metric([self._broker.name, "success"], success)
             yield family
 
     def _connections(self) -> Iterable[Metric]:

@@ -20,6 +20,7 @@ from artemis_py.config.settings import AcceptorConfig, BrokerConfig
 from artemis_py.core.broker import Broker
 from artemis_py.errors import ArtemisError, ConfigError
 from artemis_py.metrics import MetricsExporter
+from artemis_py.security.rights import Authorizer
 from artemis_py.server.clocks import Clocks, steady_clock_ms, wall_clock_ms
 from artemis_py.server.collector import Collector
 from artemis_py.server.complaints import Complaints
@@ -103,6 +104,9 @@ class Server:
         keeps = config.persistence_enabled
         say = self.complaints.tell
         self._disk_watch = DiskWatch(config, self.broker, self.turns.schedule, store, say=say)
+        self.authorizer = Authorizer(config, say) if config.security_enabled else None
+        if self.authorizer is not None:
+            self.stats.permission_checks = self.authorizer.checks
         self._stopping = stopping
         self._temporaries = Temporaries(partial(secrets.token_hex, 16))
         self.bound: list[tuple[AcceptorConfig, str, int]] = []

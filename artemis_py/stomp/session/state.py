@@ -7,6 +7,8 @@ from typing import final
 from artemis_py.core.events import BLOCKED
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue.works import QueueWork
+from artemis_py.security.permit import Permit
+from artemis_py.security.rights import Rights
 from artemis_py.stomp.service import Awaited, StompService
 from artemis_py.stomp.session.errand import Errand, Unfinished
 from artemis_py.stomp.temporaries import Client
@@ -20,7 +22,7 @@ class SessionState:
 
     __slots__ = (
         "address", "blocked_by", "broker", "client_id", "has_ended", "lsn_before", "lsn_written", "origin", "out",
-        "owner", "service", "stop_at", "unfinished", "user", "version",
+        "owner", "rights", "service", "stop_at", "unfinished", "user", "version",
     )  # fmt: skip
 
     def __init__(self, service: StompService, origin: int, owner: object) -> None:
@@ -35,6 +37,8 @@ class SessionState:
         self.version = "1.2"
         self.client_id: str | None = None
         self.user: str | None = None
+        self.rights: Rights | None = None
+        """What the client may do; None: everything, because security is off."""
         self.out = Outbound()
         self.blocked_by: Awaited | None = None
         """What the session waits for before its next frame: a full address or queue, the file of a large body, a slow
@@ -60,6 +64,10 @@ class SessionState:
     def client(self) -> Client:
         """Who uses this connection, as far as CONNECT said."""
         return Client(self.origin, self.client_id, self.user)
+
+    def permit(self, permission: str) -> Permit | None:
+        """For one use of a destination (``send``, ``consume``, ``browse``): what the client may do there."""
+        return None if self.rights is None else Permit(self.rights, permission)
 
     # ---- waiting ---------------------------------------------------------------------------------
 
