@@ -12,7 +12,6 @@ from artemis_py.config.tables.fields import (
     NO_MANAGEMENT,
     NO_RELOAD,
     NOT_EMPTY,
-    NOT_ENFORCED,
     NOT_NEGATIVE,
     NOT_SPOKEN,
     OFF_OR_NOT_NEGATIVE,
@@ -135,7 +134,7 @@ class CoreSettings:
 
     # Security
     security_enabled: bool = boolean(
-        True, "while true, the broker listens only on loopback addresses, because passwords are not checked yet"
+        True, "clients log in; while no users are known, only ports on loopback addresses are opened"
     )
     security_invalidation_interval: int = int64(
         10000,
@@ -156,8 +155,12 @@ class CoreSettings:
     reject_empty_validated_user: bool = boolean(
         False, "refuse messages without such a user; without populate-validated-user: all messages"
     )
-    mask_password: bool | None = boolean(None, "passwords in the file are masked", ignored=NOT_ENFORCED)
-    password_codec: str | None = text(None, "Java class that unmasks passwords", tuning=JAVA)
+    mask_password: bool | None = boolean(
+        None, "true: every password of a store is masked; false: none; absent: those in ENC(…)", shown="absent"
+    )
+    password_codec: str | None = text(
+        None, "unmasks passwords: Artemis' own codec, perhaps with ;key=…", shown="Artemis' default"
+    )
 
     # Management
     management_address: str = text(
