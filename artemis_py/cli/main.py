@@ -23,8 +23,8 @@ EXIT_REFUSED: Final = 2
 
 # name -> (module, its HELP): repeated here so that listing the commands imports none of them.
 COMMANDS: Final[dict[str, tuple[str, str]]] = {
-    "run": ("artemis_py.cli.run", "start the broker on a broker.xml, in the foreground"),
-    "check": ("artemis_py.cli.check", "report every problem of a broker.xml"),
+    "run": ("artemis_py.cli.run", "start the broker on a broker.xml or an Artemis instance, in the foreground"),
+    "check": ("artemis_py.cli.check", "report every problem of a broker.xml or an Artemis instance"),
     "explain": ("artemis_py.cli.explain", "show where each setting of an address or queue comes from"),
     "perf": ("artemis_py.cli.perf", "measure a STOMP broker"),
     "journal": ("artemis_py.cli.journal", "verify, repair or dump the journal files of a stopped broker"),
