@@ -22,7 +22,7 @@ from artemis_py.config.codes import told
 from artemis_py.config.reader import load
 from artemis_py.config.settings import BrokerConfig
 from artemis_py.errors import ConfigError, Problem
-from artemis_py.security.users.lint import problems_of_users
+from artemis_py.security.user_files import problems_of_users
 from artemis_py.shown import as_json as json_text
 from artemis_py.shown import escaped, say_made
 

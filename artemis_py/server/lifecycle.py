@@ -20,7 +20,7 @@ from artemis_py.config.settings import AcceptorConfig, BrokerConfig
 from artemis_py.core.broker import Broker
 from artemis_py.errors import ArtemisError, ConfigError
 from artemis_py.metrics import MetricsExporter
-from artemis_py.security.users.lint import problems_of_users
+from artemis_py.security.user_files import problems_of_users
 from artemis_py.server.clocks import Clocks, steady_clock_ms, wall_clock_ms
 from artemis_py.server.collector import Collector
 from artemis_py.server.complaints import Complaints

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Final
 
 from artemis_py.config.draft import AcceptorDraft, Draft
@@ -10,6 +11,7 @@ from artemis_py.config.tables.acceptor import AcceptorConfig, is_loopback, known
 from artemis_py.config.tables.acceptor_params import FOREIGN_PROTOCOLS, HANDSHAKE_SECONDS, SERVED_PROTOCOLS
 from artemis_py.config.tables.entities import Origin
 from artemis_py.config.tables.fields import BOOLEAN, IGNORED, REFUSED, show
+from artemis_py.config.tables.logins import LoginSources
 from artemis_py.config.values import ValueTextError, parse_value
 
 _EVERYTHING: Final = ("STOMP",)
@@ -17,13 +19,16 @@ _SPEAKS_NONE: Final = f"this broker speaks none of its protocols; it speaks {' a
 _NAMES_NONE: Final = f"it names no known protocol; this broker speaks {' and '.join(SERVED_PROTOCOLS)}"
 
 
-def make_acceptors(draft: Draft, *, open_to_all: bool) -> tuple[AcceptorConfig, ...]:
+def make_acceptors(draft: Draft, *, is_secured: bool, logins: LoginSources) -> tuple[AcceptorConfig, ...]:
     """Check every acceptor of the draft and freeze it; problems are added to the draft's.
 
-    Unless ``open_to_all``, ports that other machines can reach are refused.
+    If it ``is_secured`` (security-enabled), ports at which nobody could log in are refused: those that other machines
+    can reach while there are no ``logins``, and those with a ``securityDomain`` while there is no login.config.
     """
     foreign: dict[str, Origin] = {}
-    acceptors = [_make(draft, each, foreign, open_to_all) for each in draft.acceptors]
+    acceptors = [_make(draft, each, foreign) for each in draft.acceptors]
+    if is_secured:
+        acceptors = [replace(each, refused=each.refused or _nobody_logs_in(each, logins)) for each in acceptors]
     if foreign:
         _tell_of_foreign(draft, foreign, acceptors)
     _check_names_and_ports(draft, acceptors)
@@ -44,7 +49,19 @@ def _tell_of_foreign(draft: Draft, foreign: dict[str, Origin], acceptors: list[A
     draft.problems.warning("foreign-protocol", next(iter(foreign.values())), what)
 
 
-def _make(draft: Draft, each: AcceptorDraft, foreign: dict[str, Origin], open_to_all: bool) -> AcceptorConfig:
+def _nobody_logs_in(acceptor: AcceptorConfig, logins: LoginSources) -> str | None:
+    """Return why nobody could log in here, None if somebody may."""
+    if acceptor.params.get("securityDomain") and logins.jaas is None:
+        return "its securityDomain is a domain of a login.config, and none is known; see login-config in authentication"
+    if not logins.are_named and not is_loopback(acceptor.host):
+        return (
+            f"{acceptor.host} is reachable from other machines, and there are no users who could log in; make some, "
+            "listen on 127.0.0.1, or write <security-enabled>false</security-enabled> if everybody may connect"
+        )
+    return None
+
+
+def _make(draft: Draft, each: AcceptorDraft, foreign: dict[str, Origin]) -> AcceptorConfig:
     if each.scheme == "vm":
         reason = "it serves programs in the same Java virtual machine only"
         return AcceptorConfig(name=each.name, host=each.host, port=0, protocols=(), origin=each.origin, refused=reason)
@@ -52,11 +69,6 @@ def _make(draft: Draft, each: AcceptorDraft, foreign: dict[str, Origin], open_to
     protocols = _protocols(draft, each, params, foreign)
     if refused is None and not protocols:
         refused = _SPEAKS_NONE if foreign else _NAMES_NONE
-    if refused is None and not open_to_all and not is_loopback(each.host):
-        refused = (
-            f"{each.host} is reachable from other machines, and this version checks no users or passwords; listen on "
-            "127.0.0.1, or write <security-enabled>false</security-enabled> if everybody may connect"
-        )
     return AcceptorConfig(
         name=each.name,
         host=each.host,
