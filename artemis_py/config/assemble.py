@@ -18,7 +18,7 @@ from artemis_py.config.checks.elements import (
     is_meant_to_page,
 )
 from artemis_py.config.checks.groups import check_groups
-from artemis_py.config.checks.logins import check_logins
+from artemis_py.config.checks.logins import sources_of
 from artemis_py.config.checks.queue_combinations import check_queue_combinations
 from artemis_py.config.checks.queue_types import check_queue_types
 from artemis_py.config.draft import Draft, NamedDraft
@@ -28,7 +28,6 @@ from artemis_py.config.security_settings import SecurityConfig, SecuritySetting
 from artemis_py.config.settings import BrokerConfig
 from artemis_py.config.tables.acceptor import AcceptorConfig
 from artemis_py.config.tables.entities import AddressConfig, DivertConfig, Origin, QueueConfig
-from artemis_py.config.tables.logins import LoginSources
 from artemis_py.config.wildcards import is_wildcard
 from artemis_py.errors import MatchError
 
@@ -51,14 +50,8 @@ def assemble(draft: Draft) -> BrokerConfig:
         for address in draft.addresses.values()
     )
     diverts = tuple(filter(None, (_divert(draft, divert) for divert in draft.diverts.values())))
-    switched_off = not core.get("security_enabled", True) and "security_enabled" not in draft.doubtful
-    logins = LoginSources(
-        jaas=draft.jaas,
-        bootstrap=draft.bootstrap,
-        users=draft.users_file,
-        authenticators=tuple(draft.authenticators),
-    )
-    acceptors = make_acceptors(draft, is_secured=not switched_off, logins=logins)
+    logins = sources_of(draft)
+    acceptors = make_acceptors(draft, logins)
     check_addresses(draft, settings, functools.partial(is_wildcard, syntax=syntax))
     check_no_route(draft, settings)
     check_filters(draft)
@@ -72,8 +65,6 @@ def assemble(draft: Draft) -> BrokerConfig:
     check_circles(draft, addresses, diverts, settings)
     if not draft.problems.has_errors:
         _add_notices(draft)
-        if not switched_off:
-            check_logins(draft, logins)
         _check_that_somebody_can_connect(draft, acceptors)
     return BrokerConfig(
         file=draft.file,
@@ -87,6 +78,7 @@ def assemble(draft: Draft) -> BrokerConfig:
         properties=dict(draft.properties),
         user_limits=dict(draft.user_limits),
         journal_retention=draft.retention,
+        users_file=draft.users_file,
         notices=tuple(draft.problems.in_order(draft.file)),
         origins=dict(draft.core.origins),
         **core,

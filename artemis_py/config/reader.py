@@ -9,25 +9,26 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, final
 
 from artemis_py.config.assemble import assemble
 from artemis_py.config.draft import Draft
 from artemis_py.config.problems import Problems
 from artemis_py.config.read.addresses import read_address_settings, read_addresses, read_diverts, read_old_queues
-from artemis_py.config.read.authentication import read_authentication, users_beside
+from artemis_py.config.read.authentication import read_authentication
 from artemis_py.config.read.element import Reading
 from artemis_py.config.read.server import (
+    USERS_FILE,
     read_acceptors,
     read_retention,
     read_security,
     read_user_limits,
+    read_users_file,
     read_wildcards,
 )
 from artemis_py.config.settings import BrokerConfig
 from artemis_py.config.tables.core_settings import CoreSettings
 from artemis_py.config.tables.fields import names_of
-from artemis_py.config.tables.logins import UsersFileConfig
 from artemis_py.config.tables.parts import PARTS
 from artemis_py.config.xml.document import core_of, read_file, read_text
 from artemis_py.config.xml.schema import validate
@@ -49,6 +50,7 @@ _READERS: Final[dict[str, Callable[[Reading, Element], None]]] = {
     "queues": read_old_queues,
     "resource-limit-settings": read_user_limits,
     "security-settings": read_security,
+    "users-file": read_users_file,
     "wildcard-addresses": read_wildcards,
 }
 
@@ -63,8 +65,7 @@ def load(
 
     ``properties`` are files, folders of files, or comma-separated lists of them, applied in that order; without any, a
     ``broker.properties`` next to the file is used. ``environ`` (default: the process' environment) provides the values
-    of ``${name}``. A users file beside the file counts if no other users are named. Raises ConfigError with every
-    problem found; warnings alone are in the result's ``notices``.
+    of ``${name}``. Raises ConfigError with every problem found; warnings alone are in the result's ``notices``.
     """
     file = os.fspath(path)
     known = os.environ if environ is None else environ
@@ -81,8 +82,7 @@ def load(
     if not overlays:
         beside = os.path.join(os.path.dirname(file), PROPERTIES_FILE)
         overlays = [beside] if os.path.isfile(beside) else []
-    found = users_beside(file)
-    return _finish(read_file(file, known, problems), problems, overlays, known, instance, found)
+    return _finish(read_file(file, known, problems), problems, overlays, known, _Around(file, instance))
 
 
 def loads(
@@ -98,31 +98,41 @@ def loads(
     return _finish(read_text(text, file, known, problems), problems, [os.fspath(each) for each in properties], known)
 
 
+@final
+class _Around:
+    """What stands around a file: users beside it, or an Artemis instance."""
+
+    def __init__(self, file: str, instance: Instance | None) -> None:
+        self.instance: Final = instance
+        self._has_users: Final = os.path.isfile(os.path.join(os.path.dirname(file), USERS_FILE))
+
+    def lay_over(self, draft: Draft) -> None:
+        draft.has_users_beside = self._has_users
+        if self.instance is not None:
+            self.instance.lay_over(draft)
+
+
 def _finish(
     source: Source,
     problems: Problems,
     overlays: Sequence[str],
     environ: Mapping[str, str],
-    instance: Instance | None = None,
-    users: UsersFileConfig | None = None,
+    around: _Around | None = None,
 ) -> BrokerConfig:
-    """Read a tree into settings. ``users`` are those found beside the file; they count where no other are named."""
     core, file = core_of(source, problems), source.file
     config: BrokerConfig | None = None
     if core is not None:
         draft = Draft(file, problems, source.origin(core))
         read_core(Reading(source, draft, validate(source, core, problems)), core)
         del source, core  # the tree takes as much memory as what is made of it
-        if instance is not None:
-            instance.lay_over(draft)
+        if around is not None:
+            around.lay_over(draft)
         if overlays:
             from artemis_py.config.overlay.properties import lay_over
 
             lay_over(draft, overlays, environ)
-        if instance is not None:
-            instance.settle_directories(draft)
-        if draft.jaas is None and draft.bootstrap is None and draft.users_file is None and not draft.authenticators:
-            draft.users_file = users
+        if around is not None and around.instance is not None:
+            around.instance.settle_directories(draft)
         config = assemble(draft)
     if config is None or problems.has_errors:
         raise ConfigError(problems.in_order(file))

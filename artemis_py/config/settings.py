@@ -22,6 +22,7 @@ from artemis_py.config.tables.entities import (
     QueueConfig,
     RetentionConfig,
     UserLimits,
+    UsersFileConfig,
 )
 from artemis_py.config.tables.logins import LoginSources
 from artemis_py.errors import Problem
@@ -43,6 +44,7 @@ __all__ = [
     "SettingsRepository",
     "Traced",
     "UserLimits",
+    "UsersFileConfig",
 ]
 
 
@@ -67,6 +69,7 @@ class BrokerConfig(CoreSettings):
     user_limits: dict[str, UserLimits] = field(default_factory=dict)
     """By login; ``*`` for every login without limits of its own."""
     journal_retention: RetentionConfig | None = None
+    users_file: UsersFileConfig | None = None
     notices: tuple[Problem, ...] = ()
     origins: dict[str, Origin] = field(default_factory=dict)
 

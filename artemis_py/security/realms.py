@@ -12,8 +12,8 @@ from typing import Any, Final, final
 
 from artemis_py.config.problems import Problems, nearest
 from artemis_py.config.settings import BrokerConfig
-from artemis_py.config.tables.logins import AuthenticatorConfig, JaasConfig
-from artemis_py.errors import ArtemisError, AuthenticatorError, ConfigError, Problem
+from artemis_py.config.tables.logins import AuthenticatorConfig, BootstrapUsers, JaasConfig
+from artemis_py.errors import ArtemisError, AuthenticatorError, ConfigError
 from artemis_py.security.authenticator import ENTRY_POINTS, Authenticator
 from artemis_py.security.identity import Credentials, Identity
 from artemis_py.security.jaas.login_config import LoginConfig, read_login_config
@@ -21,6 +21,9 @@ from artemis_py.security.jaas.modules import make_module
 from artemis_py.security.jaas.stack import ModuleStack, Stacked
 from artemis_py.security.masked import MaskedError, codec_of, reveal
 from artemis_py.security.users.authenticator import PropertiesUsers
+from artemis_py.security.users.files import files_of
+from artemis_py.security.users.lint import problems_of_users
+from artemis_py.security.users.passwords import PlainPassword, StoredPassword, UnreadablePassword, stored_password
 
 BUILT_IN: Final = {
     "jwt": "artemis_py.security.tokens:JwtAuthenticator",
@@ -29,51 +32,38 @@ BUILT_IN: Final = {
 """Authenticators that need no entry point: ``module:class``."""
 
 
-def open_realms(config: BrokerConfig) -> Authenticator:
-    """Open every source of users that the configuration names. Blocks: it reads files. Raises ConfigError with every
-    problem, each at its file and line.
+def open_realms(config: BrokerConfig, problems: Problems | None = None) -> Authenticator:
+    """Open every source of users that the configuration names. Blocks: it reads files. Warnings are added to
+    ``problems``. Raises ConfigError with every error, each at its file and line.
     """
-    authenticator, problems = examine_realms(config)
+    problems = Problems() if problems is None else problems
+    domains = None if config.logins.jaas is None else _open_domains(config, config.logins.jaas, problems)
+    others = [_open_bootstrap(config, config.logins.bootstrap, problems)] if config.logins.bootstrap else []
+    others.append(_open_files(config, problems))
+    others.extend(_open_authenticator(config, named, problems) for named in config.logins.authenticators)
     if problems.has_errors:
         raise ConfigError(problems.in_order(config.file))
-    return authenticator
-
-
-def problems_of_realms(config: BrokerConfig) -> Sequence[Problem]:
-    """Return what is wrong or doubtful about the sources of users; nothing while security is off."""
-    if not config.security_enabled:
-        return ()
-    return examine_realms(config)[1].in_order(config.file)
-
-
-def examine_realms(config: BrokerConfig) -> tuple[Authenticator, Problems]:
-    """Open what can be opened, and say what is wrong with the rest."""
-    problems = Problems()
-    sources: list[Authenticator] = []
-    if config.logins.jaas is not None:
-        sources.append(_open_domains(config, config.logins.jaas, problems))
-    if config.logins.users is not None:
-        sources.append(PropertiesUsers(Path(config.logins.users.users), Path(config.logins.users.roles)))
-    for named in config.logins.authenticators:
-        made = _open_authenticator(config, named, problems)
-        if made is not None:
-            sources.append(made)
-    return (sources[0] if len(sources) == 1 else Chain(sources)), problems
+    return Realms(domains, [each for each in others if each is not None])
 
 
 @final
-class Chain:
-    """An ``Authenticator``: asks others in order until one knows the client; without any, nobody can log in."""
+class Realms:
+    """An ``Authenticator``: asks the domains of a login.config, then others in order, until one knows the client. At an
+    acceptor with a ``securityDomain`` that domain alone decides. Without any source nobody can log in.
+    """
 
-    __slots__ = ("_sources",)
+    __slots__ = ("_domains", "_sources")
 
-    def __init__(self, sources: Sequence[Authenticator]) -> None:
-        self._sources: Final = tuple(sources)
+    def __init__(self, domains: Domains | None, others: Sequence[Authenticator]) -> None:
+        self._domains: Final = domains
+        self._sources: Final = (*([] if domains is None else [domains]), *others)
 
     def authenticate(self, credentials: Credentials) -> Identity | None:
         """Return who this is, None if nobody knows. Raises AuthenticatorError if nobody knows and one could not tell
         now.
         """
+        if credentials.domain is not None and self._domains is not None:
+            return self._domains.authenticate(credentials)
         failure: AuthenticatorError | None = None
         for source in self._sources:
             try:
@@ -114,9 +104,28 @@ class Domains:
         return self._domain
 
 
+@final
+class OneUser:
+    """An ``Authenticator`` that knows one user."""
+
+    __slots__ = ("_password", "_role", "_user")
+
+    def __init__(self, user: str, password: StoredPassword, role: str) -> None:
+        self._user: Final = user
+        self._password: Final = password
+        self._role: Final = role
+
+    def authenticate(self, credentials: Credentials) -> Identity | None:
+        """Return the user if name and password are right."""
+        if not self._password.verify(credentials.password or "") or credentials.user != self._user:
+            return None
+        return Identity(self._user, frozenset((self._role,)))
+
+
 def _open_domains(config: BrokerConfig, jaas: JaasConfig, problems: Problems) -> Domains:
-    before = problems.has_errors
     login_config = read_login_config(jaas.file, config.properties, jaas.origin, problems)
+    if problems.has_errors:
+        return Domains({}, jaas.domain, jaas.certificate_domain)
     wanted = {jaas.domain: jaas.origin}
     if jaas.certificate_domain is not None:
         wanted.setdefault(jaas.certificate_domain, jaas.origin)
@@ -126,8 +135,6 @@ def _open_domains(config: BrokerConfig, jaas: JaasConfig, problems: Problems) ->
             wanted.setdefault(domain, acceptor.origin)
     stacks: dict[str, ModuleStack] = {}
     for domain, origin in wanted.items():
-        if problems.has_errors and not before and not login_config.domains:
-            break
         if not login_config.modules_of(domain):
             problems.error(
                 origin,
@@ -145,6 +152,36 @@ def _stack(config: BrokerConfig, login_config: LoginConfig, domain: str, problem
         if module is not None:
             stacked.append(Stacked(entry.flag, module))
     return ModuleStack(stacked)
+
+
+def _open_bootstrap(config: BrokerConfig, users: BootstrapUsers, problems: Problems) -> Authenticator | None:
+    """Return the first users of the basic security manager; a file of users wins, as in Artemis."""
+    try:
+        if users.user_file is not None and users.role_file is not None:
+            files = PropertiesUsers(Path(users.user_file), Path(users.role_file), reloads=False)
+            files.roles_of("")
+            files.is_password_of("", "")
+            return files
+        stored = stored_password(users.password or "")
+        if isinstance(stored, UnreadablePassword):
+            codec = codec_of(config.password_codec, config.properties)
+            stored = PlainPassword(reveal(users.password or "", codec))
+    except (AuthenticatorError, MaskedError) as error:
+        problems.error(users.origin, str(error))
+        return None
+    return OneUser(users.user or "", stored, users.role or "")
+
+
+def _open_files(config: BrokerConfig, problems: Problems) -> Authenticator | None:
+    """Return the users file that is named, or beside broker.xml if nothing else is named. It may come into being later:
+    it is read at a login.
+    """
+    logins = config.logins
+    if config.users_file is None and (logins.of_instance or (logins.are_known and not logins.has_files)):
+        return None
+    problems.take(problems_of_users(config))
+    files = files_of(config)
+    return PropertiesUsers(files.users, files.roles)
 
 
 def _open_authenticator(config: BrokerConfig, named: AuthenticatorConfig, problems: Problems) -> Authenticator | None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Final
 
+from artemis_py.config.checks.logins import refusal_of
 from artemis_py.config.draft import AcceptorDraft, Draft
 from artemis_py.config.problems import nearest
-from artemis_py.config.tables.acceptor import AcceptorConfig, is_loopback, known_params
+from artemis_py.config.tables.acceptor import AcceptorConfig, known_params
 from artemis_py.config.tables.acceptor_params import FOREIGN_PROTOCOLS, HANDSHAKE_SECONDS, SERVED_PROTOCOLS
 from artemis_py.config.tables.entities import Origin
 from artemis_py.config.tables.fields import BOOLEAN, IGNORED, REFUSED, show
@@ -19,16 +20,15 @@ _SPEAKS_NONE: Final = f"this broker speaks none of its protocols; it speaks {' a
 _NAMES_NONE: Final = f"it names no known protocol; this broker speaks {' and '.join(SERVED_PROTOCOLS)}"
 
 
-def make_acceptors(draft: Draft, *, is_secured: bool, logins: LoginSources) -> tuple[AcceptorConfig, ...]:
+def make_acceptors(draft: Draft, logins: LoginSources) -> tuple[AcceptorConfig, ...]:
     """Check every acceptor of the draft and freeze it; problems are added to the draft's.
 
-    If it ``is_secured`` (security-enabled), ports at which nobody could log in are refused: those that other machines
+    Unless security-enabled is switched off, ports at which nobody could log in are refused: those that other machines
     can reach while there are no ``logins``, and those with a ``securityDomain`` while there is no login.config.
     """
     foreign: dict[str, Origin] = {}
     acceptors = [_make(draft, each, foreign) for each in draft.acceptors]
-    if is_secured:
-        acceptors = [replace(each, refused=each.refused or _nobody_logs_in(each, logins)) for each in acceptors]
+    acceptors = [replace(each, refused=each.refused or refusal_of(draft, each, logins)) for each in acceptors]
     if foreign:
         _tell_of_foreign(draft, foreign, acceptors)
     _check_names_and_ports(draft, acceptors)
@@ -47,18 +47,6 @@ def _tell_of_foreign(draft: Draft, foreign: dict[str, Origin], acceptors: list[A
     if closed:
         what += f"; acceptors with no other protocol are not opened: {', '.join(closed)}"
     draft.problems.warning("foreign-protocol", next(iter(foreign.values())), what)
-
-
-def _nobody_logs_in(acceptor: AcceptorConfig, logins: LoginSources) -> str | None:
-    """Return why nobody could log in here, None if somebody may."""
-    if acceptor.params.get("securityDomain") and logins.jaas is None:
-        return "its securityDomain is a domain of a login.config, and none is known; see login-config in authentication"
-    if not logins.are_named and not is_loopback(acceptor.host):
-        return (
-            f"{acceptor.host} is reachable from other machines, and there are no users who could log in; make some, "
-            "listen on 127.0.0.1, or write <security-enabled>false</security-enabled> if everybody may connect"
-        )
-    return None
 
 
 def _make(draft: Draft, each: AcceptorDraft, foreign: dict[str, Origin]) -> AcceptorConfig:

@@ -6,14 +6,9 @@ import os
 from typing import Final
 
 from artemis_py.config.read.element import Reading
-from artemis_py.config.tables.entities import Origin
-from artemis_py.config.tables.logins import AuthenticatorConfig, JaasConfig, UsersFileConfig
+from artemis_py.config.tables.logins import AuthenticatorConfig, JaasConfig
 from artemis_py.config.xml.source import Element, load_text, relative_to
 
-USERS_FILE: Final = "artemis-users.properties"
-ROLES_FILE: Final = "artemis-roles.properties"
-"""As in an instance of Artemis; a plain broker.xml has them beside it."""
-_FIRST_ROLE_DEFAULT: Final = "amq"
 _DOMAIN_DEFAULT: Final = "activemq"
 _SECRET_LENGTH_MAX: Final = 65536
 
@@ -21,7 +16,6 @@ _SECRET_LENGTH_MAX: Final = 65536
 def read_authentication(reading: Reading, parent: Element) -> None:
     """Read the element. Paths in it are relative to the file it stands in."""
     origin = reading.origin(parent)
-    _read_users_file(reading, parent)
     path = parent.get("login-config")
     if path is not None:
         reading.draft.jaas = JaasConfig(
@@ -39,35 +33,6 @@ def read_authentication(reading: Reading, parent: Element) -> None:
             reading.draft.authenticators.append(
                 AuthenticatorConfig(name=name, options=options, origin=reading.origin(element))
             )
-
-
-def users_beside(file: str) -> UsersFileConfig | None:
-    """Return the users and roles in the folder of a configuration, None if no users file is there."""
-    users = os.path.join(os.path.dirname(file), USERS_FILE)
-    if not os.path.isfile(users):
-        return None
-    return UsersFileConfig(users=users, roles=relative_to(file, ROLES_FILE), origin=Origin(file, 0))
-
-
-def _read_users_file(reading: Reading, parent: Element) -> None:
-    origin = reading.origin(parent)
-    users, first_user = str(parent.get("users-file") or "").strip(), str(parent.get("first-user") or "").strip()
-    for name in ("roles-file", "first-user"):
-        if parent.get(name) is not None and not users:
-            reading.problems.error(origin, f"authentication has {name}, but no users-file", allowed=USERS_FILE)
-    if parent.get("first-role") is not None and not first_user:
-        reading.problems.error(origin, "authentication has first-role, but no first-user", allowed="admin")
-    if users:
-        path = relative_to(origin.file, users)
-        reading.draft.users_file = UsersFileConfig(
-            users=path,
-            roles=relative_to(path, ROLES_FILE)
-            if parent.get("roles-file") is None
-            else relative_to(origin.file, str(parent.get("roles-file"))),
-            first_user=first_user,
-            first_role=str(parent.get("first-role") or _FIRST_ROLE_DEFAULT).strip(),
-            origin=origin,
-        )
 
 
 def _options(reading: Reading, parent: Element) -> dict[str, str]:

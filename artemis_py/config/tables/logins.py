@@ -11,20 +11,6 @@ from artemis_py.config.tables.entities import NOWHERE, Origin
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class UsersFileConfig:
-    """The paths of a file of users and one of their roles. ``first_user`` is made with ``first_role`` at a start
-    without the users file; "": nobody is.
-    """
-
-    users: str
-    roles: str
-    first_user: str = ""
-    first_role: str = ""
-    origin: Origin = NOWHERE
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
 class JaasConfig:
     """A login.config, and the domains in it for clients without and with a certificate. ``file`` is its path."""
 
@@ -62,15 +48,21 @@ class AuthenticatorConfig:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoginSources:
-    """All sources of users that the configuration names, in the order in which they are asked."""
+    """All sources of users that the configuration names, in the order in which they are asked. ``has_files``: there is
+    a users file, named or beside broker.xml, or the start makes one.
+    """
 
     jaas: JaasConfig | None = None
     bootstrap: BootstrapUsers | None = None
-    users: UsersFileConfig | None = None
+    has_files: bool = False
     authenticators: tuple[AuthenticatorConfig, ...] = ()
 
     @property
-    def are_named(self) -> bool:
+    def are_known(self) -> bool:
         """Is there any?"""
-        named = (self.jaas, self.bootstrap, self.users)
-        return any(each is not None for each in named) or bool(self.authenticators)
+        return self.of_instance or self.has_files or bool(self.authenticators)
+
+    @property
+    def of_instance(self) -> bool:
+        """Do the files of an Artemis instance say who may log in? Then files that are merely there do not count."""
+        return self.jaas is not None or self.bootstrap is not None

@@ -89,14 +89,6 @@ _HONOURED: Final = (
     Part(f"{_LIMITS_OF_USER}/max-connections", "maximum number of connections (default -1: no limit)"),
     Part(f"{_LIMITS_OF_USER}/max-queues", "maximum number of queues created by the user (default -1: no limit)"),
     Part("authentication", "where users come from (our addition)"),
-    Part(
-        "authentication/@users-file",
-        "a file of users and passwords, relative to this file; read again when it changes (default: "
-        "`artemis-users.properties` beside this file, if there is one and no other source is named)",
-    ),
-    Part("authentication/@roles-file", "the file of roles (default: `artemis-roles.properties` beside the users)"),
-    Part("authentication/@first-user", "a user that is made at a start without the users file (default: none)"),
-    Part("authentication/@first-role", "the role of the first user (default `amq`)"),
     Part("authentication/@login-config", "a login.config of Artemis, relative to this file"),
     Part("authentication/@domain", "its domain for clients without a certificate (default: activemq)"),
     Part("authentication/@certificate-domain", "its domain for clients with a certificate (default: the other one)"),
@@ -106,6 +98,14 @@ _HONOURED: Final = (
     Part("authentication/authenticator/option/@name", "the name"),
     Part("authentication/authenticator/option/@value", "the value; `ENC(…)` is unmasked"),
     Part("authentication/authenticator/option/@file", "instead: a file whose first line is the value"),
+    Part(
+        "users-file",
+        "the file of users and passwords, relative to this file; read again when it changes (default: "
+        "`artemis-users.properties` beside this file; our addition)",
+    ),
+    Part("users-file/@roles-file", "the file of their roles (default: `artemis-roles.properties` beside the users)"),
+    Part("users-file/@first-user", "a user that is made at a start without the file (default: none)"),
+    Part("users-file/@first-role", "the role of the first user (default `amq`)"),
     Part("security-settings", "permissions, by match; shown by `explain`, not enforced by this version"),
     Part("security-settings/security-setting", "permissions for the addresses that the match covers"),
     Part("security-settings/security-setting/@match", "the addresses"),

@@ -1,4 +1,4 @@
-"""TextFileCertificateLoginModule and ExternalCertificateLoginModule: the subject of a client's certificate is the login.
+"""TextFileCertificateLoginModule and ExternalCertificateLoginModule: the subject of a certificate is the login.
 
 The TLS handshake has verified the certificate; these modules only say whose it is.
 """
@@ -32,7 +32,7 @@ class CertificateTable:
     def user_of(self, name: SubjectName) -> str | None:
         """Return the user with this name: an exact entry wins, then the first expression that matches all of it."""
         user = self.by_text.get(name.text)
-        if user is None and name.parts is not None:
+        if user is None:
             user = self.by_parts.get(name.parts)
         if user is None:
             user = next((each for pattern, each in self.patterns if matches(pattern, name.text)), None)

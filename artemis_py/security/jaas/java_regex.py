@@ -19,7 +19,7 @@ _SAFE: Final = re.compile(
     | [*+?][?+]?                       # how often: greedy, lazy or possessive
     | \{[0-9]{1,4}(?:,[0-9]{0,4})?\}[?+]?
     | \\(?:[dDwWsStnrf1-9]|[^A-Za-z0-9\s])
-    | \[\^?(?:\\(?:[dDwWsStnrf]|[^A-Za-z0-9\s])|[^\\\[\]&|~])(?:\\(?:[dDwWsStnrf]|[^A-Za-z0-9\s])|[^\\\[\]&|~])*\]
+    | \[\^?(?:(?!--)(?:\\(?:[dDwWsStnrf]|[^A-Za-z0-9\s])|[^\\\[\]&|~]))+\]  # a set without operators
     """,
     re.VERBOSE,
 )

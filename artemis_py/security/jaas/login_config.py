@@ -171,7 +171,8 @@ class _Parser:
         self._advance()
 
     def _expected(self, what: str) -> NoReturn:
-        shown = "the end of the file" if self._token.kind == END else self._token.text
+        """Fail. A word is not shown: it may be a password."""
+        shown = None if self._token.kind in (WORD, STRING) else self._token.text
         self._fail(self._origin, f"{what} is expected here", value=shown)
 
     def _fail(

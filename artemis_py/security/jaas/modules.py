@@ -16,6 +16,7 @@ from artemis_py.security.jaas.properties import PropertiesModule
 from artemis_py.security.jaas.subject import LoginModule
 from artemis_py.security.users.authenticator import PropertiesUsers
 from artemis_py.security.users.files import UserFiles
+from artemis_py.security.users.lint import lint_files
 
 PACKAGE: Final = "org.apache.activemq.artemis.spi.core.security.jaas."
 _OLD_PACKAGE: Final = "org.apache.activemq.jaas."
@@ -104,6 +105,7 @@ def _properties_module(entry: ModuleEntry, folder: Path, problems: Problems) -> 
     users = PropertiesUsers(files.users, files.roles, reloads=_is_true(entry, "reload"))
     if not _can_be_read(users.read, entry.origin, problems):
         return None
+    lint_files(files, problems)
     return PropertiesModule(users)
 
 

@@ -8,6 +8,7 @@ so names are compared by their parts.
 from __future__ import annotations
 
 import re
+import warnings
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -34,11 +35,15 @@ _KEYWORDS: Final = {
 _ALIASES: Final = {"S": "ST", "EMAIL": "EMAILADDRESS", "E": "EMAILADDRESS", "DNQUALIFIER": "DNQ"}
 _SPECIAL: Final = re.compile(r'[,+=\n<>#;\\"]|^ |  | $')
 _PART: Final = re.compile(
-    r'\s*(?:OID\.)?([A-Za-z][A-Za-z0-9]*|[0-9]+(?:\.[0-9]+)*)\s*=\s*("(?:[^"\\]|\\.)*"|(?:[^,;+"\\]|\\.)*)\s*([,;+]|$)',
-    re.IGNORECASE | re.DOTALL,
+    r'[ \n]*(?:OID\.)?([a-z][a-z0-9]*|[0-9]+(?:\.[0-9]+)*)[ \n]*=[ \n]*("(?:[^"\\]|\\.)*"|(?:[^,;+"\\]|\\.)*)[ \n]*'
+    r"([,;+]|\Z)",
+    re.IGNORECASE | re.ASCII | re.DOTALL,
 )
 _ESCAPED: Final = re.compile(r"((?:\\[0-9A-Fa-f]{2})+)|\\(.)", re.DOTALL)
 _REMEMBERED: Final = 1000
+
+# Artemis takes such certificates, too (a country of three letters), and nobody could do anything about the warning.
+warnings.filterwarnings("ignore", message="Attribute's length must be", category=UserWarning)
 
 Parts = tuple[tuple[str, str], ...]
 
@@ -47,7 +52,7 @@ class SubjectName(NamedTuple):
     """A name as Java writes it, and its parts for comparison."""
 
     text: str
-    parts: Parts | None
+    parts: Parts
 
 
 @lru_cache(_REMEMBERED)
@@ -56,12 +61,14 @@ def subject_of(certificate: bytes) -> SubjectName:
     from cryptography.x509 import load_der_x509_certificate
 
     subject = load_der_x509_certificate(certificate).subject
-    rdns = [
-        " + ".join(f"{_keyword(each.oid.dotted_string)}={_quoted(_text(each.value))}" for each in rdn)
-        for rdn in reversed(list(subject.rdns))
-    ]
-    text = ", ".join(rdns)
-    return SubjectName(text, parts_of(text))
+    texts: list[str] = []
+    parts: list[tuple[str, str]] = []
+    for rdn in reversed(list(subject.rdns)):
+        pairs = [(_keyword(each.oid.dotted_string), _text(each.value)) for each in rdn]
+        texts.append(" + ".join(f"{keyword}={_quoted(value)}" for keyword, value in pairs))
+        for place, (keyword, value) in enumerate(pairs):
+            parts.append((("+" if place else "") + keyword.removeprefix("OID."), value))
+    return SubjectName(", ".join(texts), tuple(parts))
 
 
 def parts_of(text: str) -> Parts | None:
@@ -100,7 +107,7 @@ def _plain(value: str) -> str:
     if value.startswith('"'):
         value = value[1:-1]
     elif not value.endswith("\\ "):
-        value = value.rstrip()
+        value = value.rstrip(" \n")
     return _ESCAPED.sub(_unescaped, value)
 
 

@@ -15,7 +15,7 @@ from artemis_py.config.tables.entities import Origin
 
 WORD: Final = "word"
 STRING: Final = "string"
-END: Final = "end of the file"
+END: Final = "the end of the file"
 
 _BLANK: Final = re.compile(r"[\x00-\x20]+")
 _COMMENT: Final = re.compile(r"/\*.*?\*/|/(?!\*)[^\n\r]*", re.DOTALL)

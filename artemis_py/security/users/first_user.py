@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Final, NamedTuple
 
 from artemis_py.config.settings import BrokerConfig
 from artemis_py.security.users.accounts import Accounts
-from artemis_py.security.users.files import UserFiles
+from artemis_py.security.users.files import files_of
 from artemis_py.security.users.passwords import hashed
 
 PASSWORD_VARIABLE: Final = "ARTEMIS_PASSWORD"
@@ -33,13 +32,13 @@ def make_first_user(config: BrokerConfig, environ: Mapping[str, str] | None = No
     """Make the user that ``first-user`` names, if the users file does not exist and security is on; else None. Its
     password is random, or that of ARTEMIS_PASSWORD; the file keeps a hash. Raises UsersFileError.
     """
-    named = config.logins.users
+    named = config.users_file
     if named is None or not named.first_user or not config.security_enabled:
         return None
-    files = UserFiles(Path(named.users), Path(named.roles))
+    files = files_of(config)
     if files.users.exists():
         return None
     chosen = (os.environ if environ is None else environ).get(PASSWORD_VARIABLE, "")
     password = chosen or "".join(secrets.choice(_LETTERS) for _ in range(_LENGTH))
     Accounts(files).add(named.first_user, str(hashed(password)), [named.first_role])
-    return FirstUser(named.first_user, named.first_role, "" if chosen else password, named.users)
+    return FirstUser(named.first_user, named.first_role, "" if chosen else password, str(files.users))

@@ -5,14 +5,16 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final, TypeVar
 
 from artemis_py.config.problems import Problems, nearest
+from artemis_py.config.settings import BrokerConfig
 from artemis_py.config.tables.entities import Origin
 from artemis_py.config.xml.source import FILE_LENGTH_MAX, read_regular_file
-from artemis_py.security.users.files import UserFiles
+from artemis_py.errors import Problem
+from artemis_py.security.users.files import UserFiles, files_of
 from artemis_py.security.users.passwords import HashedPassword, PlainPassword, StoredPassword, UnreadablePassword
 from artemis_py.security.users.tables import (
     ENCODING,
@@ -34,6 +36,23 @@ _ADVICE: Final = "set a new one with: artemis-py user reset"
 Parsed = TypeVar("Parsed")
 
 
+def problems_of_users(config: BrokerConfig) -> list[Problem]:
+    """Check the files of users and roles of a configuration; nothing without security. Every finding is a warning, or a
+    note: the files may be repaired while the broker runs.
+    """
+    if not config.security_enabled:
+        return []
+    problems = Problems()
+    files = files_of(config)
+    if not files.are_there:
+        _tell_of_missing(config, files, problems)
+    else:
+        tables = lint_files(files, problems)
+        if tables is not None:
+            _check_granted(config, files, tables[1], problems)
+    return problems.in_order(config.file)
+
+
 def lint_files(files: UserFiles, problems: Problems) -> tuple[UsersTable, RolesTable] | None:
     """Check a users file and a roles file, and return what they say; None if one cannot be read."""
     users = _read(files.users, users_table, problems)
@@ -51,6 +70,21 @@ def lint_files(files: UserFiles, problems: Problems) -> tuple[UsersTable, RolesT
             )
     _check_roles(files.roles, roles, users, problems)
     return users, roles
+
+
+def _tell_of_missing(config: BrokerConfig, files: UserFiles, problems: Problems) -> None:
+    named = config.users_file
+    if named is not None and named.first_user:
+        text = f"{files.users} does not exist yet; artemis-py run makes it, with a first user {named.first_user}"
+        problems.note("users", named.origin, text)
+        return
+    origin = named.origin if named is not None else config.origins.get("security_enabled", Origin(config.file, 0))
+    problems.warning(
+        "users",
+        origin,
+        f"NOBODY CAN LOG IN: security is on, and {files.users} does not exist; make it with: artemis-py user add admin "
+        f"--role amq --config {config.file}",
+    )
 
 
 def _read(path: Path, parse: Callable[[bytes], Parsed], problems: Problems) -> Parsed | None:
@@ -132,6 +166,22 @@ def _check_roles(path: Path, roles: RolesTable, users: UsersTable, problems: Pro
             problems.warning(
                 "users", Origin(str(path), roles.lines[role]), text, suggestion=nearest(name.strip(), users.passwords)
             )
+
+
+def _check_granted(config: BrokerConfig, files: UserFiles, roles: RolesTable, problems: Problems) -> None:
+    """Tell of roles that no security-setting names."""
+    granted = {role: None for setting in config.security.settings for names in setting.roles.values() for role in names}
+    for role in _unknown(roles.users, granted):
+        problems.warning(
+            "users",
+            Origin(str(files.roles), roles.lines[role]),
+            f"role {role} allows nothing: no security-setting names it",
+            suggestion=nearest(role, granted),
+        )
+
+
+def _unknown(roles: Mapping[str, tuple[str, ...]], granted: Mapping[str, None]) -> list[str]:
+    return [role for role, users in roles.items() if users and role not in granted]
 
 
 def _warn(problems: Problems, path: Path, line: int, text: str) -> None:

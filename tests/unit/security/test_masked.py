@@ -39,7 +39,7 @@ def test_where_the_key_comes_from() -> None:
     assert codec_of(in_the_file, environ={}).decode(WITH_KEY) == "secret"
     assert codec_of(None, of_java, environ={}).decode(WITH_KEY) == "secret"
     assert codec_of(None, environ=environ).decode(WITH_KEY) == "secret"
-    assert codec_of(in_the_file, {KEY: "other" for KEY in of_java}, environ={}).decode(WITH_KEY) == "secret"
+    assert codec_of(in_the_file, dict.fromkeys(of_java, "other"), environ={}).decode(WITH_KEY) == "secret"
     with pytest.raises(MaskedError, match="does not belong to this key"):
         codec_of(None, environ={}).decode(WITH_KEY)
 

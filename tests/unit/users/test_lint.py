@@ -8,10 +8,13 @@ from pathlib import Path
 import pytest
 
 from artemis_py.cli import main
+from artemis_py.config.problems import Problems
 from artemis_py.config.reader import load
 from artemis_py.errors import ConfigError
-from artemis_py.security.user_files import all_user_files, problems_of_users, user_files_to_change
+from artemis_py.security.realms import open_realms
+from artemis_py.security.user_files import all_user_files, user_files_to_change
 from artemis_py.security.users.files import UserFiles
+from artemis_py.security.users.lint import problems_of_users
 from artemis_py.security.users.passwords import hashed
 from tests.unit.config.documents import document
 
@@ -104,8 +107,9 @@ def test_plain_passwords_that_others_may_read(world: World) -> None:
 
 
 def test_missing_and_unreadable_files(world: World) -> None:
-    assert world.found() == []
-    assert "no users" in load(world.file, environ={}).notices[0].message
+    [finding] = world.found()
+    assert finding.startswith("broker.xml: NOBODY CAN LOG IN: security is on, and artemis-users.properties does not")
+    assert "artemis-py user add admin --role amq --config " in finding
     world.users.write_text(f"bob = {HASH}")
     assert world.found() == [
         "artemis-roles.properties: nobody can log in: the file cannot be read: No such file or directory"
@@ -124,32 +128,19 @@ def test_the_element_names_the_files(world: World) -> None:
         return all_user_files(load(world.file, environ={}))
 
     folder = world.file.parent
-    assert files() == []
-    assert user_files_to_change(load(world.file, environ={})) == UserFiles(world.users, world.roles)
-    world.users.touch()
     assert files() == [UserFiles(world.users, world.roles)]
-    world.write('<authentication users-file=" etc/users "/>')
+    world.write("<users-file> etc/users </users-file>")
     assert files() == [UserFiles(folder / "etc/users", folder / "etc/artemis-roles.properties")]
-    world.write(f'<authentication users-file="u" roles-file="{folder}/r"/>')
+    world.write(f'<users-file roles-file="{folder}/r">u</users-file>')
     assert files() == [UserFiles(folder / "u", folder / "r")]
-    [finding] = world.found()
-    assert finding.startswith(
-        "broker.xml:3: NOBODY CAN LOG IN: u does not exist; make it with: artemis-py user add admin"
-    )
-    world.write('<authentication users-file="u" first-user="ann"/>')
+    assert world.found()[0].startswith("broker.xml:3: NOBODY CAN LOG IN: security is on, and u does not exist")
+    world.write('<users-file first-user="ann">u</users-file>')
     assert world.found() == ["broker.xml:3: u does not exist yet; artemis-py run makes it, with a first user ann"]
-
-
-def test_a_file_beside_counts_only_where_no_other_source_is_named(world: World) -> None:
-    world.users.touch()
-    world.write('<authentication><authenticator name="jwt"/></authentication>')
-    assert all_user_files(load(world.file, environ={})) == []
-
-
-@pytest.mark.parametrize("attributes", ['roles-file="r"', 'first-user="a"', 'users-file="u" first-role="r"'])
-def test_attributes_that_need_another(world: World, attributes: str) -> None:
-    world.write(f"<authentication {attributes}/>")
-    with pytest.raises(ConfigError, match=r"broker.xml:3: authentication has [a-z-]+, but no (users-file|first-user)"):
+    world.write('<users-file first-role="amq">u</users-file>')
+    [warning] = [notice for notice in load(world.file, environ={}).notices if notice.code == "without-limit"]
+    assert "first-role has no effect without first-user" in str(warning)
+    world.write("<users-file> </users-file>")
+    with pytest.raises(ConfigError, match="users-file must name a file"):
         load(world.file, environ={})
 
 
@@ -158,14 +149,18 @@ def test_files_of_a_login_config(world: World) -> None:
         "activemq { org.apache.activemq.artemis.spi.core.security.jaas.PropertiesLoginModule required\n"
         ' org.apache.activemq.jaas.properties.user="people" org.apache.activemq.jaas.properties.role="groups"; };'
     )
-    world.write(f'{SETTINGS}<authentication login-config="login.config"/>')
+    world.write('<authentication login-config="login.config"/>')
     people, groups = world.file.parent / "people", world.file.parent / "groups"
     people.write_text(f"bob = {HASH} ")
     people.chmod(0o600)
     groups.write_text("amq = bob")
-    assert all_user_files(load(world.file, environ={})) == [UserFiles(people, groups)]
-    [finding] = world.found()
-    assert finding.startswith("people:1: user 'bob': there are blanks around the password")
+    config = load(world.file, environ={})
+    assert all_user_files(config) == [UserFiles(people, groups)]
+    assert user_files_to_change(config) == UserFiles(people, groups)
+    problems = Problems()
+    open_realms(config, problems)
+    [finding] = problems.found
+    assert finding.message.startswith("user 'bob': there are blanks around the password")
 
 
 def test_check_shows_no_line_of_these_files(world: World, capsys: pytest.CaptureFixture[str]) -> None:
