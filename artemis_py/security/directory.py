@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import ssl
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Final, final
 from urllib.parse import urlsplit
@@ -158,7 +158,8 @@ class LdapAuthenticator:
             connection.bind()
             yield connection
         finally:
-            connection.unbind()
+            with suppress(LDAPException):  # the socket is gone, and what happened before is what matters
+                connection.unbind()
 
     def _need(self, server: Server, connection: Connection, who: str) -> None:
         """Raises AuthenticatorError if the bind has failed."""
@@ -174,7 +175,7 @@ class LdapAuthenticator:
     ) -> list[dict[str, Any]]:
         """The entries found, at most ``limit``. Raises AuthenticatorError."""
         attributes = NO_ATTRIBUTES if name is None else [name]
-        reader.search(base, text, scope, attributes=attributes, size_limit=limit, time_limit=int(self._timeout_s) or 1)
+        reader.search(base, text, scope, attributes=attributes, size_limit=limit, time_limit=self._timeout_s)
         if reader.result["result"] not in (_SUCCESS, _SIZE_LIMIT_EXCEEDED, _NO_SUCH_OBJECT):
             raise AuthenticatorError(
                 f"the directory at {server.name} does not search {base}: {reader.result['description']}"
@@ -225,10 +226,10 @@ def _words(error: Exception) -> str:
     return " ".join(str(error).split())[:200] or type(error).__name__
 
 
-def _seconds(text: str) -> float:
+def _seconds(text: str) -> int:
     if not (text.isascii() and text.isdigit()) or not 0 < int(text) <= _TIMEOUT_S_MAX:
         raise ArtemisError(f"timeout must be a number of seconds from 1 to {_TIMEOUT_S_MAX}, not {text!r}")
-    return float(text)
+    return int(text)
 
 
 def _check(given: LdapOptions) -> None:
