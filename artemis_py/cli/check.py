@@ -48,11 +48,15 @@ def run(args: argparse.Namespace) -> int:
     problems: Sequence[Problem]
     try:
         config = load(file, properties=args.properties)
-        problems = config.notices
+        problems = (*config.notices, *tls_problems(config))
     except ConfigError as error:
         problems = error.problems
     shown = told(problems, args.silence)
-    valid = config is not None and not (args.strict and any(each.severity == "warning" for each in shown))
+    valid = (
+        config is not None
+        and not any(each.severity == "error" for each in shown)
+        and not (args.strict and any(each.severity == "warning" for each in shown))
+    )
     places = ports_of(config) if config is not None else []
     if args.format == "json":
         say_made(json_text(as_json(str(file), shown, places, valid=valid), indent=2))
@@ -66,10 +70,28 @@ def run(args: argparse.Namespace) -> int:
     return 0 if valid else 2
 
 
+def tls_problems(config: BrokerConfig) -> list[Problem]:
+    """What is wrong with the key and trust stores of the ports that would be opened."""
+    if not any(each.is_opened and each.is_tls for each in config.acceptors):
+        return []
+    from artemis_py.server.tls.context import check_files
+
+    return [
+        Problem(
+            "error" if is_fatal else "warning",
+            each.origin.file,
+            each.origin.line,
+            text,
+            code="" if is_fatal else "certificate",
+        )
+        for each, text, is_fatal in check_files(config)
+    ]
+
+
 def ports_of(config: BrokerConfig) -> list[str]:
     """The addresses on which the broker would listen, with protocols."""
     return [
-        f"{each.place} for {', '.join(each.protocols)} (acceptor {each.name})"
+        f"{each.place} for {', '.join(each.protocols)}{' over TLS' if each.is_tls else ''} (acceptor {each.name})"
         for each in config.acceptors
         if each.is_opened
     ]

@@ -16,7 +16,7 @@ from artemis_py.core.reference.alerts import Alerts
 from artemis_py.core.timing.clock import Clock
 from artemis_py.message import Account
 from artemis_py.metrics import MetricsExporter
-from artemis_py.metrics.views import LogCursorView
+from artemis_py.metrics.views import LogCursorView, TlsView
 from artemis_py.records import MemoryLog
 
 BOUNDS_S = (0.001, 0.01, 0.1)
@@ -148,12 +148,16 @@ class FakeServer:
     log: dict[str, int] = field(default_factory=dict)
     journal: dict[str, int] = field(default_factory=dict)
     cursors: list[LogCursorView] = field(default_factory=list)
+    tls: list[TlsView] = field(default_factory=list)
 
     def log_counts(self) -> Mapping[str, int]:
         return self.log
 
     def log_cursors(self) -> Sequence[LogCursorView]:
         return self.cursors
+
+    def tls_acceptors(self) -> Sequence[TlsView]:
+        return self.tls
 
     def resource_counts(self) -> Mapping[str, int]:
         return {}

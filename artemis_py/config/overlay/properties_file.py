@@ -78,6 +78,11 @@ def read_properties(path: str, problems: Problems) -> list[Property]:
     ]
 
 
+def parse_properties(text: str) -> dict[str, str]:
+    """Return the properties in a text of Java's ``.properties`` format; of two with one name the last counts."""
+    return {_unescape(key): _unescape(value) for key, value, _ in _split_lines(text)}
+
+
 def _whole(text: str, given: Property, problems: Problems) -> str:
     """Join two escapes of one character (a surrogate pair, as Java writes it); half a pair is an error."""
     if _HALF.search(text) is None:

@@ -19,8 +19,8 @@ class SessionState:
     """The session makes one and hands it to each of its parts. A part keeps its own fields to itself."""
 
     __slots__ = (
-        "address", "blocked_by", "broker", "client_id", "has_ended", "lsn_before", "lsn_written", "origin", "out",
-        "owner", "service", "stop_at", "unfinished", "user", "version",
+        "address", "blocked_by", "broker", "certificate", "client_id", "has_ended", "lsn_before", "lsn_written",
+        "origin", "out", "owner", "service", "stop_at", "unfinished", "user", "version",
     )  # fmt: skip
 
     def __init__(self, service: StompService, origin: int, owner: object) -> None:
@@ -32,6 +32,8 @@ class SessionState:
         """The connection's number, which its messages carry for no-local."""
         self.address = ""
         """The client's address as host:port; empty if unknown."""
+        self.certificate: bytes | None = None
+        """The client's verified TLS certificate as DER; None if it has none."""
         self.version = "1.2"
         self.client_id: str | None = None
         self.user: str | None = None
