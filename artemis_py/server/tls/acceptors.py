@@ -6,13 +6,12 @@ import asyncio
 import time
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Final, final
 
 from artemis_py.config.settings import AcceptorConfig, BrokerConfig
 from artemis_py.core.holdings import Holdings
 from artemis_py.server.complaints import Complaints
-from artemis_py.server.tls.context import Loaded, TlsError, TlsFiles, shown_date, unmasking
+from artemis_py.server.tls.context import Loaded, TlsError, TlsFiles, shown_date
 from artemis_py.server.tls.handshakes import Handshakes
 from artemis_py.server.tls.link import TlsLink
 from artemis_py.server.tls.reload import Reload
@@ -41,7 +40,7 @@ class TlsAcceptors:
 
     def load(self, acceptor: AcceptorConfig) -> None:
         """Read an acceptor's files before its port is opened. Raises TlsError."""
-        files = TlsFiles(acceptor, Path(self._config.file).parent, unmasking(self._config))
+        files = TlsFiles(self._config, acceptor)
         loaded = files.load()
         complaint = loaded.complaint(time.time())
         if complaint is not None:

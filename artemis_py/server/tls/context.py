@@ -20,12 +20,12 @@ from cryptography.hazmat.primitives.serialization import Encoding
 
 from artemis_py.config.settings import AcceptorConfig, BrokerConfig
 from artemis_py.config.tables.tls import OPENSSL_NAMES, TLS13_SUITES, TLS_VERSIONS
+from artemis_py.errors import ConfigError
+from artemis_py.security.masked import acceptor_password
 from artemis_py.security.stores.read import read_store
 from artemis_py.security.stores.store import Store, StoreError, trusted_as_pem
 
 _VERSIONS: Final = dict(zip(TLS_VERSIONS, (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3), strict=True))
-Unmask = Callable[[str], str]
-"""Returns a password that may be masked (``ENC(…)``) as plain text. Raises ConfigError."""
 
 
 class TlsError(StoreError):
@@ -65,11 +65,6 @@ class Loaded:
         return None
 
 
-def unmasking(_config: BrokerConfig) -> Unmask:
-    """How this broker's passwords are unmasked."""
-    return str
-
-
 def shown_date(date_s: float) -> str:
     """A date for people, in UTC."""
     return datetime.fromtimestamp(date_s, UTC).strftime("%Y-%m-%d %H:%M UTC")
@@ -77,14 +72,11 @@ def shown_date(date_s: float) -> str:
 
 @final
 class TlsFiles:
-    """The files of one acceptor, and how to make a context of them. ``folder`` is that of broker.xml, which Artemis has
-    on its class path.
-    """
+    """The files of one acceptor, and how to make a context of them."""
 
-    def __init__(self, acceptor: AcceptorConfig, folder: Path, unmask: Unmask = str) -> None:
+    def __init__(self, config: BrokerConfig, acceptor: AcceptorConfig) -> None:
         self.acceptor = acceptor
-        self._folder = folder
-        self._unmask = unmask
+        self._config = config
         self.paths: tuple[Path, ...] = ()
         """All files of the last attempt to load them, also if it failed."""
 
@@ -142,11 +134,13 @@ class TlsFiles:
         if text.startswith("file:"):
             return Path("/" + unquote(text.removeprefix("file:")).lstrip("/"))
         here = Path(text)
-        return here if here.exists() else self._folder / text
+        return here if here.exists() else Path(self._config.file).parent / text
 
     def _password(self, name: str) -> str | None:
-        text = self.acceptor.text_param(name)
-        return None if text is None else self._unmask(text)
+        try:
+            return acceptor_password(self._config, self.acceptor, name)
+        except ConfigError as error:
+            raise StoreError(str(error.problems[0].message)) from None
 
 
 def _stamp(path: Path) -> object:
@@ -257,7 +251,7 @@ def check_files(config: BrokerConfig) -> list[tuple[AcceptorConfig, str, bool]]:
             continue
         name = f"acceptor {acceptor.name}"
         try:
-            complaint = TlsFiles(acceptor, Path(config.file).parent, unmasking(config)).load().complaint(now_s)
+            complaint = TlsFiles(config, acceptor).load().complaint(now_s)
         except TlsError as error:
             found.append((acceptor, f"{name} cannot speak TLS: {error.reason}", True))
         else:
