@@ -55,13 +55,10 @@ def run(args: argparse.Namespace) -> int:
         problems = [*found, *_problems_of_users(config)]
     except ConfigError as error:
         problems = [*found, *error.problems]
+    if any(each.severity == "error" for each in problems):
         config = None
     shown = told(problems, args.silence)
-    valid = (
-        config is not None
-        and not any(each.severity == "error" for each in shown)
-        and not (args.strict and any(each.severity == "warning" for each in shown))
-    )
+    valid = config is not None and not (args.strict and any(each.severity == "warning" for each in shown))
     places = ports_of(config) if config is not None else []
     if args.format == "json":
         say_made(json_text(as_json(str(file), shown, places, valid=valid), indent=2))

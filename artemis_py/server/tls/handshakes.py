@@ -14,11 +14,15 @@ from artemis_py.server.tls.records import Records
 
 THREADS: Final = 2
 UNDER_WAY_MAX: Final = 1_000
-"""One more, and the oldest is closed: a client that shakes hands at all does so in milliseconds."""
+"""One more, and the oldest of the peer with the most is closed: who shakes hands at all does so in milliseconds, and a
+peer that opens very many delays only its own.
+"""
 
 
 class Shaking(Protocol):
-    """A connection whose handshake is not complete."""
+    """A connection whose handshake is not complete. ``network`` is its peer (``network_of``)."""
+
+    network: str
 
     def give_up(self, result: str, reason: str) -> None:
         """Close the connection."""
@@ -30,22 +34,31 @@ class Handshakes:
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
-        self._under_way: dict[Shaking, None] = {}
+        self._under_way: dict[str, dict[Shaking, None]] = {}
+        """By network, the oldest first."""
+        self._count = 0
         self._threads = ThreadPoolExecutor(THREADS, "TLS handshake")
 
     def __len__(self) -> int:
-        return len(self._under_way)
+        return self._count
 
     def begin(self, link: Shaking) -> None:
         """A connection was accepted."""
-        if len(self._under_way) >= UNDER_WAY_MAX:
-            oldest = next(iter(self._under_way))
-            oldest.give_up("crowded", f"{UNDER_WAY_MAX} handshakes are under way, and this one is the oldest")
-        self._under_way[link] = None
+        if self._count >= UNDER_WAY_MAX:
+            most = max(self._under_way, key=lambda network: len(self._under_way[network]))
+            oldest = next(iter(self._under_way[most]))
+            oldest.give_up("crowded", f"{UNDER_WAY_MAX} handshakes are under way, most of them with this peer")
+        self._under_way.setdefault(link.network, {})[link] = None
+        self._count += 1
 
     def end(self, link: Shaking) -> None:
         """Its handshake is complete, or it is gone; may be called twice."""
-        self._under_way.pop(link, None)
+        links = self._under_way.get(link.network, {})
+        if link in links:
+            self._count -= 1
+            del links[link]
+            if not links:
+                del self._under_way[link.network]
 
     def step(self, records: Records, done: Callable[[Future[bool]], None]) -> None:
         """Take a step in a thread, then call ``done`` in the event loop's thread with what ``Records.shake`` said."""
@@ -58,6 +71,6 @@ class Handshakes:
 
     def stop(self) -> None:
         """Close all, and end the threads."""
-        for link in list(self._under_way):
+        for link in [link for links in self._under_way.values() for link in links]:
             link.give_up("left", "the broker stops")
         self._threads.shutdown(wait=False, cancel_futures=True)

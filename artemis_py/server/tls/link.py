@@ -7,6 +7,7 @@ import ssl
 from concurrent.futures import Future
 from typing import Final, cast, final
 
+from artemis_py.server.logins.networks import network_of
 from artemis_py.server.tls.plain import answer_to, is_tls, spoken
 from artemis_py.server.tls.records import Records
 from artemis_py.server.tls.site import TlsSite
@@ -30,7 +31,9 @@ _REASONS: Final = {
 class TlsLink(asyncio.BufferedProtocol):
     """The protocol of the socket. Reads into the site's one buffer, so a connection without traffic holds none."""
 
-    __slots__ = ("_deadline", "_has_all", "_is_due", "_peer", "_protocol", "_raw", "_records", "_site", "_transport")
+    __slots__ = (
+        "_deadline", "_has_all", "_is_due", "_peer", "_protocol", "_raw", "_records", "_site", "_transport", "network",
+    )  # fmt: skip
 
     def __init__(self, site: TlsSite) -> None:
         self._site = site
@@ -46,6 +49,7 @@ class TlsLink(asyncio.BufferedProtocol):
         self._is_due = False
         """Will input be delivered in the next round of the event loop?"""
         self._peer = ""
+        self.network = ""
 
     # ---- the handshake ---------------------------------------------------------------------------
 
@@ -53,7 +57,9 @@ class TlsLink(asyncio.BufferedProtocol):
         """A client was accepted; it speaks first."""
         site = self._site
         self._raw = cast(asyncio.Transport, transport)
-        self._peer = shown_address(transport.get_extra_info("peername"))
+        peer = transport.get_extra_info("peername")
+        self._peer = shown_address(peer)
+        self.network = network_of(peer[0] if peer else "")
         site.handshakes.begin(self)
         late = f"the handshake took longer than {site.handshake_s:g} s (handshakeTimeout of the acceptor)"
         self._deadline = site.loop.call_later(site.handshake_s, self.give_up, "late", late)
