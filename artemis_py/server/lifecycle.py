@@ -49,6 +49,7 @@ from artemis_py.server.operational import OperationalLog, write_to_stderr
 from artemis_py.server.repair import accept_losses
 from artemis_py.server.stats import TURN_BUCKET_BOUNDS_S, ServerStats
 from artemis_py.server.turns import Turns
+from artemis_py.server.websocket.rules import WebSocketRules
 from artemis_py.shown import say, warn
 from artemis_py.stomp.service import StompService
 from artemis_py.stomp.temporaries import Temporaries
@@ -276,6 +277,7 @@ class Server:
                 acceptor.int_param("connectionsAllowed"),
                 acceptor.int_param("handshakeTimeout"),
                 Newcomers(acceptor.int_param("maxConnectionsBeforeLogin", newcomers_max)),
+                WebSocketRules.of(acceptor),
             )
             self._listen(self._stomp_listeners, acceptor, bound, acceptance.connect, self._descriptors.stomp_max)
         else:
