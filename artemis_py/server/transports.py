@@ -1,4 +1,4 @@
-"""Breaks a reference cycle in asyncio's transports, so that lost connections are freed at once."""
+"""What asyncio's transports lack: to be freed as soon as their connection is lost, and the client's certificate."""
 
 from __future__ import annotations
 
@@ -19,3 +19,10 @@ def break_cycle(transport: asyncio.BaseTransport) -> None:
     for name in _BOUND:
         if name in attributes:
             setattr(transport, name, None)
+
+
+def client_certificate(transport: asyncio.BaseTransport) -> bytes | None:
+    """The client's verified certificate as DER; None without TLS, and if the client has shown none."""
+    socket = transport.get_extra_info("ssl_object")
+    certificate: bytes | None = None if socket is None else socket.getpeercert(binary_form=True)
+    return certificate
