@@ -138,9 +138,15 @@ class CoreSettings:
         True, "while true, the broker listens only on loopback addresses, because passwords are not checked yet"
     )
     security_invalidation_interval: int = int64(
-        10000, "lifetime of a cached decision", unit="ms", check=NOT_NEGATIVE, ignored=NOT_ENFORCED
+        10000,
+        "how long the result of a login is remembered: right credentials need not be verified again, wrong ones are "
+        "refused at once; 0: not at all",
+        unit="ms",
+        check=NOT_NEGATIVE,
     )
-    authentication_cache_size: int = int64(1000, "number of cached logins", check=NOT_NEGATIVE, ignored=NOT_ENFORCED)
+    authentication_cache_size: int = int64(
+        1000, "number of remembered logins, of right ones and of wrong ones each", check=NOT_NEGATIVE
+    )
     authorization_cache_size: int = int64(
         1000, ("number of cached permissions"), check=NOT_NEGATIVE, ignored=NOT_ENFORCED
     )

@@ -73,11 +73,6 @@ class Parser:
         """The frame whose body is being read."""
 
     @property
-    def in_frame(self) -> bool:
-        """Is a frame incomplete?"""
-        return self._unfinished is not None or bool(self._start.lstrip(_EOL))
-
-    @property
     def in_large_body(self) -> bool:
         """Does incoming data go to a file?"""
         return self._unfinished is not None and self._unfinished.is_uploading
@@ -270,7 +265,8 @@ class Parser:
         limit = self._header_bytes_max
         if len(block) > limit:
             start = block[:limit].rpartition(b"\n")[0]
-            reason = f"Headers too large: more than {limit} bytes (maxHeaderBytes of the acceptor)"
+            param = self.dialect.limits.header_bytes_param
+            reason = f"Headers too large: more than {limit} bytes ({param} of the acceptor)"
             raise FrameError(reason, receipt_in(start, self.dialect.version))
         receipt = receipt_in(block.partition(b"\0")[0], self.dialect.version)
         raise FrameError("NUL among the headers: the empty line after them is missing", receipt)
