@@ -14,13 +14,14 @@ from pathlib import Path
 from typing import Final
 
 from artemis_py.config.codes import kind_of, told
-from artemis_py.config.problems import WARNING
+from artemis_py.config.problems import WARNING, Problems
 from artemis_py.config.reader import load
 from artemis_py.config.settings import AcceptorConfig, BrokerConfig
 from artemis_py.core.broker import Broker
 from artemis_py.errors import ArtemisError, ConfigError
 from artemis_py.metrics import MetricsExporter
 from artemis_py.security.authenticator import Authenticator
+from artemis_py.security.realms import open_realms
 from artemis_py.server.clocks import Clocks, steady_clock_ms, wall_clock_ms
 from artemis_py.server.collector import Collector
 from artemis_py.server.complaints import Complaints
@@ -391,7 +392,9 @@ def run(
     Raises ConfigError for a refused configuration, before anything listens.
     """
     config = load(path, properties=properties)
-    notices = told(config.notices, silenced)
+    problems = Problems()
+    authenticator = open_realms(config, problems) if config.security_enabled else None
+    notices = told([*config.notices, *problems.in_order(config.file)], silenced)
     if strict and any(notice.severity == WARNING for notice in notices):
         raise ConfigError(notices)
     config = replace(config, notices=tuple(notices))
@@ -402,7 +405,7 @@ def run(
     write_to_stderr()
     loop = asyncio.new_event_loop()
     try:
-        return loop.run_until_complete(_run(config, loop))
+        return loop.run_until_complete(_run(config, loop, authenticator))
     finally:
         _close(loop)
 
@@ -418,13 +421,13 @@ def _close(loop: asyncio.AbstractEventLoop) -> None:
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
 
 
-async def _run(config: BrokerConfig, loop: asyncio.AbstractEventLoop) -> int:
+async def _run(config: BrokerConfig, loop: asyncio.AbstractEventLoop, authenticator: Authenticator | None) -> int:
     stopping = asyncio.Event()
     for number in _SIGNALS:
         loop.add_signal_handler(number, stopping.set)
     collector = Collector(loop)
     try:
-        server = Server(config, loop, stopping)
+        server = Server(config, loop, stopping, authenticator)
     except LossError as error:
         for line in loss_lines(error.examined, config.journal_directory):
             warn(line)
