@@ -22,6 +22,7 @@ from artemis_py.errors import ArtemisError, ConfigError
 from artemis_py.metrics import MetricsExporter
 from artemis_py.security.authenticator import Authenticator
 from artemis_py.security.realms import open_realms
+from artemis_py.security.rights import Authorizer
 from artemis_py.server.clocks import Clocks, steady_clock_ms, wall_clock_ms
 from artemis_py.server.collector import Collector
 from artemis_py.server.complaints import Complaints
@@ -116,6 +117,9 @@ class Server:
         keeps = config.persistence_enabled
         say = self.complaints.tell
         self._disk_watch = DiskWatch(config, self.broker, self.turns.schedule, store, say=say)
+        self.authorizer = Authorizer(config, say) if config.security_enabled else None
+        if self.authorizer is not None:
+            self.stats.permission_checks = self.authorizer.checks
         self._stopping = stopping
         self._temporaries = Temporaries(partial(secrets.token_hex, 16))
         self.bound: list[tuple[AcceptorConfig, str, int]] = []
@@ -234,6 +238,7 @@ class Server:
                 self._temporaries,
                 self.turns.large,
                 logins=self.desk,
+                authorizer=self.authorizer,
                 wake=self.turns.schedule,
             )
             newcomers_max = _NEWCOMERS_MAX if self.desk is not None else -1
