@@ -9,13 +9,14 @@ from typing import Final
 
 import pytest
 
-from artemis_py.errors import NotAllowedError
 from artemis_py.security.identity import Credentials, Identity
 from artemis_py.security.login import Login
+from artemis_py.security.rights import Authorizer
 from artemis_py.server.http import HttpLimits, Request, Response, Route
 from artemis_py.server.http.credentials import credentials_of
 from artemis_py.server.http.doors import Doors
 from artemis_py.server.http.outgoing import SAFETY
+from tests.unit.config.documents import load_core
 from tests.unit.test_http import FakeTransport, SteppedHttp, answer, answers
 
 USERS: Final = {"ann": "s3cret:€", "bob": "other"}
@@ -60,17 +61,15 @@ class SmallDesk:
         self.waiting.clear()
 
 
-class SmallRights:
-    def __init__(self, identity: Identity) -> None:
-        self._identity = identity
-
-    def demand(self, permission: str, address: str, queue: str | None = None) -> None:
-        granted = {"view": {"editors", "viewers"}, "edit": {"editors"}}[permission]
-        if self._identity.roles.isdisjoint(granted) or address.startswith("mops.broker.never"):
-            raise NotAllowedError(
-                f"AMQ229032: User: {self._identity.user} does not have permission='{permission.upper()}' on address "
-                f"{address}"
-            )
+SETTINGS: Final = """
+<security-settings>
+  <security-setting match="mops.#">
+    <permission type="view" roles="editors,viewers"/><permission type="edit" roles="editors"/>
+  </security-setting>
+  <security-setting match="own.broker.getLog"><permission type="view" roles="guests"/></security-setting>
+</security-settings>
+"""
+AUTHORIZER: Final = Authorizer(load_core(SETTINGS))
 
 
 def keep(request: Request) -> Response:
@@ -86,7 +85,7 @@ ROUTES: Final = [
 
 
 def world(desk: SmallDesk, *open_paths: str, limits: HttpLimits | None = None, names: bool = False) -> SteppedHttp:
-    doors = Doors(desk, SmallRights, open_paths=frozenset(open_paths), domain="web", checks_names=names)
+    doors = Doors(desk, AUTHORIZER, open_paths=frozenset(open_paths), domain="web", checks_names=names)
     return SteppedHttp(ROUTES, limits, doors)
 
 
@@ -200,6 +199,7 @@ def test_a_client_that_leaves_is_forgotten() -> None:
     connection, transport = http.connect()
     connection.data_received(asked("GET", "/log", WHO["editor"]))
     connection.connection_lost(None)
+    assert desk.waiting[0][0].is_given_up
     desk.let_go()
     http.run()
     assert (transport.written, http.requests) == (b"", [])
@@ -220,6 +220,25 @@ def test_a_body_is_not_asked_for_before_the_login() -> None:
 def test_a_guest_without_the_right_is_asked_who_it_is() -> None:
     http = world(SmallDesk(has_guest=True))
     assert answer(http.talk(asked("GET", "/log")))[0] == 401
+
+
+def test_another_prefix_has_other_permissions() -> None:
+    doors = Doors(SmallDesk(has_guest=True), AUTHORIZER, prefix="own")
+    http = SteppedHttp(ROUTES, doors=doors)
+    assert answer(http.talk(asked("GET", "/log")))[0] == 200
+    assert answer(http.talk(asked("GET", "/log", WHO["editor"])))[0] == 403
+
+
+def test_a_desk_that_cannot_tell_now_is_asked_again_later() -> None:
+    desk = SmallDesk(waits=True)
+    http = world(desk)
+    transport = http.talk(asked("GET", "/log", WHO["editor"]))
+    [(login, _, wake)] = desk.waiting
+    login.refusal, login.is_open = "Too many logins are waiting; try again later", True
+    wake()
+    http.run()
+    status, headers, text = answer(transport)
+    assert (status, headers["retry-after"], b"try again later" in text) == (503, "5", True)
 
 
 def test_strangers_take_no_place_of_those_who_logged_in() -> None:
@@ -272,7 +291,7 @@ def test_no_password_is_in_a_repr_or_in_the_log_of_a_handler_that_fails(caplog: 
     def fails(request: Request) -> Response:
         raise RuntimeError(repr(request))
 
-    doors = Doors(SmallDesk(), SmallRights)
+    doors = Doors(SmallDesk(), AUTHORIZER)
     http = SteppedHttp([Route("/fails", {"GET": fails}, {"GET": "getLog"})], doors=doors)
     with caplog.at_level(logging.DEBUG):
         transport = http.talk(asked("GET", "/fails", WHO["editor"]))

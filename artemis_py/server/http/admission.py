@@ -13,7 +13,6 @@ from artemis_py.server.http.incoming import Refusal
 from artemis_py.server.http.messages import Request, Response
 from artemis_py.server.http.routing import Route
 from artemis_py.server.http.site import Site
-from artemis_py.server.transports import client_certificate
 
 
 @final
@@ -55,7 +54,7 @@ class Admission:
         doors = self._site.doors
         if doors is None or not doors.is_shut(route, request.method):
             return
-        certificate = client_certificate(transport)
+        certificate: bytes | None = transport.get_extra_info("client_certificate")
         self._has_shown = request.authorization is not None or certificate is not None
         self._request, self._route = request, route
         found = doors.knock(request, client.peer, certificate, self._woken)
@@ -85,4 +84,6 @@ class Admission:
 
     def forget(self) -> None:
         """The client is gone."""
+        if self._login is not None:
+            self._login.is_given_up = True
         self._login = self._request = self._route = None

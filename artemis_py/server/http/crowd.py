@@ -10,6 +10,7 @@ from artemis_py.core.holdings import HTTP, HTTP_CONNECTION_BYTES, Holdings
 from artemis_py.server.http.client import HttpClient
 from artemis_py.server.http.messages import HttpLimits
 from artemis_py.server.http.routing import Route
+from artemis_py.server.logins.networks import network_of
 
 
 @final
@@ -46,7 +47,7 @@ class Crowd:
         """
         limits = self._limits
         if self._knows_users:
-            self._make_room_for_peer(connection.peer)
+            self._make_room_for_peer(network_of(connection.peer))
         if self._regular_count >= limits.connections_max:
             waiting = [one for one in self._connections if one.is_waiting and not one.is_spare]
             if waiting:
@@ -61,8 +62,8 @@ class Crowd:
         if self._holdings is not None:
             self._holdings.move(HTTP, HTTP_CONNECTION_BYTES)
 
-    def _make_room_for_peer(self, peer: str) -> None:
-        strangers = [one for one in self._connections if not one.is_known and one.peer == peer]
+    def _make_room_for_peer(self, network: str) -> None:
+        strangers = [one for one in self._connections if not one.is_known and network_of(one.peer) == network]
         if len(strangers) >= self._limits.strangers_per_peer_max:
             waiting = [one for one in strangers if one.is_waiting]
             self._end(min(waiting or strangers, key=attrgetter("waiting_since_ms", "number")))

@@ -8,24 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from http import HTTPStatus
-from typing import Final, Protocol, final
+from typing import Final, final
 
+from artemis_py.config.tables.acceptor import AcceptorConfig, is_loopback
 from artemis_py.errors import NotAllowedError
-from artemis_py.security.identity import Credentials, Identity
+from artemis_py.security.identity import Credentials
 from artemis_py.security.login import Login, LoginDesk
+from artemis_py.security.rights import Authorizer
 from artemis_py.server.http.credentials import CHALLENGES, credentials_of
 from artemis_py.server.http.messages import Request, Response, text_response
 from artemis_py.server.http.routing import Route
 
+_OPEN: Final = {
+    "none": frozenset[str](),
+    "health": frozenset({"health"}),
+    "metrics": frozenset({"health", "metrics"}),
+}
+_LATER: Final = (("Retry-After", "5"),)
 _UNREADABLE: Final = "the header Authorization cannot be read; write Basic with user:password in Base64, or Bearer"
 _NO_LOGIN: Final = "log in with a user and password (Authorization: Basic) or a token (Authorization: Bearer)"
-
-
-class Rights(Protocol):
-    """What one user may do."""
-
-    def demand(self, permission: str, address: str, queue: str | None = None) -> None:
-        """Return if the user has the permission. Raises NotAllowedError."""
 
 
 @final
@@ -38,7 +39,7 @@ class Doors:
     def __init__(
         self,
         desk: LoginDesk,
-        rights_of: Callable[[Identity], Rights],
+        authorizer: Authorizer,
         *,
         prefix: str = "mops",
         open_paths: frozenset[str] = frozenset(),
@@ -47,10 +48,24 @@ class Doors:
     ) -> None:
         self.checks_names = checks_names
         self._desk = desk
-        self._rights_of = rights_of
+        self._authorizer = authorizer
         self._prefix = prefix
         self._open_paths = open_paths
         self._domain = domain
+
+    @staticmethod
+    def of(acceptor: AcceptorConfig, prefix: str, desk: LoginDesk, authorizer: Authorizer) -> Doors:
+        """The doors of an acceptor as its parameters say."""
+        is_near = is_loopback(acceptor.host)
+        opened = acceptor.params.get("openWithoutLogin", "metrics" if is_near else "none")
+        return Doors(
+            desk,
+            authorizer,
+            prefix=prefix,
+            open_paths=_OPEN[opened],
+            domain=acceptor.params.get("securityDomain"),
+            checks_names=is_near,
+        )
 
     def is_shut(self, route: Route, method: str) -> bool:
         """Does a request need a login? One that no handler would answer needs none."""
@@ -68,6 +83,8 @@ class Doors:
         """Why the request is refused, or None. ``has_shown``: did the client give a password, a token or a certificate?
         Otherwise it is asked for one.
         """
+        if login.identity is None and login.is_open:
+            return text_response(HTTPStatus.SERVICE_UNAVAILABLE, login.refusal, _LATER)
         if login.identity is None:
             return _challenge(login.refusal if has_shown else _NO_LOGIN)
         operation = route.operation(request.method)
@@ -76,7 +93,7 @@ class Doors:
         permission = "view" if request.method in ("GET", "HEAD") else "edit"
         address = f"{self._prefix}.broker.{operation}"
         try:
-            self._rights_of(login.identity).demand(permission, address)
+            self._authorizer.rights_of(login.identity).demand(permission, address)
         except NotAllowedError as error:
             if not has_shown:
                 return _challenge(_NO_LOGIN)

@@ -82,7 +82,7 @@ class HttpLimits:
     spare_connections: int = 20
     """Additional connections for what is always answered: metrics and health."""
     strangers_per_peer_max: int = 40
-    """How many connections of one IP address may have no login yet, where users log in."""
+    """How many connections of one IP address (IPv6: of one /64) may have no login yet, where users log in."""
     idle_ms_max: int = 60_000
     request_ms_max: int = 10_000
     """How long a request may take from its first byte to its last."""
