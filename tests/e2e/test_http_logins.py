@@ -266,5 +266,5 @@ def test_no_request_is_the_broker_s_own_failure_or_hangs(broker: BrokerProcess, 
     for part in got.split(b"HTTP/1.1 ")[1:]:
         status = part[:3]
         assert status.isdigit()
-        assert status[0] in b"1234" or status == b"503", part[:200]
+        assert status[0] in b"1234" or status in (b"501", b"503"), part[:200]  # 501: a transfer coding nobody knows
     assert b"secret" not in got
