@@ -72,11 +72,11 @@ def test_nothing_is_carried_out_before_the_login_is_decided() -> None:
     assert client.connection.state == "new"
     assert "q" not in world.broker.queues
     assert world.stats.sessions_open == 0
-    assert not client.transport.reading
+    reads_before = client.transport.reading
     world.desk.admit()
     assert [frame.command for frame in world.says(client)] == ["CONNECTED"]
     assert world.queue("q").message_count == 2
-    assert client.transport.reading
+    assert (reads_before, client.transport.reading) == (False, True)
     credentials = world.desk.begun[0][0]
     assert (credentials.user, credentials.password, credentials.peer) == ("ann", "secret", "")
 
