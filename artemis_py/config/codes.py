@@ -9,6 +9,7 @@ from artemis_py.errors import Problem
 
 CODES: Final = {
     "acceptor-closed": "a configured port is not opened",
+    "certificate": "clients will refuse a certificate of this broker",
     "circle": "diverts, expiry or dead-letter addresses form a loop",
     "declared-twice": "something is declared twice; one declaration is ignored, or both are merged",
     "doubtful-value": "a value is accepted, but probably means something else than intended",

@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from artemis_py.config.codes import kind_of, told
 from artemis_py.config.problems import WARNING, Problems
@@ -55,6 +55,9 @@ from artemis_py.storage.disk.disk import DiskError, LockedError, NoSpaceError
 from artemis_py.storage.format.codec import CodecError
 from artemis_py.storage.recovery.findings import loss_lines
 from artemis_py.storage.recovery.recovery import LossError
+
+if TYPE_CHECKING:
+    from artemis_py.server.tls.acceptors import TlsAcceptors
 
 EXIT_LOSS: Final = 4
 """The journal lacks files, queues or many records, and the broker was not told to start without them."""
@@ -127,6 +130,8 @@ class Server:
         self._stomp_listeners: list[Listener] = []
         self._http_listeners: list[Listener] = []
         self._is_stopping = False
+        self._tls: TlsAcceptors | None = None
+        """None until an acceptor speaks TLS."""
         self._exporter = MetricsExporter(
             self.broker,
             self.stats,
@@ -134,7 +139,7 @@ class Server:
             global_max_size_bytes=memory_bytes,
             store_directory=Path(config.journal_directory) if keeps else None,
         )
-        self._routes = metrics_routes(self._exporter) + health_routes(self._not_ready_because)
+        self._routes = metrics_routes(self._exporter) + health_routes(self._not_ready_because, self._warnings)
         self._routes += memory_routes(self.turns.guard)
         self._routes += log_routes(store.log_view, config.name, wall_clock_ms, partial(loop.run_in_executor, None))
         if store.cursor_desk is not None:
@@ -201,6 +206,10 @@ class Server:
             return "the broker is stopping"
         return None if self._stomp_listeners else "no port is open for STOMP"
 
+    def _warnings(self) -> list[str]:
+        """What an operator must see to, although the broker is ready."""
+        return [] if self._tls is None else self._tls.warnings()
+
     # ---- start -----------------------------------------------------------------------------------
 
     async def listen(self) -> None:
@@ -209,6 +218,8 @@ class Server:
         try:
             for acceptor in self.config.acceptors:
                 if acceptor.is_opened:
+                    if acceptor.is_tls:
+                        self._load_tls(acceptor)
                     sockets.append((acceptor, _bind(acceptor)))
         except ListenError:
             for _, bound in sockets:
@@ -222,10 +233,25 @@ class Server:
         self._look_at_blocked()
         self._look_after_store()
         self._look_at_clock()
+        if self._tls is not None:
+            self._tls.watch()
         if self._serves("HTTP"):
             self._loop.call_later(_PREPARE_METRICS_S, self._loop.run_in_executor, None, self._exporter.prepare)
         if self.store.log_view is not None:
             self._loop.run_in_executor(None, self.store.log_view.indexing())
+
+    def _load_tls(self, acceptor: AcceptorConfig) -> None:
+        """Read the keys of an acceptor; this imports what TLS needs. Raises ListenError."""
+        from artemis_py.server.tls.acceptors import TlsAcceptors
+        from artemis_py.server.tls.context import TlsError
+
+        if self._tls is None:
+            self._tls = TlsAcceptors(self.config, self._loop, self.complaints, self.broker.holdings)
+            self.stats.tls_sites = self._tls.sites
+        try:
+            self._tls.load(acceptor)
+        except TlsError as error:
+            raise ListenError(str(error)) from None
 
     def _serves(self, protocol: str) -> bool:
         return any(protocol in acceptor.protocols for acceptor, _, _ in self.bound)
@@ -290,6 +316,9 @@ class Server:
         descriptor_max: int,
     ) -> None:
         stored = self.store.open_files
+        if acceptor.is_tls:
+            assert self._tls is not None
+            connect = self._tls.serve(acceptor, connect)
         listener = Listener(self._loop, acceptor.name, bound, connect, descriptor_max, self.complaints, stored)
         listeners.append(listener)
         self.stats.listeners.append(listener)
@@ -333,6 +362,8 @@ class Server:
         self._is_stopping = True
         for listener in self._stomp_listeners:
             listener.close()
+        if self._tls is not None:
+            self._tls.stop()
         self.turns.stop()
         deadline = self._loop.time() + _DRAIN_S
         while self.stats.connections and self._loop.time() < deadline:
@@ -358,6 +389,8 @@ class Server:
         """End at once: no further frame is sent."""
         for listener in self._stomp_listeners + self._http_listeners:
             listener.close()
+        if self._tls is not None:
+            self._tls.stop()
         self.turns.end()
         for connection in list(self.stats.connections):
             connection.cut()
@@ -484,7 +517,8 @@ def _report(config: BrokerConfig, server: Server) -> None:
         warn(line)
     for acceptor, host, port in server.bound:
         shown = f"[{host}]" if ":" in host else host
-        warn(f"listening on {shown}:{port} for {', '.join(acceptor.protocols)} (acceptor {acceptor.name})")
+        tls = " over TLS" if acceptor.is_tls else ""
+        warn(f"listening on {shown}:{port} for {', '.join(acceptor.protocols)}{tls} (acceptor {acceptor.name})")
     is_open = any("STOMP" in acceptor.protocols for acceptor, _, _ in server.bound)
     state = "ready" if is_open else "up, but no port is open for STOMP, so no client can connect"
     counts = f"{len(server.broker.addresses)} addresses, {len(server.broker.queues)} queues"

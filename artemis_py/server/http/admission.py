@@ -13,6 +13,7 @@ from artemis_py.server.http.incoming import Refusal
 from artemis_py.server.http.messages import Request, Response
 from artemis_py.server.http.routing import Route
 from artemis_py.server.http.site import Site
+from artemis_py.server.transports import CLIENT_CERTIFICATE
 
 
 @final
@@ -54,7 +55,7 @@ class Admission:
         doors = self._site.doors
         if doors is None or not doors.is_shut(route, request.method):
             return
-        certificate: bytes | None = transport.get_extra_info("client_certificate")
+        certificate: bytes | None = transport.get_extra_info(CLIENT_CERTIFICATE)
         self._has_shown = request.authorization is not None or certificate is not None
         self._request, self._route = request, route
         found = doors.knock(request, client.peer, certificate, self._woken)
