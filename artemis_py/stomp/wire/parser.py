@@ -180,6 +180,7 @@ class Parser:
         self.error = FrameError(str(error), error.receipt)  # without the frames that hold on to what was read
         self._data = b""
         self._start = bytearray()
+        self._unfinished = None
 
     # ---- header blocks ---------------------------------------------------------------------------
 
