@@ -32,15 +32,6 @@ def is_wildcard(address: str, syntax: WildcardSyntax = DEFAULT_SYNTAX) -> bool:
     return syntax.any_words in words or syntax.single_word in words
 
 
-def route_matches(pattern: str, address: str, syntax: WildcardSyntax = DEFAULT_SYNTAX) -> bool:
-    """Return whether a message to ``address`` goes to a queue bound to ``pattern``."""
-    if not is_wildcard(pattern, syntax):
-        return pattern == address
-    index = WildcardIndex(syntax)
-    index.add(pattern)
-    return bool(index.matching(address))
-
-
 @final
 class _Node:
     """The place in the tree of patterns that a sequence of words leads to."""

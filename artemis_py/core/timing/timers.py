@@ -36,11 +36,6 @@ class Timers:
         """How many queues have ever scheduled a message."""
         return len(self._aside)
 
-    @property
-    def alarm_count(self) -> int:
-        """How many alarms are set."""
-        return len(self._alarms)
-
     # ---- noting ----------------------------------------------------------------------------------
 
     def note_date(self, date_ms: int, queue_id: int, aside: dict[int, Entry], message_id: int) -> None:

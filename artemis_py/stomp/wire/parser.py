@@ -73,11 +73,6 @@ class Parser:
         """The frame whose body is being read."""
 
     @property
-    def in_frame(self) -> bool:
-        """Is a frame incomplete?"""
-        return self._unfinished is not None or bool(self._start.lstrip(_EOL))
-
-    @property
     def in_large_body(self) -> bool:
         """Does incoming data go to a file?"""
         return self._unfinished is not None and self._unfinished.is_uploading

@@ -70,8 +70,6 @@ class Room:
         self.directory = directory
         self.is_short = False
         """True from the time a file did not fit until the reserve is whole again."""
-        self.used_bytes_total = 0
-        """Bytes taken from the reserve since the start."""
         self.sources: list[Callable[[], bool]] = []
         """Functions that each remove a file that nothing waits for, called in this order when the reserve is gone. Each
         returns whether it did; any thread may call them.
@@ -149,7 +147,6 @@ class Room:
                 self._has_bytes = 0
                 return False
             self._has_bytes -= given
-            self.used_bytes_total += given
             return True
 
     def refill(self) -> None:

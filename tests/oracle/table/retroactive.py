@@ -22,8 +22,11 @@ RING = "$.artemis.internal.{}.queue.{}.retro"
 
 
 def loses(queue: str) -> tuple[Step, ...]:
-    """A consumer is sent the message and its connection is lost."""
-    return (Connect("lost"), Subscribe(queue, who="lost"), messages("m", who="lost"), Drop("lost"))
+    """A consumer is sent the message and its connection is lost; the broker has noticed."""
+    return (
+        Connect("lost"), Subscribe(queue, who="lost"), messages("m", who="lost"), Drop("lost"),
+        Counts(queue, 0, killed=1),
+    )  # fmt: skip
 
 
 SCENARIOS: tuple[Scenario, ...] = (
