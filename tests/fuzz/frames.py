@@ -70,7 +70,7 @@ def judge(one: Input) -> str:
     in_pieces = _fed(parts, chunks)
     if str(parts.error).startswith("No command"):  # before the end of a line in which no command can be
         assert frames[: len(in_pieces)] == in_pieces
-        assert whole.error or not frames[len(in_pieces) :] or frames[len(in_pieces)][0] == "refused"
+        assert [each[0] for each in frames[len(in_pieces) :]][:1] in ([], ["refused"])
     else:
         assert in_pieces == frames, "other frames when the stream is cut"
         assert (parts.error is None) == (whole.error is None), f"{parts.error} or {whole.error} when it is cut"
@@ -79,7 +79,7 @@ def judge(one: Input) -> str:
     _judge_first(version, one.data, chunks)
     error = whole.error
     if error is None:
-        return f"{version} {'part of' if whole.in_frame else 'whole'} {frames[-1][0] if frames else 'nothing'}"
+        return f"{version} {'part of' if whole.waiting_bytes else 'whole'} {frames[-1][0] if frames else 'nothing'}"
     assert isinstance(error, FrameError)
     assert str(error).isprintable(), "an error that is no line of text"
     assert not str(error).isspace()
@@ -100,7 +100,7 @@ def _one_at_a_time(one: Parser, data: bytes) -> list[tuple[object, ...]]:
     found = one.feed(data, 1)
     while one.has_more:
         more = one.more(1)
-        assert more or not one.has_more or one.read_units, "more is there, and nothing comes"
+        assert more or one.read_units, "more is there, and nothing comes"
         one.read_units = 0
         found += more
     frames: list[tuple[object, ...]] = []

@@ -74,13 +74,12 @@ def fuzz(fuzzer: Fuzzer, folder: Path, rng: random.Random, count: int) -> Tally:
     settled_bytes = 0
     for number in range(count):
         one = _next(fuzzer, pool, rng)
+        failure: BaseException | None = None
         with limited_time():
             try:
                 outcome = judge(one)
             except (Exception, TooLong) as error:
                 failure = error
-            else:
-                failure = None
         if failure is not None:
             raise AssertionError(_report(fuzzer, judge, one, failure, number)) from failure
         tally.inputs += 1

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from artemis_py.errors import SelectorError
 from artemis_py.selector import CLIENT_LIMITS, Selector, compile_selector
+from artemis_py.selector.values import Value
 from tests.fuzz.fuzzing import Fuzzer, Input, Judge, outcome_of
 
 WORDS = (
@@ -21,7 +22,7 @@ CONDITIONS = (
     "a IN ('x', 'y')", "a NOT IN ('x')", "a BETWEEN 1 AND 5", "a + b * 2 = 3", "-a > 0", "a % 0 = 1", "b", "TRUE",
     "a / 0 IS NULL", "'5' = a",
 )  # fmt: skip
-HEADERS: tuple[dict[str, object], ...] = (
+HEADERS: tuple[dict[str, Value], ...] = (
     {},
     dict.fromkeys(("a", "b", "b c", "$d", "a-b", "AMQPriority"), "x"),
     dict.fromkeys(("a", "b", "b c", "$d", "a-b", "AMQPriority"), 5),
@@ -67,7 +68,7 @@ def judge(one: Input) -> str:
     return "".join("FT"[value] for value in values) + " " + " ".join(sorted(selector.identifiers))[:20]
 
 
-def _value(selector: Selector, headers: dict[str, object]) -> bool:
+def _value(selector: Selector, headers: dict[str, Value]) -> bool:
     value = selector.matches(headers.get)
     assert value is True or value is False
     return value
