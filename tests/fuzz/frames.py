@@ -100,7 +100,8 @@ def _one_at_a_time(one: Parser, data: bytes) -> list[tuple[object, ...]]:
     found = one.feed(data, 1)
     while one.has_more:
         more = one.more(1)
-        assert more or one.read_units, "more is there, and nothing comes"
+        if one.has_more:
+            assert more or one.read_units, "more is there, and nothing comes"
         one.read_units = 0
         found += more
     frames: list[tuple[object, ...]] = []
