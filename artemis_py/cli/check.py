@@ -19,9 +19,11 @@ from artemis_py.cli.configuration import (
     summary,
 )
 from artemis_py.config.codes import told
+from artemis_py.config.problems import Problems
 from artemis_py.config.reader import load
 from artemis_py.config.settings import BrokerConfig
 from artemis_py.errors import ConfigError, Problem
+from artemis_py.security.realms import open_realms
 from artemis_py.shown import as_json as json_text
 from artemis_py.shown import escaped, say_made
 
@@ -45,12 +47,13 @@ def run(args: argparse.Namespace) -> int:
     """
     file = file_or_default(args.file, "check")
     config: BrokerConfig | None = None
-    problems: Sequence[Problem]
+    problems: Sequence[Problem] = ()
     try:
         config = load(file, properties=args.properties)
-        problems = config.notices
+        problems = [*config.notices, *_problems_of_users(config)]
     except ConfigError as error:
-        problems = error.problems
+        problems = [*(config.notices if config is not None else ()), *error.problems]
+        config = None
     shown = told(problems, args.silence)
     valid = config is not None and not (args.strict and any(each.severity == "warning" for each in shown))
     places = ports_of(config) if config is not None else []
@@ -64,6 +67,14 @@ def run(args: argparse.Namespace) -> int:
     elif not valid:
         print_problems([each for each in shown if args.strict or each.severity == "error"], sys.stdout)
     return 0 if valid else 2
+
+
+def _problems_of_users(config: BrokerConfig) -> list[Problem]:
+    """Where users come from is opened as ``run`` does. Returns warnings, and raises ConfigError for errors."""
+    problems = Problems()
+    if config.security_enabled:
+        open_realms(config, problems)
+    return problems.in_order(config.file)
 
 
 def ports_of(config: BrokerConfig) -> list[str]:

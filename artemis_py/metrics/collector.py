@@ -139,15 +139,29 @@ class BrokerCollector(Collector):
         )
 
     def _authentication(self) -> Iterable[Metric]:
-        # Nobody is authenticated yet, so nothing has succeeded or failed.
-        for name, text in (
-            ("artemis_authentication_count", "Attempts to log in, by result"),
-            ("artemis_authorization_count", "Permission checks, by result"),
+        authorized = dict.fromkeys(("failure", "success"), 0)  # no permission is checked yet
+        for name, text, counts in (
+            ("artemis_authentication_count", "Attempts to log in, by result", self._server.authentication_counts()),
+            ("artemis_authorization_count", "Permission checks, by result", authorized),
         ):
             family = GaugeMetricFamily(name, text, labels=["broker", "result"])
-            for result in ("failure", "success"):
-                family.add_metric([self._broker.name, result], 0)
+            for result, count in counts.items():
+                family.add_metric([self._broker.name, result], count)
             yield family
+        text = "Logins refused, and connections closed before a login or because it ended, by reason"
+        refusals = CounterMetricFamily("artemis_login_refusals", text, labels=["broker", "reason"])
+        for reason, count in self._server.login_refusals().items():
+            refusals.add_metric([self._broker.name, reason], count)
+        yield refusals
+        counts = self._server.login_counts()
+        verified = CounterMetricFamily(
+            "artemis_logins_verified",
+            "Logins that an authenticator verified; others were remembered",
+            labels=["broker"],
+        )
+        verified.add_metric([self._broker.name], counts.get("verified", 0))
+        yield verified
+        yield self._gauge("artemis_logins_waiting", "Logins not decided yet", counts.get("waiting", 0))
 
     def _connections(self) -> Iterable[Metric]:
         family = GaugeMetricFamily("artemis_connections", "Connections open now, by state", labels=["broker", "state"])

@@ -93,6 +93,15 @@ class ServerView(Protocol):
     def clock_steps(self) -> Mapping[str, int]:
         """How often the wall clock was set by a second or more, by direction."""
 
+    def authentication_counts(self) -> Mapping[str, int]:
+        """Logins by result."""
+
+    def login_refusals(self) -> Mapping[str, int]:
+        """Logins refused, and connections closed before a login or because it ended, by reason."""
+
+    def login_counts(self) -> Mapping[str, int]:
+        """Logins verified since the start, and those that wait now."""
+
     def journal_counts(self) -> Mapping[str, int]:
         """Records, batches and files."""
 

@@ -6,6 +6,8 @@ import asyncio
 from typing import Any, Final, cast, final
 
 from artemis_py.server.client_socket import WRITE_HIGH_BYTES, WRITE_LOW_BYTES, ClientSocket
+from artemis_py.server.logins.counts import CONNECTIONS, DEADLINE, EXPIRED
+from artemis_py.server.logins.networks import Newcomers, network_of
 from artemis_py.server.turns import Turns
 from artemis_py.server.weight import LIGHT_BYTES, NOTHING, Weight
 from artemis_py.stomp.service import StompService
@@ -19,11 +21,19 @@ INBOX_BYTES_MAX: Final = 65536
 class Acceptance:
     """What the connections of one listening socket share."""
 
-    def __init__(self, turns: Turns, service: StompService, connections_max: int, handshake_ms: int) -> None:
+    def __init__(
+        self,
+        turns: Turns,
+        service: StompService,
+        connections_max: int,
+        handshake_ms: int,
+        newcomers: Newcomers | None = None,
+    ) -> None:
         self.turns = turns
         self.service = service
         self.connections_max = connections_max
         self.handshake_ms = handshake_ms
+        self.newcomers = newcomers or Newcomers(-1)
         self.open_count = 0
         self.next_origin = turns.next_origin
 
@@ -62,8 +72,8 @@ class Connection(asyncio.BufferedProtocol):
     """
 
     __slots__ = (
-        "_acceptance", "_counted", "_eof", "_inbox", "_is_held", "_turns", "credit", "in_line", "is_dirty", "period",
-        "session", "socket", "weight",
+        "_acceptance", "_counted", "_eof", "_inbox", "_is_held", "_network", "_turns", "credit", "in_line", "is_dirty",
+        "period", "session", "socket", "weight",
     )  # fmt: skip
 
     def __init__(self, acceptance: Acceptance) -> None:
@@ -74,6 +84,8 @@ class Connection(asyncio.BufferedProtocol):
         self._is_held = False
         """Is it in the account of memory held for clients?"""
         self._eof = False
+        self._network: str | None = None
+        """The peer whose connections without a login include this one; None if none does."""
         self.is_dirty = False
         self.in_line = False
         self.credit = 0
@@ -99,6 +111,7 @@ class Connection(asyncio.BufferedProtocol):
         self._is_held = True
         transport.set_write_buffer_limits(WRITE_HIGH_BYTES, WRITE_LOW_BYTES)
         self.session.state.address = _shown_address(transport.get_extra_info("peername"))
+        self.session.state.certificate = _certificate(transport)
         self.socket.set_up(transport)
         acceptance = self._acceptance
         now_ms = turns.clock_ms()
@@ -109,9 +122,34 @@ class Connection(asyncio.BufferedProtocol):
             turns.schedule()
             return
         self._counted = True
+        if not self._counts_as_newcomer():
+            turns.stats.logins.refusals[CONNECTIONS] += 1
+            self.session.kick(acceptance.newcomers.why_full, now_ms)
+            self._eof = True  # no time to read the ERROR: such connections must not add up
+            turns.output.mark_dirty(self)
+            turns.schedule()
+            return
         if acceptance.handshake_ms > 0:
             turns.watches.add(self, turns.broker.clock.steady_ms(now_ms) + acceptance.handshake_ms)
             turns.schedule()
+
+    def _counts_as_newcomer(self) -> bool:
+        """Count a connection without a login, where that is limited; False if its peer has too many of them."""
+        newcomers = self._acceptance.newcomers
+        if newcomers.each_max < 0:
+            return True
+        network = network_of(self.session.state.peer)
+        if not newcomers.add(network):
+            return False
+        self._network = network
+        return True
+
+    def _opened(self, now_ms: int) -> None:
+        """The client has logged in."""
+        self._watch(now_ms)
+        if self._network is not None:
+            self._acceptance.newcomers.forget(self._network)
+            self._network = None
 
     def get_buffer(self, sizehint: int) -> memoryview:
         return self._turns.read_buffer
@@ -149,6 +187,9 @@ class Connection(asyncio.BufferedProtocol):
         if self._counted:
             self._counted = False
             self._acceptance.forget()
+        if self._network is not None:
+            self._acceptance.newcomers.forget(self._network)
+            self._network = None
         self._turns.stats.connections.discard(self)
 
     def pause_writing(self) -> None:
@@ -177,7 +218,7 @@ class Connection(asyncio.BufferedProtocol):
         session = self.session
         if session.is_closing:
             return "closing"
-        if session.blocked_by is not None:
+        if session.blocked_by is not None and session.is_open:
             return "blocked"
         if self.socket.is_stalled:
             return "stalled"
@@ -207,7 +248,7 @@ class Connection(asyncio.BufferedProtocol):
         if data:
             session.receive(data, now_ms, stop_at)
             if not was_open and session.is_open:
-                self._watch_beats(now_ms)
+                self._opened(now_ms)
         elif session.has_more:
             session.pulse.note_alive(now_ms)
             session.go_on(now_ms, stop_at)
@@ -222,7 +263,10 @@ class Connection(asyncio.BufferedProtocol):
     def unblock(self, now_ms: int, stop_at: int) -> None:
         """Let a sender continue if what it waits for is ready."""
         turns, session = self._turns, self.session
+        was_open = session.is_open
         session.unblock(now_ms, stop_at)
+        if not was_open and session.is_open:
+            self._opened(now_ms)
         if session.blocked_by is not None:
             turns.input.blocked.add(self, session.blocked_by)
             return
@@ -290,16 +334,21 @@ class Connection(asyncio.BufferedProtocol):
         if socket.close(turns.broker.clock.steady_ms(now_ms), has_left=self._eof):
             turns.watches.add(self, socket.linger_until_ms)
 
-    def _watch_beats(self, now_ms: int) -> None:
-        turns = self._turns
-        beat_ms = self.session.pulse.next_ms(hears=self.session.blocked_by is None)
-        if beat_ms is None:
+    def _watch(self, now_ms: int) -> None:
+        """Look at the session again when a heart-beat is due, or when its login ends."""
+        turns, clock = self._turns, self._turns.broker.clock
+        due_ms = self.session.pulse.next_ms(hears=self.session.blocked_by is None)
+        expires_ms = self.session.state.expires_ms
+        if expires_ms:
+            ends_ms = clock.steady_ms(expires_ms)
+            due_ms = ends_ms if due_ms is None else min(due_ms, ends_ms)
+        if due_ms is None:
             turns.watches.forget(self)
         else:
-            turns.watches.add(self, max(beat_ms, turns.broker.clock.steady_ms(now_ms) + 1))
+            turns.watches.add(self, max(due_ms, clock.steady_ms(now_ms) + 1))
 
     def look(self, now_ms: int) -> None:
-        """A watched time has come: heart-beats, a missing handshake, or the end of a linger."""
+        """A watched time has come: heart-beats, a login that ends, a missing handshake, or the end of a linger."""
         turns, session, socket = self._turns, self.session, self.socket
         if socket.transport is None:
             return
@@ -310,11 +359,16 @@ class Connection(asyncio.BufferedProtocol):
             if self.in_line:
                 session.pulse.note_alive(now_ms)  # the input is not processed yet, but it has arrived
             session.beat(now_ms)
-            self._watch_beats(now_ms)
+            if not session.is_closing:
+                self._watch(now_ms)
+            elif session.state.has_expired(now_ms):
+                turns.stats.logins.refusals[EXPIRED] += 1
             turns.output.mark_dirty(self)
         elif not session.is_closing:
+            missed = "No CONNECT frame" if session.blocked_by is None else "The login was not decided"
             limit_ms = self._acceptance.handshake_ms
-            session.kick(f"No CONNECT frame within {limit_ms} ms (handshakeTimeout of the acceptor)", now_ms)
+            session.kick(f"{missed} within {limit_ms} ms (handshakeTimeout of the acceptor)", now_ms)
+            turns.stats.logins.refusals[DEADLINE] += 1
             turns.output.mark_dirty(self)
 
     def lost(self, now_ms: int) -> None:
@@ -363,3 +417,9 @@ def _shown_address(peer: tuple[Any, ...] | None) -> str:
         return ""
     host, port = peer[:2]
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def _certificate(transport: asyncio.BaseTransport) -> bytes | None:
+    """The client's verified certificate as DER; None without TLS or without one."""
+    connection = transport.get_extra_info("ssl_object")
+    return None if connection is None else connection.getpeercert(binary_form=True)

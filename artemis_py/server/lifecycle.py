@@ -14,12 +14,14 @@ from pathlib import Path
 from typing import Final
 
 from artemis_py.config.codes import kind_of, told
-from artemis_py.config.problems import WARNING
+from artemis_py.config.problems import WARNING, Problems
 from artemis_py.config.reader import load
 from artemis_py.config.settings import AcceptorConfig, BrokerConfig
 from artemis_py.core.broker import Broker
 from artemis_py.errors import ArtemisError, ConfigError
 from artemis_py.metrics import MetricsExporter
+from artemis_py.security.authenticator import Authenticator
+from artemis_py.security.realms import open_realms
 from artemis_py.server.clocks import Clocks, steady_clock_ms, wall_clock_ms
 from artemis_py.server.collector import Collector
 from artemis_py.server.complaints import Complaints
@@ -35,6 +37,8 @@ from artemis_py.server.http.memory_routes import memory_routes
 from artemis_py.server.http.routes import health_routes, metrics_routes
 from artemis_py.server.listener import Listener
 from artemis_py.server.load import Load
+from artemis_py.server.logins.desk import Desk
+from artemis_py.server.logins.networks import Newcomers
 from artemis_py.server.malloc import keep_freed_memory
 from artemis_py.server.memory import destinations_max, global_max_bytes, held_max_bytes
 from artemis_py.server.open_store import open_store
@@ -53,6 +57,8 @@ from artemis_py.storage.recovery.recovery import LossError
 EXIT_LOSS: Final = 4
 """The journal lacks files, queues or many records, and the broker was not told to start without them."""
 _BACKLOG_MIN: Final = 1024
+_NEWCOMERS_MAX: Final = 256
+"""How many connections of one address may be without a login where clients must log in."""
 _HTTP_TICK_S: Final = 5.0
 _CLOCK_LOOK_S: Final = 5.0
 _LOOK_AT_BLOCKED_S: Final = 1.0
@@ -76,7 +82,13 @@ class ListenError(ArtemisError):
 class Server:
     """One broker with its sockets on one event loop."""
 
-    def __init__(self, config: BrokerConfig, loop: asyncio.AbstractEventLoop, stopping: asyncio.Event) -> None:
+    def __init__(
+        self,
+        config: BrokerConfig,
+        loop: asyncio.AbstractEventLoop,
+        stopping: asyncio.Event,
+        authenticator: Authenticator | None = None,
+    ) -> None:
         self.config = config
         self._loop = loop
         self.complaints = Complaints()
@@ -100,6 +112,7 @@ class Server:
         self.turns = Turns(loop, self.broker, store.durability, self.stats, self._clocks.date_ms, store.large)
         self.turns.on_failure = self._fail
         self.turns.tell = OperationalLog().tell
+        self.desk = None if authenticator is None else self._desk(authenticator)
         keeps = config.persistence_enabled
         say = self.complaints.tell
         self._disk_watch = DiskWatch(config, self.broker, self.turns.schedule, store, say=say)
@@ -124,6 +137,17 @@ class Server:
         self._http_services: list[HttpService] = []
         self._load = Load(self.stats)
         store.give_way(self._load.is_busy)
+
+    def _desk(self, authenticator: Authenticator) -> Desk:
+        return Desk(
+            authenticator,
+            self.config,
+            self._loop,
+            steady_ms=steady_clock_ms,
+            date_ms=wall_clock_ms,
+            complain=self.complaints.tell,
+            counts=self.stats.logins,
+        )
 
     def _wake(self) -> None:
         """Called by the disk's threads when something is done, even while the broker is still being created, and at its
@@ -203,12 +227,22 @@ class Server:
 
     def _serve(self, acceptor: AcceptorConfig, bound: socket.socket) -> None:
         if "STOMP" in acceptor.protocols:
-            service = StompService(self.broker, acceptor, self.stats.traffic, self._temporaries, self.turns.large)
+            service = StompService(
+                self.broker,
+                acceptor,
+                self.stats.traffic,
+                self._temporaries,
+                self.turns.large,
+                logins=self.desk,
+                wake=self.turns.schedule,
+            )
+            newcomers_max = _NEWCOMERS_MAX if self.desk is not None else -1
             acceptance = Acceptance(
                 self.turns,
                 service,
                 acceptor.int_param("connectionsAllowed"),
                 acceptor.int_param("handshakeTimeout"),
+                Newcomers(acceptor.int_param("maxConnectionsBeforeLogin", newcomers_max)),
             )
             self._listen(self._stomp_listeners, acceptor, bound, acceptance.connect, self._descriptors.stomp_max)
         else:
@@ -300,6 +334,8 @@ class Server:
         finally:
             self.turns.end()  # a thread or a socket may still request one
             self.store.close()
+            if self.desk is not None:
+                self.desk.stop()
             self.failure = self.failure or self.store.durability.failure
 
     def abandon(self) -> None:
@@ -356,7 +392,9 @@ def run(
     Raises ConfigError for a refused configuration, before anything listens.
     """
     config = load(path, properties=properties)
-    notices = told(config.notices, silenced)
+    problems = Problems()
+    authenticator = open_realms(config, problems) if config.security_enabled else None
+    notices = told([*config.notices, *problems.in_order(config.file)], silenced)
     if strict and any(notice.severity == WARNING for notice in notices):
         raise ConfigError(notices)
     config = replace(config, notices=tuple(notices))
@@ -367,7 +405,7 @@ def run(
     write_to_stderr()
     loop = asyncio.new_event_loop()
     try:
-        return loop.run_until_complete(_run(config, loop))
+        return loop.run_until_complete(_run(config, loop, authenticator))
     finally:
         _close(loop)
 
@@ -383,13 +421,13 @@ def _close(loop: asyncio.AbstractEventLoop) -> None:
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
 
 
-async def _run(config: BrokerConfig, loop: asyncio.AbstractEventLoop) -> int:
+async def _run(config: BrokerConfig, loop: asyncio.AbstractEventLoop, authenticator: Authenticator | None) -> int:
     stopping = asyncio.Event()
     for number in _SIGNALS:
         loop.add_signal_handler(number, stopping.set)
     collector = Collector(loop)
     try:
-        server = Server(config, loop, stopping)
+        server = Server(config, loop, stopping, authenticator)
     except LossError as error:
         for line in loss_lines(error.examined, config.journal_directory):
             warn(line)

@@ -6,6 +6,7 @@ from bisect import bisect_left
 from typing import TYPE_CHECKING, Final
 
 from artemis_py.server.faults import Faults
+from artemis_py.server.logins.counts import LoginCounts
 from artemis_py.stomp.service import Traffic
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ class ServerStats:
         """How often the wall clock was set, by direction."""
         self.faults = faults or Faults()
         """Steps of connections that failed."""
+        self.logins = LoginCounts()
         self.connections: set[Client] = set()
         self.connections_total = 0
         self.bytes_in = 0
@@ -83,6 +85,18 @@ class ServerStats:
         for connection in self.connections:
             counts[connection.state] += 1
         return counts
+
+    def authentication_counts(self) -> dict[str, int]:
+        """Logins by result."""
+        return self.logins.results()
+
+    def login_refusals(self) -> dict[str, int]:
+        """Logins refused, and connections closed before a login or because it ended, by reason."""
+        return self.logins.refusals
+
+    def login_counts(self) -> dict[str, int]:
+        """Logins verified since the start, and those that wait now."""
+        return {"verified": self.logins.verified, "waiting": self.logins.waiting}
 
     def journal_counts(self) -> dict[str, int]:
         """Figures of the journal: records, batches, syncs, files and bytes."""

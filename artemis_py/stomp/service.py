@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final, Protocol
 
 from artemis_py.config.settings import AcceptorConfig
 from artemis_py.core.broker import Broker
 from artemis_py.errors import NotFoundError
+from artemis_py.security.identity import Identity
+from artemis_py.security.login import LoginDesk
 from artemis_py.stomp.heartbeat import BeatRules
 from artemis_py.stomp.routes import Routes
 from artemis_py.stomp.temporaries import Temporaries
@@ -36,6 +39,21 @@ class Awaited(Protocol):
         """Is the wait over?"""
 
 
+class Rights(Protocol):
+    """What one user may do."""
+
+
+class Authorizer(Protocol):
+    """Says what users may do."""
+
+    def rights_of(self, identity: Identity) -> Rights:
+        """The rights of somebody who has logged in."""
+
+
+def _nobody() -> None:
+    """Without logins there is nothing to look at."""
+
+
 class Traffic:
     """Counts frames by command, in both directions, in plain ints that a scrape reads."""
 
@@ -59,7 +77,8 @@ class Traffic:
 class StompService:
     """One acceptor's STOMP: its parameters, its dialects with their caches, its counters.
 
-    Without ``large``, bodies of every size stay in memory.
+    Without ``large``, bodies of every size stay in memory. Without ``logins``, nobody has to log in; without
+    ``authorizer``, everybody may do everything. ``wake`` has the server look at sessions whose login is decided.
     """
 
     def __init__(
@@ -69,6 +88,10 @@ class StompService:
         traffic: Traffic,
         temporaries: Temporaries,
         large: BodyStore | None = None,
+        *,
+        logins: LoginDesk | None = None,
+        authorizer: Authorizer | None = None,
+        wake: Callable[[], None] = _nobody,
     ) -> None:
         self.broker = broker
         self.temporaries = temporaries
@@ -79,7 +102,11 @@ class StompService:
         self.prefixes = Prefixes.of(acceptor)
         self.dialects = {version: Dialect(version, acceptor) for version in VERSIONS}
         self._body_rules = BodyRules(self.limits, None if large is None else self._upload)
-        self.connect_dialect = Dialect("1.2", acceptor)
+        self.connect_dialect = Dialect("1.2", acceptor, self.limits.for_connect(acceptor))
+        self.logins = logins
+        self.authorizer = authorizer
+        self.wake = wake
+        self.security_domain = acceptor.params.get("securityDomain") or None
         config = broker.config
         self._management = {config.management_address, config.management_notification_address}
         self.beat_rules = BeatRules.of(acceptor, config.connection_ttl_override)

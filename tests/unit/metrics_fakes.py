@@ -148,6 +148,18 @@ class FakeServer:
     log: dict[str, int] = field(default_factory=dict)
     journal: dict[str, int] = field(default_factory=dict)
     cursors: list[LogCursorView] = field(default_factory=list)
+    authenticated: dict[str, int] = field(default_factory=lambda: {"failure": 0, "success": 0})
+    refused_logins: dict[str, int] = field(default_factory=dict)
+    logins: dict[str, int] = field(default_factory=dict)
+
+    def authentication_counts(self) -> Mapping[str, int]:
+        return self.authenticated
+
+    def login_refusals(self) -> Mapping[str, int]:
+        return self.refused_logins
+
+    def login_counts(self) -> Mapping[str, int]:
+        return self.logins
 
     def log_counts(self) -> Mapping[str, int]:
         return self.log

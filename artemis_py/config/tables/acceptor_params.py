@@ -111,9 +111,25 @@ _LIMITS: Final = (
         LONG,
         "handshakeTimeout",
         10000,
-        "how long a client may take to send CONNECT; 0: no limit",
+        "how long a client may take to send CONNECT and log in; 0: no limit",
         unit="ms",
         check=NOT_NEGATIVE,
+    ),
+    _param(
+        LONG,
+        "maxConnectionsBeforeLogin",
+        None,
+        "maximum number of connections of one IP address (IPv6: of one /64) that have not logged in yet; -1: no limit",
+        check=OFF_OR_POSITIVE,
+        shown="256 with security-enabled, else no limit",
+    ),
+    _param(
+        LONG,
+        "maxConnectBytes",
+        16384,
+        "maximum size of the headers of CONNECT, the frame that strangers send; at most maxHeaderBytes",
+        unit="bytes",
+        check=POSITIVE,
     ),
     _param(LONG, "maxHeaderLineBytes", 16384, "maximum length of a header line", unit="bytes", check=POSITIVE),
     _param(LONG, "maxHeaders", 512, "maximum number of headers in a frame", check=POSITIVE),
@@ -197,6 +213,7 @@ _LIMITS: Final = (
 
 _SOCKET: Final = (
     _param(LONG, "backlog", 128, "maximum number of connections waiting to be accepted", check=POSITIVE),
+    _param(TEXT, "securityDomain", None, "the domain of login.config in which clients of this port log in"),
     _param(BOOLEAN, "autoStart", True, "open the port at start"),
     _param(BOOLEAN, "tcpNoDelay", True, "send small packets without delay"),
     _param(BOOLEAN, "tcpKeepAlive", True, "let the operating system detect vanished clients, within 2 minutes"),
@@ -230,7 +247,6 @@ _WITHOUT: Final = (
     _param(BOOLEAN, "webSocketCompressionSupported", False, "compressed WebSocket frames", ignored=_NO_WEBSOCKET),
     _param(LONG, "tcpSendBufferSize", 1048576, "send buffer of the socket", unit="bytes", tuning=_KERNEL),
     _param(LONG, "tcpReceiveBufferSize", 1048576, "receive buffer of the socket", unit="bytes", tuning=_KERNEL),
-    _param(TEXT, "securityDomain", None, "login realm of users", ignored=NOT_ENFORCED),
     _param(TEXT, "saslMechanisms", None, "login mechanisms", ignored=NOT_ENFORCED),
     _param(TEXT, "saslLoginConfigScope", None, "realm of these mechanisms", ignored=NOT_ENFORCED),
     _param(TEXT, "router", None, "connection router", ignored=SINGLE_NODE),
@@ -245,6 +261,7 @@ trustStoreType trustStoreProvider needClientAuth wantClientAuth verifyHost sniHo
 enabledCipherSuites crlPath crcOptions ocspResponderURL sslAutoReload sslProvider sslContext trustAll
 forceSSLParameters useDefaultSslContext trustManagerFactoryPlugin
 """
+_MASKING_NAMES: Final = ("activemq.passwordcodec", "activemq.usemaskedpassword")
 _JAVA_NAMES: Final = """
 remotingThreads nioRemotingThreads useEpoll useKQueue useIoUring useNio useInvm useGlobalWorkerPool
 useNioGlobalWorkerPool quietPeriod shutdownTimeout batchDelay directDeliver writeBufferLowWaterMark
@@ -268,6 +285,7 @@ PARAMS: Final = (
     *_SOCKET,
     *_WITHOUT,
     *(_param(TEXT, name, None, "TLS", ignored=NO_TLS, silent=True) for name in _TLS_NAMES.split()),
+    *(_param(TEXT, name, None, "how passwords of stores are masked", silent=True) for name in _MASKING_NAMES),
     *(_param(TEXT, name, None, "Java's network layer", ignored=JAVA, silent=True) for name in _JAVA_NAMES.split()),
     *(_param(TEXT, name, None, "another protocol", ignored=NOT_SPOKEN, silent=True) for name in _FOREIGN_NAMES.split()),
 )

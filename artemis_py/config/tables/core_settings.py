@@ -135,19 +135,29 @@ class CoreSettings:
 
     # Security
     security_enabled: bool = boolean(
-        True, "while true, the broker listens only on loopback addresses, because passwords are not checked yet"
+        True, "clients log in; while no users are known, only ports on loopback addresses are opened"
     )
     security_invalidation_interval: int = int64(
-        10000, "lifetime of a cached decision", unit="ms", check=NOT_NEGATIVE, ignored=NOT_ENFORCED
+        10000,
+        "how long the result of a login is remembered: right credentials need not be verified again, wrong ones are "
+        "refused at once; 0: not at all",
+        unit="ms",
+        check=NOT_NEGATIVE,
     )
-    authentication_cache_size: int = int64(1000, "number of cached logins", check=NOT_NEGATIVE, ignored=NOT_ENFORCED)
+    authentication_cache_size: int = int64(
+        1000, "number of remembered logins, of right ones and of wrong ones each", check=NOT_NEGATIVE
+    )
     authorization_cache_size: int = int64(
         1000, ("number of cached permissions"), check=NOT_NEGATIVE, ignored=NOT_ENFORCED
     )
     populate_validated_user: bool = boolean(False, "add the user's name to messages", ignored=NOT_ENFORCED)
     reject_empty_validated_user: bool = boolean(False, "refuse messages without a user name", ignored=NOT_ENFORCED)
-    mask_password: bool | None = boolean(None, "passwords in the file are masked", ignored=NOT_ENFORCED)
-    password_codec: str | None = text(None, "Java class that unmasks passwords", tuning=JAVA)
+    mask_password: bool | None = boolean(
+        None, "true: every password of a store is masked; false: none; absent: those in ENC(…)", shown="absent"
+    )
+    password_codec: str | None = text(
+        None, "unmasks passwords: Artemis' own codec, perhaps with ;key=…", shown="Artemis' default"
+    )
 
     # Management
     management_address: str = text(

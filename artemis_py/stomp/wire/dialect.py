@@ -56,9 +56,9 @@ _PASSING_NAME_BYTES_MAX: Final = 64
 class Dialect:
     """One acceptor's reader of one version. Its cache is bounded and shared by the acceptor's connections."""
 
-    def __init__(self, version: str, acceptor: AcceptorConfig) -> None:
+    def __init__(self, version: str, acceptor: AcceptorConfig, limits: Limits | None = None) -> None:
         self.version = version
-        self.limits = Limits.of(acceptor)
+        self.limits = limits or Limits.of(acceptor)
         self.prefixes = Prefixes.of(acceptor)
         self.default_persistent = acceptor.bool_param("defaultPersistent")
         self._trims = version == "1.0"
