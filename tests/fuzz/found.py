@@ -31,4 +31,18 @@ FOUND: tuple[Found, ...] = (
         "the error about an undefined escape had its control character",
         Input(4955, b"SUBSCRIBE\n\\\x14:\n\n"),
     ),
+    Found(
+        "login.config",
+        "a NUL in the name of a file was an error that nobody expected",
+        Input(
+            0,
+            b"x{org.apache.activemq.artemis.spi.core.security.jaas.PropertiesLoginModule optional\n"
+            b'org.apache.activemq.jaas.properties.user="\x00";};',
+        ),
+    ),
+    Found(
+        "users",
+        "the empty line before a new user joined the carriage return before it to one line end",
+        Input(0, b"\nx\\\r"),
+    ),
 )
