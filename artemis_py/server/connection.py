@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any, Final, cast, final
+from typing import Final, cast, final
 
 from artemis_py.server.client_socket import WRITE_HIGH_BYTES, WRITE_LOW_BYTES, ClientSocket
 from artemis_py.server.logins.counts import CONNECTIONS, DEADLINE, EXPIRED
 from artemis_py.server.logins.networks import Newcomers, network_of
+from artemis_py.server.transports import CLIENT_CERTIFICATE, shown_address
 from artemis_py.server.turns import Turns
 from artemis_py.server.weight import LIGHT_BYTES, NOTHING, Weight
 from artemis_py.stomp.service import StompService
@@ -110,8 +111,8 @@ class Connection(asyncio.BufferedProtocol):
         turns.guard.came()
         self._is_held = True
         transport.set_write_buffer_limits(WRITE_HIGH_BYTES, WRITE_LOW_BYTES)
-        self.session.state.address = _shown_address(transport.get_extra_info("peername"))
-        self.session.state.certificate = _certificate(transport)
+        self.session.state.address = shown_address(transport.get_extra_info("peername"))
+        self.session.state.certificate = transport.get_extra_info(CLIENT_CERTIFICATE)
         self.socket.set_up(transport)
         acceptance = self._acceptance
         now_ms = turns.clock_ms()
@@ -409,17 +410,3 @@ class Connection(asyncio.BufferedProtocol):
         transport = self.socket.transport
         if transport is not None and not self._turns.isolation.end_socket(self.peer, transport.abort, transport.close):
             self._forget_socket()
-
-
-def _shown_address(peer: tuple[Any, ...] | None) -> str:
-    """A socket's address as host:port; empty for None."""
-    if not peer:
-        return ""
-    host, port = peer[:2]
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-
-
-def _certificate(transport: asyncio.BaseTransport) -> bytes | None:
-    """The client's verified certificate as DER; None without TLS or without one."""
-    connection = transport.get_extra_info("ssl_object")
-    return None if connection is None else connection.getpeercert(binary_form=True)
