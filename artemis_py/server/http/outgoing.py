@@ -13,6 +13,7 @@ import h11
 from artemis_py.server.http.channel import Channel
 from artemis_py.server.http.files import FileSender, Transfer
 from artemis_py.server.http.messages import FileBody, Response
+from artemis_py.server.transports import ENCRYPT
 
 log = logging.getLogger(__name__)
 
@@ -102,7 +103,7 @@ class Outgoing:
         self._transferred_bytes = 0
         near = is_near(transport.get_extra_info("peername"), transport.get_extra_info("sockname"))
         socket_fd = transport.get_extra_info("socket").fileno()
-        self._transfer = self._files.send(socket_fd, body, near, done)
+        self._transfer = self._files.send(socket_fd, body, near, done, transport.get_extra_info(ENCRYPT))
         self.file = None
 
     def file_sent(self, failure: OSError | None) -> bool:
@@ -117,8 +118,8 @@ class Outgoing:
 
     def note_progress(self, now_ms: int) -> None:
         """A part of a file sent by the thread also counts as activity."""
-        if self._transfer is not None and self._transfer.sent_bytes != self._transferred_bytes:
-            self._transferred_bytes = self._transfer.sent_bytes
+        if self._transfer is not None and self._transfer.accepted_bytes != self._transferred_bytes:
+            self._transferred_bytes = self._transfer.accepted_bytes
             self._channel.last_activity_ms = now_ms
 
     def _end(self) -> None:
