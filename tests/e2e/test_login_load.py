@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 LOGINS_PER_S = 100
 LASTS_S = 5.0
 TURN_MS_MAX = 1000
-"""In turns, the hashes of the logins begun would take 45 s. A busy machine may stop a process for tenths of a second."""
+"""In turns, the hashes of these logins would take 45 s. A busy machine may stop a process for tenths of a second."""
 
 
 def test_hashes_do_not_stop_the_river(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
