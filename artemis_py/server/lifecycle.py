@@ -34,6 +34,7 @@ from artemis_py.server.disk_watch import DiskWatch
 from artemis_py.server.faults import Faults, TurnError
 from artemis_py.server.http import HttpLimits, HttpService, Response
 from artemis_py.server.http.cursor_routes import cursor_routes
+from artemis_py.server.http.doors import Doors
 from artemis_py.server.http.hosts import Hosts
 from artemis_py.server.http.log_routes import log_routes
 from artemis_py.server.http.memory_routes import memory_routes
@@ -290,7 +291,12 @@ class Server:
                     file_bytes_per_second_max=acceptor.int_param("maxLogBytesPerSecond"),
                     near_bytes_per_second_max=acceptor.int_param("busyLogBytesPerSecond"),
                 ),
-                hosts=Hosts(acceptor.list_param("allowedHosts"), acceptor.host),
+                hosts=Hosts(
+                    acceptor.list_param("allowedHosts"),
+                    acceptor.host,
+                    scheme="https" if acceptor.bool_param("sslEnabled") else "http",
+                ),
+                doors=self._doors(acceptor),
                 is_busy=self._load.is_busy,
                 faults=self.stats.faults,
                 holdings=self.broker.holdings,
@@ -299,6 +305,11 @@ class Server:
             self._listen(self._http_listeners, acceptor, bound, http.connect, self._descriptors.http_max)
         host, port = bound.getsockname()[:2]
         self.bound.append((acceptor, host, port))
+
+    def _doors(self, acceptor: AcceptorConfig) -> Doors | None:
+        if self.desk is None or self.authorizer is None:
+            return None
+        return Doors.of(acceptor, self.config.management_rbac_prefix, self.desk, self.authorizer)
 
     def _listen(
         self,
