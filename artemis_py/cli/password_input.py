@@ -12,8 +12,6 @@ from artemis_py.errors import ArtemisError
 from artemis_py.security.users.first_user import NEW_PASSWORD
 from artemis_py.shown import warn
 
-PASSWORD: Final = "ARTEMIS_PY_PASSWORD"
-"""The variable of the environment with the password of somebody who logs in."""
 _LENGTH_MAX: Final = 65536
 
 

@@ -11,8 +11,9 @@ from typing import Final
 from artemis_py.cli import colour
 from artemis_py.cli.configuration import file_or_default
 from artemis_py.cli.login_trial import add_trial_arguments, try_login
-from artemis_py.cli.password_input import PASSWORD, add_password, has_password, password_from
+from artemis_py.cli.password_input import add_password, has_password, password_from
 from artemis_py.config.reader import load
+from artemis_py.security.client_login import PASSWORD
 from artemis_py.security.user_files import user_files_to_change
 from artemis_py.security.users.accounts import Account, Accounts, check_name
 from artemis_py.security.users.files import UserFiles

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from artemis_py.config.codes import kind_of, told
 from artemis_py.config.problems import WARNING, Problems
@@ -23,6 +23,7 @@ from artemis_py.errors import ArtemisError, ConfigError
 from artemis_py.metrics import MetricsExporter
 from artemis_py.security.authenticator import Authenticator
 from artemis_py.security.realms import open_realms
+from artemis_py.security.rights import Authorizer
 from artemis_py.security.users.first_user import NEW_PASSWORD, FirstUser, make_first_user
 from artemis_py.server.clocks import Clocks, steady_clock_ms, wall_clock_ms
 from artemis_py.server.collector import Collector
@@ -33,6 +34,7 @@ from artemis_py.server.disk_watch import DiskWatch
 from artemis_py.server.faults import Faults, TurnError
 from artemis_py.server.http import HttpLimits, HttpService, Response
 from artemis_py.server.http.cursor_routes import cursor_routes
+from artemis_py.server.http.doors import Doors
 from artemis_py.server.http.hosts import Hosts
 from artemis_py.server.http.log_routes import log_routes
 from artemis_py.server.http.memory_routes import memory_routes
@@ -48,6 +50,7 @@ from artemis_py.server.operational import OperationalLog, write_to_stderr
 from artemis_py.server.repair import accept_losses
 from artemis_py.server.stats import TURN_BUCKET_BOUNDS_S, ServerStats
 from artemis_py.server.turns import Turns
+from artemis_py.server.websocket.rules import WebSocketRules
 from artemis_py.shown import say, warn
 from artemis_py.stomp.service import StompService
 from artemis_py.stomp.temporaries import Temporaries
@@ -55,6 +58,9 @@ from artemis_py.storage.disk.disk import DiskError, LockedError, NoSpaceError
 from artemis_py.storage.format.codec import CodecError
 from artemis_py.storage.recovery.findings import loss_lines
 from artemis_py.storage.recovery.recovery import LossError
+
+if TYPE_CHECKING:
+    from artemis_py.server.tls.acceptors import TlsAcceptors
 
 EXIT_LOSS: Final = 4
 """The journal lacks files, queues or many records, and the broker was not told to start without them."""
@@ -118,12 +124,17 @@ class Server:
         keeps = config.persistence_enabled
         say = self.complaints.tell
         self._disk_watch = DiskWatch(config, self.broker, self.turns.schedule, store, say=say)
+        self.authorizer = Authorizer(config, say) if config.security_enabled else None
+        if self.authorizer is not None:
+            self.stats.permission_checks = self.authorizer.checks
         self._stopping = stopping
         self._temporaries = Temporaries(partial(secrets.token_hex, 16))
         self.bound: list[tuple[AcceptorConfig, str, int]] = []
         self._stomp_listeners: list[Listener] = []
         self._http_listeners: list[Listener] = []
         self._is_stopping = False
+        self._tls: TlsAcceptors | None = None
+        """None until an acceptor speaks TLS."""
         self._exporter = MetricsExporter(
             self.broker,
             self.stats,
@@ -131,7 +142,7 @@ class Server:
             global_max_size_bytes=memory_bytes,
             store_directory=Path(config.journal_directory) if keeps else None,
         )
-        self._routes = metrics_routes(self._exporter) + health_routes(self._not_ready_because)
+        self._routes = metrics_routes(self._exporter) + health_routes(self._not_ready_because, self._warnings)
         self._routes += memory_routes(self.turns.guard)
         self._routes += log_routes(store.log_view, config.name, wall_clock_ms, partial(loop.run_in_executor, None))
         if store.cursor_desk is not None:
@@ -198,6 +209,10 @@ class Server:
             return "the broker is stopping"
         return None if self._stomp_listeners else "no port is open for STOMP"
 
+    def _warnings(self) -> list[str]:
+        """What an operator must see to, although the broker is ready."""
+        return [] if self._tls is None else self._tls.warnings()
+
     # ---- start -----------------------------------------------------------------------------------
 
     async def listen(self) -> None:
@@ -206,6 +221,8 @@ class Server:
         try:
             for acceptor in self.config.acceptors:
                 if acceptor.is_opened:
+                    if acceptor.is_tls:
+                        self._load_tls(acceptor)
                     sockets.append((acceptor, _bind(acceptor)))
         except ListenError:
             for _, bound in sockets:
@@ -219,10 +236,25 @@ class Server:
         self._look_at_blocked()
         self._look_after_store()
         self._look_at_clock()
+        if self._tls is not None:
+            self._tls.watch()
         if self._serves("HTTP"):
             self._loop.call_later(_PREPARE_METRICS_S, self._loop.run_in_executor, None, self._exporter.prepare)
         if self.store.log_view is not None:
             self._loop.run_in_executor(None, self.store.log_view.indexing())
+
+    def _load_tls(self, acceptor: AcceptorConfig) -> None:
+        """Read the keys of an acceptor; this imports what TLS needs. Raises ListenError."""
+        from artemis_py.server.tls.acceptors import TlsAcceptors
+        from artemis_py.server.tls.context import TlsError
+
+        if self._tls is None:
+            self._tls = TlsAcceptors(self.config, self._loop, self.complaints, self.broker.holdings)
+            self.stats.tls_sites = self._tls.sites
+        try:
+            self._tls.load(acceptor)
+        except TlsError as error:
+            raise ListenError(str(error)) from None
 
     def _serves(self, protocol: str) -> bool:
         return any(protocol in acceptor.protocols for acceptor, _, _ in self.bound)
@@ -236,6 +268,7 @@ class Server:
                 self._temporaries,
                 self.turns.large,
                 logins=self.desk,
+                authorizer=self.authorizer,
                 wake=self.turns.schedule,
             )
             newcomers_max = _NEWCOMERS_MAX if self.desk is not None else -1
@@ -245,6 +278,7 @@ class Server:
                 acceptor.int_param("connectionsAllowed"),
                 acceptor.int_param("handshakeTimeout"),
                 Newcomers(acceptor.int_param("maxConnectionsBeforeLogin", newcomers_max)),
+                WebSocketRules.of(acceptor),
             )
             self._listen(self._stomp_listeners, acceptor, bound, acceptance.connect, self._descriptors.stomp_max)
         else:
@@ -257,7 +291,12 @@ class Server:
                     file_bytes_per_second_max=acceptor.int_param("maxLogBytesPerSecond"),
                     near_bytes_per_second_max=acceptor.int_param("busyLogBytesPerSecond"),
                 ),
-                hosts=Hosts(acceptor.list_param("allowedHosts"), acceptor.host),
+                hosts=Hosts(
+                    acceptor.list_param("allowedHosts"),
+                    acceptor.host,
+                    scheme="https" if acceptor.bool_param("sslEnabled") else "http",
+                ),
+                doors=self._doors(acceptor),
                 is_busy=self._load.is_busy,
                 faults=self.stats.faults,
                 holdings=self.broker.holdings,
@@ -266,6 +305,11 @@ class Server:
             self._listen(self._http_listeners, acceptor, bound, http.connect, self._descriptors.http_max)
         host, port = bound.getsockname()[:2]
         self.bound.append((acceptor, host, port))
+
+    def _doors(self, acceptor: AcceptorConfig) -> Doors | None:
+        if self.desk is None or self.authorizer is None:
+            return None
+        return Doors.of(acceptor, self.config.management_rbac_prefix, self.desk, self.authorizer)
 
     def _listen(
         self,
@@ -276,6 +320,9 @@ class Server:
         descriptor_max: int,
     ) -> None:
         stored = self.store.open_files
+        if acceptor.is_tls:
+            assert self._tls is not None
+            connect = self._tls.serve(acceptor, connect)
         listener = Listener(self._loop, acceptor.name, bound, connect, descriptor_max, self.complaints, stored)
         listeners.append(listener)
         self.stats.listeners.append(listener)
@@ -319,6 +366,8 @@ class Server:
         self._is_stopping = True
         for listener in self._stomp_listeners:
             listener.close()
+        if self._tls is not None:
+            self._tls.stop()
         self.turns.stop()
         deadline = self._loop.time() + _DRAIN_S
         while self.stats.connections and self._loop.time() < deadline:
@@ -344,6 +393,8 @@ class Server:
         """End at once: no further frame is sent."""
         for listener in self._stomp_listeners + self._http_listeners:
             listener.close()
+        if self._tls is not None:
+            self._tls.stop()
         self.turns.end()
         for connection in list(self.stats.connections):
             connection.cut()
@@ -485,7 +536,8 @@ def _report(config: BrokerConfig, server: Server) -> None:
         warn(line)
     for acceptor, host, port in server.bound:
         shown = f"[{host}]" if ":" in host else host
-        warn(f"listening on {shown}:{port} for {', '.join(acceptor.protocols)} (acceptor {acceptor.name})")
+        tls = " over TLS" if acceptor.is_tls else ""
+        warn(f"listening on {shown}:{port} for {', '.join(acceptor.protocols)}{tls} (acceptor {acceptor.name})")
     is_open = any("STOMP" in acceptor.protocols for acceptor, _, _ in server.bound)
     state = "ready" if is_open else "up, but no port is open for STOMP, so no client can connect"
     counts = f"{len(server.broker.addresses)} addresses, {len(server.broker.queues)} queues"
