@@ -141,7 +141,8 @@ class BrokerCollector(Collector):
         )
 
     def _authentication(self) -> Iterable[Metric]:
-        authorized = dict.fromkeys(("failure", "success"), 0)  # no permission is checked yet
+        checks = self._server.permission_checks
+        authorized = {"failure": checks.failure, "success": checks.success}
         for name, text, counts in (
             ("artemis_authentication_count", "Attempts to log in, by result", self._server.authentication_counts()),
             ("artemis_authorization_count", "Permission checks, by result", authorized),

@@ -38,6 +38,18 @@ class LogCursorView(Protocol):
         """How long ago it was moved."""
 
 
+class PermissionChecks(Protocol):
+    """Permission checks by result."""
+
+    @property
+    def success(self) -> int:
+        """How often somebody was allowed to do something."""
+
+    @property
+    def failure(self) -> int:
+        """How often not."""
+
+
 class TlsView(Protocol):
     """An acceptor that speaks TLS."""
 
@@ -112,6 +124,10 @@ class ServerView(Protocol):
     @property
     def connection_faults(self) -> Mapping[str, int]:
         """Connections closed because one of their steps failed, by step."""
+
+    @property
+    def permission_checks(self) -> PermissionChecks:
+        """Permission checks since the start; none while security is off."""
 
     @property
     def clock_steps(self) -> Mapping[str, int]:

@@ -6,6 +6,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
+from artemis_py.security.rights import Checks
 from artemis_py.server.faults import Faults
 from artemis_py.server.logins.counts import LoginCounts
 from artemis_py.stomp.service import Traffic
@@ -33,6 +34,7 @@ class ServerStats:
         """How often the wall clock was set, by direction."""
         self.faults = faults or Faults()
         """Steps of connections that failed."""
+        self.permission_checks = Checks()
         self.logins = LoginCounts()
         self.connections: set[Client] = set()
         self.connections_total = 0

@@ -7,9 +7,9 @@ from typing import Final, Protocol
 
 from artemis_py.config.settings import AcceptorConfig
 from artemis_py.core.broker import Broker
-from artemis_py.errors import NotFoundError
-from artemis_py.security.identity import Identity
+from artemis_py.errors import NotAllowedError, NotFoundError
 from artemis_py.security.login import LoginDesk
+from artemis_py.security.rights import NAMELESS, Authorizer
 from artemis_py.stomp.heartbeat import BeatRules
 from artemis_py.stomp.routes import Routes
 from artemis_py.stomp.temporaries import Temporaries
@@ -37,17 +37,6 @@ class Awaited(Protocol):
     @property
     def may_go_on(self) -> bool:
         """Is the wait over?"""
-
-
-class Rights(Protocol):
-    """What one user may do."""
-
-
-class Authorizer(Protocol):
-    """Says what users may do."""
-
-    def rights_of(self, identity: Identity) -> Rights:
-        """The rights of somebody who has logged in."""
 
 
 def _nobody() -> None:
@@ -127,15 +116,26 @@ class StompService:
                 upload.refuse("it is full by max-disk-usage or min-disk-free")
         return upload
 
+    def is_unserved(self, address: str) -> bool:
+        """Is this one of Artemis' management addresses?"""
+        return address in self._management
+
     def check_served(self, address: str) -> None:
         """Raises NotFoundError for Artemis' management addresses: messages sent there, and consumers, would wait for
         ever.
         """
-        if address in self._management:
+        if self.is_unserved(address):
             raise NotFoundError(
                 f"{address} is the address for management messages, which this version does not support; read metrics "
                 "from /metrics of the HTTP acceptor"
             )
+
+    def check_named(self) -> None:
+        """Raises NotAllowedError where ``reject-empty-validated-user`` refuses messages of clients without a user: of
+        all, while security is off.
+        """
+        if self.broker.config.reject_empty_validated_user:
+            raise NotAllowedError(NAMELESS)
 
     @property
     def disk(self) -> Awaited | None:

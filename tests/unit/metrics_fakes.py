@@ -18,6 +18,7 @@ from artemis_py.message import Account
 from artemis_py.metrics import MetricsExporter
 from artemis_py.metrics.views import LogCursorView, TlsView
 from artemis_py.records import MemoryLog
+from artemis_py.security.rights import Checks
 
 BOUNDS_S = (0.001, 0.01, 0.1)
 
@@ -144,6 +145,7 @@ class FakeServer:
     turn_buckets: list[int] = field(default_factory=lambda: [0, 0, 0, 0])
     connection_faults: dict[str, int] = field(default_factory=dict)
     clock_steps: dict[str, int] = field(default_factory=dict)
+    permission_checks: Checks = field(default_factory=Checks)
     states: dict[str, int] = field(default_factory=dict)
     log: dict[str, int] = field(default_factory=dict)
     journal: dict[str, int] = field(default_factory=dict)

@@ -11,7 +11,6 @@ from artemis_py.config.tables.fields import (
     NO_EFFECT,
     NO_MANAGEMENT,
     NOT_EMPTY,
-    NOT_ENFORCED,
     NOT_NEGATIVE,
     NOT_SPOKEN,
     OFF_OR_NOT_NEGATIVE,
@@ -151,10 +150,14 @@ class CoreSettings:
         1000, "number of remembered logins, of right ones and of wrong ones each", check=NOT_NEGATIVE
     )
     authorization_cache_size: int = int64(
-        1000, ("number of cached permissions"), check=NOT_NEGATIVE, ignored=NOT_ENFORCED
+        1000, "number of addresses and queues of which is remembered who decides about them", check=NOT_NEGATIVE
     )
-    populate_validated_user: bool = boolean(False, "add the user's name to messages", ignored=NOT_ENFORCED)
-    reject_empty_validated_user: bool = boolean(False, "refuse messages without a user name", ignored=NOT_ENFORCED)
+    populate_validated_user: bool = boolean(
+        False, "write the sender's user into each message, as `JMSXUserID`, in the place of what the client wrote there"
+    )
+    reject_empty_validated_user: bool = boolean(
+        False, "refuse messages without such a user; without populate-validated-user: all messages"
+    )
     mask_password: bool | None = boolean(
         None, "true: every password of a store is masked; false: none; absent: those in ENC(…)", shown="absent"
     )

@@ -8,7 +8,9 @@ from artemis_py.core.events import BLOCKED
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue.works import QueueWork
 from artemis_py.security.identity import Identity
-from artemis_py.stomp.service import Awaited, Rights, StompService
+from artemis_py.security.permit import Permit
+from artemis_py.security.rights import Rights
+from artemis_py.stomp.service import Awaited, StompService
 from artemis_py.stomp.session.errand import Errand, Unfinished
 from artemis_py.stomp.temporaries import Client
 from artemis_py.stomp.wire import writer
@@ -88,6 +90,10 @@ class SessionState:
     def client(self) -> Client:
         """Who uses this connection, as far as CONNECT said."""
         return Client(self.origin, self.client_id, self.user)
+
+    def permit(self, permission: str) -> Permit | None:
+        """For one use of a destination (``send``, ``consume``, ``browse``): what the client may do there."""
+        return None if self.rights is None else Permit(self.rights, permission)
 
     # ---- waiting ---------------------------------------------------------------------------------
 
