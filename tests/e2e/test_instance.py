@@ -45,7 +45,9 @@ def test_people_log_in_through_the_ports_of_an_instance(shop: BrokerProcess, tmp
     assert answer(shop, "stomp", login="bob", passcode="Open Sesame") == wrong.format("bob")
     assert answer(shop, "stomp") == "CONNECTED"  # a visitor
     assert answer(shop, "tills", login="bob", passcode="open sesame") == "CONNECTED"
-    assert answer(shop, "tills").startswith("ERROR Security Error occurred\\c User name [null]")  # no visitors at the till
+    assert answer(shop, "tills").startswith(
+        "ERROR Security Error occurred\\c User name [null]"
+    )  # no visitors at the till
     with urllib.request.urlopen(f"http://{LOOPBACK}:{shop.ports['web']}/health/ready", timeout=10) as health:
         assert health.status == 200
     with (tmp_path / "shop" / "etc" / "artemis-users.properties").open("a") as users:
