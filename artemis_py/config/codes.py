@@ -23,7 +23,6 @@ CODES: Final = {
     "not-read": "an element is ignored",
     "old-form": "something is written in a deprecated form",
     "placeholder": "a placeholder has no value or no closing brace",
-    "security": "nobody can log in, or more people than intended",
     "tuning": "settings for the internals of Artemis, without effect here",
     "users": "something in the files of users and roles keeps somebody out, or lets them in too easily",
     "without-limit": "a limit or policy has no effect without another setting",

@@ -84,17 +84,18 @@ class Authorizer:
         self._of_setting: Final = {setting.match: Decider(setting) for setting in config.security.settings}
         self._deciders: OrderedDict[str, Decider] = OrderedDict()
         self._characters = 0
-        self._rights: WeakValueDictionary[Identity, Rights] = WeakValueDictionary()
+        self._rights: WeakValueDictionary[tuple[str, frozenset[str]], Rights] = WeakValueDictionary()
         self._tell: Final = tell
         self._told: set[tuple[str, str]] = set()
 
     def rights_of(self, identity: Identity) -> Rights:
         """Return the rights of somebody who has logged in; all sessions of one user with the same roles share them."""
-        found = self._rights.get(identity)
+        key = (identity.user, identity.roles)
+        found = self._rights.get(key)
         if found is None:
             stamp = encode_headers([(USER_HEADER, identity.user)])[:-1] if self._populates and identity.user else None
             found = Rights(self, identity, stamp, rejects=self._rejects and stamp is None)
-            self._rights[identity] = found
+            self._rights[key] = found
         return found
 
     def decider_of(self, address: str, queue: str | None = None) -> Decider:

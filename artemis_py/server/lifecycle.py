@@ -6,6 +6,7 @@ import asyncio
 import secrets
 import signal
 import socket
+import sys
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -23,6 +24,7 @@ from artemis_py.metrics import MetricsExporter
 from artemis_py.security.authenticator import Authenticator
 from artemis_py.security.realms import open_realms
 from artemis_py.security.rights import Authorizer
+from artemis_py.security.users.first_user import PASSWORD_VARIABLE, FirstUser, make_first_user
 from artemis_py.server.clocks import Clocks, steady_clock_ms, wall_clock_ms
 from artemis_py.server.collector import Collector
 from artemis_py.server.complaints import Complaints
@@ -48,7 +50,8 @@ from artemis_py.server.operational import OperationalLog, write_to_stderr
 from artemis_py.server.repair import accept_losses
 from artemis_py.server.stats import TURN_BUCKET_BOUNDS_S, ServerStats
 from artemis_py.server.turns import Turns
-from artemis_py.shown import warn
+from artemis_py.server.websocket.rules import WebSocketRules
+from artemis_py.shown import say, warn
 from artemis_py.stomp.service import StompService
 from artemis_py.stomp.temporaries import Temporaries
 from artemis_py.storage.disk.disk import DiskError, LockedError, NoSpaceError
@@ -275,6 +278,7 @@ class Server:
                 acceptor.int_param("connectionsAllowed"),
                 acceptor.int_param("handshakeTimeout"),
                 Newcomers(acceptor.int_param("maxConnectionsBeforeLogin", newcomers_max)),
+                WebSocketRules.of(acceptor),
             )
             self._listen(self._stomp_listeners, acceptor, bound, acceptance.connect, self._descriptors.stomp_max)
         else:
@@ -441,6 +445,9 @@ def run(
     Raises ConfigError for a refused configuration, before anything listens.
     """
     config = load(path, properties=properties)
+    first = make_first_user(config)
+    if first is not None:
+        _tell_of_first_user(first)
     problems = Problems()
     authenticator = open_realms(config, problems) if config.security_enabled else None
     notices = told([*config.notices, *problems.in_order(config.file)], silenced)
@@ -457,6 +464,18 @@ def run(
         return loop.run_until_complete(_run(config, loop, authenticator))
     finally:
         _close(loop)
+
+
+def _tell_of_first_user(first: FirstUser) -> None:
+    """On standard output, which is not the log. Nothing else ever shows the password."""
+    say()
+    if first.password:
+        say(f"  first user: {first.user}    password: {first.password}    (shown only now; {first.file} has its hash)")
+        say(f"  to choose another password: artemis-py user reset {first.user}")
+    else:
+        say(f"  first user: {first.user}, with the password in {PASSWORD_VARIABLE}; {first.file} has its hash")
+    say()
+    sys.stdout.flush()
 
 
 def _close(loop: asyncio.AbstractEventLoop) -> None:

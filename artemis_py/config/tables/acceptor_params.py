@@ -32,7 +32,6 @@ FOREIGN_PROTOCOLS: Final = ("CORE", "AMQP", "MQTT", "OPENWIRE", "HORNETQ")
 # Artemis' own parameter for the handshake, in seconds; read as handshakeTimeout, which is in ms.
 HANDSHAKE_SECONDS: Final = "handshake-timeout"
 
-_NO_WEBSOCKET: Final = "this version does not support STOMP over WebSocket"
 _KERNEL: Final = "the operating system sizes its socket buffers itself"
 
 
@@ -235,18 +234,43 @@ _SOCKET: Final = (
     ),
 )
 
-_WITHOUT: Final = (
+_WEBSOCKET: Final = (
     _param(
         LONG,
         "webSocketMaxFramePayloadLength",
         65536,
-        "maximum length of a WebSocket frame",
+        "maximum length of a WebSocket frame that a client sends; longer messages are sent to it in fragments of this "
+        "length",
         unit="bytes",
+        check=POSITIVE,
         aliases=("stompMaxFramePayloadLength",),
-        ignored=_NO_WEBSOCKET,
     ),
-    _param(TEXT, "webSocketEncoderType", "binary", "text or binary WebSocket frames", ignored=_NO_WEBSOCKET),
-    _param(BOOLEAN, "webSocketCompressionSupported", False, "compressed WebSocket frames", ignored=_NO_WEBSOCKET),
+    _param(
+        CHOICE,
+        "webSocketEncoderType",
+        None,
+        "whether WebSocket clients get text or binary messages. If not set: what the client sends; clients that send "
+        "text get frames as binary messages only if they are not valid UTF-8",
+        choices=("text", "binary"),
+        shown="as the client",
+    ),
+    _param(
+        BOOLEAN,
+        "webSocketCompressionSupported",
+        False,
+        "compress WebSocket messages for clients that ask for it (permessage-deflate)",
+    ),
+    _param(
+        LIST,
+        "allowedOrigins",
+        (),
+        "pages that may open a WebSocket, as their origins (https://shop.example); *: any. Programs other than "
+        "browsers are not restricted",
+        shown="any",
+    ),
+)
+
+_WITHOUT: Final = (
     _param(LONG, "tcpSendBufferSize", 1048576, "send buffer of the socket", unit="bytes", tuning=_KERNEL),
     _param(LONG, "tcpReceiveBufferSize", 1048576, "receive buffer of the socket", unit="bytes", tuning=_KERNEL),
     _param(TEXT, "saslMechanisms", None, "login mechanisms", ignored=NOT_ENFORCED),
@@ -364,6 +388,7 @@ PARAMS: Final = (
     *_STOMP,
     *_LIMITS,
     *_SOCKET,
+    *_WEBSOCKET,
     *_WITHOUT,
     *_TLS,
     *(_param(TEXT, name, None, "how passwords of stores are masked", silent=True) for name in _MASKING_NAMES),
