@@ -34,6 +34,7 @@ from artemis_py.server.disk_watch import DiskWatch
 from artemis_py.server.faults import Faults, TurnError
 from artemis_py.server.http import HttpLimits, HttpService, Response
 from artemis_py.server.http.cursor_routes import cursor_routes
+from artemis_py.server.http.doors import Doors
 from artemis_py.server.http.hosts import Hosts
 from artemis_py.server.http.log_routes import log_routes
 from artemis_py.server.http.memory_routes import memory_routes
@@ -49,6 +50,7 @@ from artemis_py.server.operational import OperationalLog, write_to_stderr
 from artemis_py.server.repair import accept_losses
 from artemis_py.server.stats import TURN_BUCKET_BOUNDS_S, ServerStats
 from artemis_py.server.turns import Turns
+from artemis_py.server.websocket.rules import WebSocketRules
 from artemis_py.shown import say, warn
 from artemis_py.stomp.service import StompService
 from artemis_py.stomp.temporaries import Temporaries
@@ -276,6 +278,7 @@ class Server:
                 acceptor.int_param("connectionsAllowed"),
                 acceptor.int_param("handshakeTimeout"),
                 Newcomers(acceptor.int_param("maxConnectionsBeforeLogin", newcomers_max)),
+                WebSocketRules.of(acceptor),
             )
             self._listen(self._stomp_listeners, acceptor, bound, acceptance.connect, self._descriptors.stomp_max)
         else:
@@ -288,7 +291,12 @@ class Server:
                     file_bytes_per_second_max=acceptor.int_param("maxLogBytesPerSecond"),
                     near_bytes_per_second_max=acceptor.int_param("busyLogBytesPerSecond"),
                 ),
-                hosts=Hosts(acceptor.list_param("allowedHosts"), acceptor.host),
+                hosts=Hosts(
+                    acceptor.list_param("allowedHosts"),
+                    acceptor.host,
+                    scheme="https" if acceptor.bool_param("sslEnabled") else "http",
+                ),
+                doors=self._doors(acceptor),
                 is_busy=self._load.is_busy,
                 faults=self.stats.faults,
                 holdings=self.broker.holdings,
@@ -297,6 +305,11 @@ class Server:
             self._listen(self._http_listeners, acceptor, bound, http.connect, self._descriptors.http_max)
         host, port = bound.getsockname()[:2]
         self.bound.append((acceptor, host, port))
+
+    def _doors(self, acceptor: AcceptorConfig) -> Doors | None:
+        if self.desk is None or self.authorizer is None:
+            return None
+        return Doors.of(acceptor, self.config.management_rbac_prefix, self.desk, self.authorizer)
 
     def _listen(
         self,

@@ -6,6 +6,7 @@ from typing import Final, Unpack
 
 from artemis_py.config.tables.fields import (
     BOOLEAN,
+    CHOICE,
     DOUBLE,
     JAVA,
     LIST,
@@ -31,7 +32,6 @@ FOREIGN_PROTOCOLS: Final = ("CORE", "AMQP", "MQTT", "OPENWIRE", "HORNETQ")
 # Artemis' own parameter for the handshake, in seconds; read as handshakeTimeout, which is in ms.
 HANDSHAKE_SECONDS: Final = "handshake-timeout"
 
-_NO_WEBSOCKET: Final = "this version does not support STOMP over WebSocket"
 _KERNEL: Final = "the operating system sizes its socket buffers itself"
 
 
@@ -174,7 +174,15 @@ _LIMITS: Final = (
         "allowedHosts",
         (),
         "host names under which the log may be read over HTTP, besides localhost, the acceptor's host and IP "
-        "addresses; *: any. /metrics and /health are not restricted",
+        "addresses; *: any. /metrics and /health are not restricted, except on a loopback address where users log in",
+    ),
+    _param(
+        CHOICE,
+        "openWithoutLogin",
+        None,
+        "what HTTP clients may have without a login where users log in: none, health, or metrics (and health)",
+        choices=("none", "health", "metrics"),
+        shown="metrics on a loopback address, else none",
     ),
     _param(LONG, "maxSubscriptions", 1024, "maximum number of subscriptions per connection", check=POSITIVE),
     _param(
@@ -226,18 +234,43 @@ _SOCKET: Final = (
     ),
 )
 
-_WITHOUT: Final = (
+_WEBSOCKET: Final = (
     _param(
         LONG,
         "webSocketMaxFramePayloadLength",
         65536,
-        "maximum length of a WebSocket frame",
+        "maximum length of a WebSocket frame that a client sends; longer messages are sent to it in fragments of this "
+        "length",
         unit="bytes",
+        check=POSITIVE,
         aliases=("stompMaxFramePayloadLength",),
-        ignored=_NO_WEBSOCKET,
     ),
-    _param(TEXT, "webSocketEncoderType", "binary", "text or binary WebSocket frames", ignored=_NO_WEBSOCKET),
-    _param(BOOLEAN, "webSocketCompressionSupported", False, "compressed WebSocket frames", ignored=_NO_WEBSOCKET),
+    _param(
+        CHOICE,
+        "webSocketEncoderType",
+        None,
+        "whether WebSocket clients get text or binary messages. If not set: what the client sends; clients that send "
+        "text get frames as binary messages only if they are not valid UTF-8",
+        choices=("text", "binary"),
+        shown="as the client",
+    ),
+    _param(
+        BOOLEAN,
+        "webSocketCompressionSupported",
+        False,
+        "compress WebSocket messages for clients that ask for it (permessage-deflate)",
+    ),
+    _param(
+        LIST,
+        "allowedOrigins",
+        (),
+        "pages that may open a WebSocket, as their origins (https://shop.example); *: any. Programs other than "
+        "browsers are not restricted",
+        shown="any",
+    ),
+)
+
+_WITHOUT: Final = (
     _param(LONG, "tcpSendBufferSize", 1048576, "send buffer of the socket", unit="bytes", tuning=_KERNEL),
     _param(LONG, "tcpReceiveBufferSize", 1048576, "receive buffer of the socket", unit="bytes", tuning=_KERNEL),
     _param(TEXT, "saslMechanisms", None, "login mechanisms", ignored=NOT_ENFORCED),
@@ -355,6 +388,7 @@ PARAMS: Final = (
     *_STOMP,
     *_LIMITS,
     *_SOCKET,
+    *_WEBSOCKET,
     *_WITHOUT,
     *_TLS,
     *(_param(TEXT, name, None, "how passwords of stores are masked", silent=True) for name in _MASKING_NAMES),
