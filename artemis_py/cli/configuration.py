@@ -20,6 +20,8 @@ from artemis_py.shown import escaped, say, say_made
 DEFAULT_FILE: Final = "broker.xml"
 
 _COLOURS: Final = {"error": colour.RED, "warning": colour.YELLOW, "note": colour.CYAN}
+_WITH_PASSWORDS: Final = "users"
+"""Findings of this kind are about files whose lines are passwords: these lines are not shown."""
 _SHOWN_LENGTH_MAX: Final = 120
 _SHOWN_FILE_LENGTH_MAX: Final = 16 * 1024 * 1024
 
@@ -96,7 +98,7 @@ def print_problems(problems: Sequence[Problem], stream: TextIO) -> None:
         severity = paint(_COLOURS[problem.severity], kind_of(problem))
         say_made(f"{escaped(place)}{severity}: {escaped(str(problem).removeprefix(place))}", stream=stream)
         line = lines.of(problem.file, problem.line)
-        if line and not names_a_secret(problem.suggestion or ""):
+        if line and problem.code != _WITH_PASSWORDS and not names_a_secret(problem.suggestion or ""):
             say_made(paint(colour.DIM, f"{problem.line:>6} | {line}"), stream=stream)
 
 

@@ -18,6 +18,7 @@ from artemis_py.config.checks.elements import (
     is_meant_to_page,
 )
 from artemis_py.config.checks.groups import check_groups
+from artemis_py.config.checks.logins import sources_of
 from artemis_py.config.checks.queue_combinations import check_queue_combinations
 from artemis_py.config.checks.queue_types import check_queue_types
 from artemis_py.config.draft import Draft, NamedDraft
@@ -49,8 +50,8 @@ def assemble(draft: Draft) -> BrokerConfig:
         for address in draft.addresses.values()
     )
     diverts = tuple(filter(None, (_divert(draft, divert) for divert in draft.diverts.values())))
-    switched_off = not core.get("security_enabled", True) and "security_enabled" not in draft.doubtful
-    acceptors = make_acceptors(draft, open_to_all=switched_off)
+    logins = sources_of(draft)
+    acceptors = make_acceptors(draft, logins)
     check_addresses(draft, settings, functools.partial(is_wildcard, syntax=syntax))
     check_no_route(draft, settings)
     check_filters(draft)
@@ -63,7 +64,7 @@ def assemble(draft: Draft) -> BrokerConfig:
     check_queue_combinations(draft, addresses, settings, pages)
     check_circles(draft, addresses, diverts, settings)
     if not draft.problems.has_errors:
-        _add_notices(draft, core)
+        _add_notices(draft)
         _check_that_somebody_can_connect(draft, acceptors)
     return BrokerConfig(
         file=draft.file,
@@ -73,8 +74,11 @@ def assemble(draft: Draft) -> BrokerConfig:
         wildcards=syntax,
         address_settings=settings,
         security=security,
+        logins=logins,
+        properties=dict(draft.properties),
         user_limits=dict(draft.user_limits),
         journal_retention=draft.retention,
+        users_file=draft.users_file,
         notices=tuple(draft.problems.in_order(draft.file)),
         origins=dict(draft.core.origins),
         **core,
@@ -169,18 +173,11 @@ def _divert(draft: Draft, divert: NamedDraft) -> DivertConfig | None:
     return DivertConfig(name=divert.name, forwarding_addresses=targets, origin=divert.origin, **values)
 
 
-def _add_notices(draft: Draft, core: dict[str, Any]) -> None:
+def _add_notices(draft: Draft) -> None:
     for name, (origin, reason) in draft.ignored.items():
         draft.problems.warning("no-effect", origin, f"{name} is ignored: {reason}")
     if draft.tuning:
         draft.problems.note("tuning", *_note_of_tuning(draft))
-    if core.get("security_enabled", True):
-        draft.problems.warning(
-            "security",
-            draft.core.origins.get("security_enabled", draft.origin),
-            "security-enabled is true, but this version checks no users, passwords or permissions; it therefore "
-            "listens only on loopback addresses",
-        )
 
 
 def _check_that_somebody_can_connect(draft: Draft, acceptors: Sequence[AcceptorConfig]) -> None:

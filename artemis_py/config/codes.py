@@ -9,11 +9,13 @@ from artemis_py.errors import Problem
 
 CODES: Final = {
     "acceptor-closed": "a configured port is not opened",
+    "certificate": "clients will refuse a certificate of this broker",
     "circle": "diverts, expiry or dead-letter addresses form a loop",
     "declared-twice": "something is declared twice; one declaration is ignored, or both are merged",
     "doubtful-value": "a value is accepted, but probably means something else than intended",
     "foreign-protocol": "an acceptor names unsupported protocols",
     "include-place": "an included file also exists where Artemis would look for it",
+    "instance": "something in an Artemis instance is done differently here",
     "left-out": "a property, parameter or permission is unknown or has a wrong value, and is ignored",
     "loses-messages": "messages would be dropped or discarded",
     "no-effect": "a setting asks for something that this broker does not support",
@@ -21,8 +23,8 @@ CODES: Final = {
     "not-read": "an element is ignored",
     "old-form": "something is written in a deprecated form",
     "placeholder": "a placeholder has no value or no closing brace",
-    "security": "users, passwords and permissions are not checked",
     "tuning": "settings for the internals of Artemis, without effect here",
+    "users": "something in the files of users and roles keeps somebody out, or lets them in too easily",
     "without-limit": "a limit or policy has no effect without another setting",
 }
 

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any, final
 
 from artemis_py.config.problems import Problems
-from artemis_py.config.tables.entities import NOWHERE, Origin, RetentionConfig, UserLimits
+from artemis_py.config.tables.entities import NOWHERE, Origin, RetentionConfig, UserLimits, UsersFileConfig
 from artemis_py.config.tables.fields import Setting
+from artemis_py.config.tables.logins import AuthenticatorConfig, BootstrapUsers, JaasConfig
 
 
 @final
@@ -111,12 +112,18 @@ class Draft:
     acceptors: list[AcceptorDraft] = field(default_factory=list)
     security: dict[str, SecurityDraft] = field(default_factory=dict)
     role_mappings: list[tuple[str, list[str]]] = field(default_factory=list)
+    jaas: JaasConfig | None = None
+    bootstrap: BootstrapUsers | None = None
+    has_users_beside: bool = False
+    authenticators: list[AuthenticatorConfig] = field(default_factory=list)
+    properties: dict[str, str] = field(default_factory=dict)
     user_limits: dict[str, UserLimits] = field(default_factory=dict)
     ignored: dict[str, tuple[Origin, str]] = field(default_factory=dict)
     tuning: dict[str, Origin] = field(default_factory=dict)
     doubtful: set[str] = field(default_factory=set)
     retention: RetentionConfig | None = None
     retention_origin: Origin = NOWHERE
+    users_file: UsersFileConfig | None = None
 
     def ignore(self, name: str, origin: Origin, reason: str) -> None:
         """Note that ``name`` has no effect; only the first place of each name is kept."""

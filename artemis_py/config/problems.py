@@ -122,6 +122,10 @@ class Problems:
         """Add something worth knowing; ``code`` is one of ``config/codes.py``."""
         self.add(NOTE, code, origin, message)
 
+    def take(self, found: Iterable[Problem]) -> None:
+        """Add warnings and notes that were found elsewhere."""
+        self.found.extend(found)
+
     def has_error_at(self, origin: Origin) -> bool:
         """Was an error already found at this place?"""
         return (origin.file, origin.line) in self._places_of_errors

@@ -9,18 +9,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final, final
 
 from artemis_py.config.assemble import assemble
 from artemis_py.config.draft import Draft
 from artemis_py.config.problems import Problems
 from artemis_py.config.read.addresses import read_address_settings, read_addresses, read_diverts, read_old_queues
+from artemis_py.config.read.authentication import read_authentication
 from artemis_py.config.read.element import Reading
 from artemis_py.config.read.server import (
+    USERS_FILE,
     read_acceptors,
     read_retention,
     read_security,
     read_user_limits,
+    read_users_file,
     read_wildcards,
 )
 from artemis_py.config.settings import BrokerConfig
@@ -32,17 +35,22 @@ from artemis_py.config.xml.schema import validate
 from artemis_py.config.xml.source import Element, Source, local_name
 from artemis_py.errors import ConfigError
 
+if TYPE_CHECKING:
+    from artemis_py.config.instance.instance import Instance
+
 PROPERTIES_FILE: Final = "broker.properties"
 
 _READERS: Final[dict[str, Callable[[Reading, Element], None]]] = {
     "acceptors": read_acceptors,
     "address-settings": read_address_settings,
     "addresses": read_addresses,
+    "authentication": read_authentication,
     "diverts": read_diverts,
     "journal-retention-directory": read_retention,
     "queues": read_old_queues,
     "resource-limit-settings": read_user_limits,
     "security-settings": read_security,
+    "users-file": read_users_file,
     "wildcard-addresses": read_wildcards,
 }
 
@@ -53,7 +61,7 @@ def load(
     properties: Sequence[str | os.PathLike[str]] = (),
     environ: Mapping[str, str] | None = None,
 ) -> BrokerConfig:
-    """Read a configuration file.
+    """Read a configuration file, or an Artemis instance if ``path`` is its directory.
 
     ``properties`` are files, folders of files, or comma-separated lists of them, applied in that order; without any, a
     ``broker.properties`` next to the file is used. ``environ`` (default: the process' environment) provides the values
@@ -61,12 +69,20 @@ def load(
     """
     file = os.fspath(path)
     known = os.environ if environ is None else environ
+    problems = Problems()
+    instance: Instance | None = None
+    if os.path.isdir(file):
+        from artemis_py.config.instance.instance import read_instance
+
+        instance = read_instance(file, known, problems)
+        if instance is None:
+            raise ConfigError(problems.in_order(file))
+        file, known = instance.broker_xml, {**known, **instance.properties}
     overlays = [os.fspath(each) for each in properties]
     if not overlays:
         beside = os.path.join(os.path.dirname(file), PROPERTIES_FILE)
         overlays = [beside] if os.path.isfile(beside) else []
-    problems = Problems()
-    return _finish(read_file(file, known, problems), problems, overlays, known)
+    return _finish(read_file(file, known, problems), problems, overlays, known, _Around(file, instance))
 
 
 def loads(
@@ -82,17 +98,41 @@ def loads(
     return _finish(read_text(text, file, known, problems), problems, [os.fspath(each) for each in properties], known)
 
 
-def _finish(source: Source, problems: Problems, overlays: Sequence[str], environ: Mapping[str, str]) -> BrokerConfig:
+@final
+class _Around:
+    """What stands around a file: users beside it, or an Artemis instance."""
+
+    def __init__(self, file: str, instance: Instance | None) -> None:
+        self.instance: Final = instance
+        self._has_users: Final = os.path.isfile(os.path.join(os.path.dirname(file), USERS_FILE))
+
+    def lay_over(self, draft: Draft) -> None:
+        draft.has_users_beside = self._has_users
+        if self.instance is not None:
+            self.instance.lay_over(draft)
+
+
+def _finish(
+    source: Source,
+    problems: Problems,
+    overlays: Sequence[str],
+    environ: Mapping[str, str],
+    around: _Around | None = None,
+) -> BrokerConfig:
     core, file = core_of(source, problems), source.file
     config: BrokerConfig | None = None
     if core is not None:
         draft = Draft(file, problems, source.origin(core))
         read_core(Reading(source, draft, validate(source, core, problems)), core)
         del source, core  # the tree takes as much memory as what is made of it
+        if around is not None:
+            around.lay_over(draft)
         if overlays:
             from artemis_py.config.overlay.properties import lay_over
 
             lay_over(draft, overlays, environ)
+        if around is not None and around.instance is not None:
+            around.instance.settle_directories(draft)
         config = assemble(draft)
     if config is None or problems.has_errors:
         raise ConfigError(problems.in_order(file))

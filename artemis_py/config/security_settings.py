@@ -1,4 +1,4 @@
-"""Which roles have which permission on an address. Read and explained; nothing here checks a user or a password."""
+"""Which roles have which permission on an address. What follows for a user, ``security/rights.py`` says."""
 
 from __future__ import annotations
 
@@ -73,6 +73,10 @@ class SecurityConfig:
         key = uuid_key(address, self._uuid_namespace, self._repository.syntax.delimiter)
         found = self._repository.candidates(key)
         return found[0][1] if found else None
+
+    def is_written_out(self, name: str) -> bool:
+        """Return whether a setting has exactly this match, without wildcards."""
+        return self._repository.exact(name) is not None
 
     def roles_for(self, name: str, permission: str) -> tuple[str, ...]:
         """Return the roles that have ``permission`` on an address or ``address::queue``; empty: nobody has it."""

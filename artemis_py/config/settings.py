@@ -22,7 +22,9 @@ from artemis_py.config.tables.entities import (
     QueueConfig,
     RetentionConfig,
     UserLimits,
+    UsersFileConfig,
 )
+from artemis_py.config.tables.logins import LoginSources
 from artemis_py.errors import Problem
 
 __all__ = [
@@ -42,6 +44,7 @@ __all__ = [
     "SettingsRepository",
     "Traced",
     "UserLimits",
+    "UsersFileConfig",
 ]
 
 
@@ -60,9 +63,13 @@ class BrokerConfig(CoreSettings):
     wildcards: WildcardSyntax = field(default_factory=WildcardSyntax)
     address_settings: SettingsRepository = field(default_factory=SettingsRepository)
     security: SecurityConfig = field(default_factory=SecurityConfig)
+    logins: LoginSources = field(default_factory=LoginSources)
+    properties: dict[str, str] = field(default_factory=dict)
+    """Java's system properties, which an Artemis instance defines; empty for a plain file."""
     user_limits: dict[str, UserLimits] = field(default_factory=dict)
     """By login; ``*`` for every login without limits of its own."""
     journal_retention: RetentionConfig | None = None
+    users_file: UsersFileConfig | None = None
     notices: tuple[Problem, ...] = ()
     origins: dict[str, Origin] = field(default_factory=dict)
 

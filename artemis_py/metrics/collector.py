@@ -18,6 +18,7 @@ from artemis_py.metrics.catalogue import (
     LOG_GAUGES,
     QUEUE_GAUGES,
     RESOURCE_GAUGES,
+    TLS_GAUGES,
 )
 from artemis_py.metrics.exposition import shown_addresses, shown_queues
 from artemis_py.metrics.views import ServerView
@@ -102,6 +103,7 @@ class BrokerCollector(Collector):
         counts = self._server.resource_counts()
         for name, key, text in RESOURCE_GAUGES:
             yield self._gauge(name, text, counts.get(key, 0))
+        yield from self._tls()
         yield from self._log()
         yield self._build()
         yield self._gauge("artemis_scrape_duration_seconds", "Duration of the previous scrape", self._scrape_seconds())
@@ -139,15 +141,30 @@ class BrokerCollector(Collector):
         )
 
     def _authentication(self) -> Iterable[Metric]:
-        # Nobody is authenticated yet, so nothing has succeeded or failed.
-        for name, text in (
-            ("artemis_authentication_count", "Attempts to log in, by result"),
-            ("artemis_authorization_count", "Permission checks, by result"),
+        checks = self._server.permission_checks
+        authorized = {"failure": checks.failure, "success": checks.success}
+        for name, text, counts in (
+            ("artemis_authentication_count", "Attempts to log in, by result", self._server.authentication_counts()),
+            ("artemis_authorization_count", "Permission checks, by result", authorized),
         ):
             family = GaugeMetricFamily(name, text, labels=["broker", "result"])
-            for result in ("failure", "success"):
-                family.add_metric([self._broker.name, result], 0)
+            for result, count in counts.items():
+                family.add_metric([self._broker.name, result], count)
             yield family
+        text = "Logins refused, and connections closed before a login or because it ended, by reason"
+        refusals = CounterMetricFamily("artemis_login_refusals", text, labels=["broker", "reason"])
+        for reason, count in self._server.login_refusals().items():
+            refusals.add_metric([self._broker.name, reason], count)
+        yield refusals
+        counts = self._server.login_counts()
+        verified = CounterMetricFamily(
+            "artemis_logins_verified",
+            "Logins that an authenticator verified; others were remembered",
+            labels=["broker"],
+        )
+        verified.add_metric([self._broker.name], counts.get("verified", 0))
+        yield verified
+        yield self._gauge("artemis_logins_waiting", "Logins not decided yet", counts.get("waiting", 0))
 
     def _connections(self) -> Iterable[Metric]:
         family = GaugeMetricFamily("artemis_connections", "Connections open now, by state", labels=["broker", "state"])
@@ -210,6 +227,28 @@ class BrokerCollector(Collector):
         for code in MEANINGS:
             family.add_metric([self._broker.name, code], self._broker.events.counts.get(code, 0))
         return family
+
+    def _tls(self) -> Iterable[Metric]:
+        broker, acceptors = self._broker.name, self._server.tls_acceptors()
+        if not acceptors:
+            return
+        for name, read, text in TLS_GAUGES:
+            gauge = GaugeMetricFamily(name, text, labels=["acceptor", "broker"])
+            for acceptor in acceptors:
+                gauge.add_metric([acceptor.name, broker], read(acceptor))
+            yield gauge
+        reloads = CounterMetricFamily(
+            "artemis_tls_reloads", "Times that changed key or trust stores were loaded", labels=["acceptor", "broker"]
+        )
+        handshakes = CounterMetricFamily(
+            "artemis_tls_handshakes", "TLS handshakes, by result", labels=["acceptor", "broker", "result"]
+        )
+        for acceptor in acceptors:
+            reloads.add_metric([acceptor.name, broker], acceptor.reloads)
+            for result, count in acceptor.counts.items():
+                handshakes.add_metric([acceptor.name, broker, result], count)
+        yield reloads
+        yield handshakes
 
     def _log(self) -> Iterable[Metric]:
         counts = self._server.log_counts()

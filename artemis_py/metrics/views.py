@@ -38,6 +38,42 @@ class LogCursorView(Protocol):
         """How long ago it was moved."""
 
 
+class PermissionChecks(Protocol):
+    """Permission checks by result."""
+
+    @property
+    def success(self) -> int:
+        """How often somebody was allowed to do something."""
+
+    @property
+    def failure(self) -> int:
+        """How often not."""
+
+
+class TlsView(Protocol):
+    """An acceptor that speaks TLS."""
+
+    @property
+    def name(self) -> str:
+        """The acceptor's name."""
+
+    @property
+    def expires_s(self) -> float:
+        """When its certificate expires, in seconds since 1970."""
+
+    @property
+    def is_stale(self) -> bool:
+        """Has a file changed that could not be used?"""
+
+    @property
+    def reloads(self) -> int:
+        """How often changed files were loaded."""
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """Handshakes, by result."""
+
+
 class ServerView(Protocol):
     """The counters of the connections and turns. All ``*_total`` and the frames and bytes only grow."""
 
@@ -90,8 +126,21 @@ class ServerView(Protocol):
         """Connections closed because one of their steps failed, by step."""
 
     @property
+    def permission_checks(self) -> PermissionChecks:
+        """Permission checks since the start; none while security is off."""
+
+    @property
     def clock_steps(self) -> Mapping[str, int]:
         """How often the wall clock was set by a second or more, by direction."""
+
+    def authentication_counts(self) -> Mapping[str, int]:
+        """Logins by result."""
+
+    def login_refusals(self) -> Mapping[str, int]:
+        """Logins refused, and connections closed before a login or because it ended, by reason."""
+
+    def login_counts(self) -> Mapping[str, int]:
+        """Logins verified since the start, and those that wait now."""
 
     def journal_counts(self) -> Mapping[str, int]:
         """Records, batches and files."""
@@ -104,6 +153,9 @@ class ServerView(Protocol):
 
     def log_counts(self) -> Mapping[str, int]:
         """Figures of the retained log."""
+
+    def tls_acceptors(self) -> Sequence[TlsView]:
+        """The acceptors that speak TLS."""
 
     def log_cursors(self) -> Sequence[LogCursorView]:
         """The cursors in the log."""

@@ -1,11 +1,9 @@
 """Who may do what on an address: which security-setting decides, and what it grants.
 
-For people to read (``explain``) and for later versions to enforce. In this version nothing is enforced: users and
-passwords are not known here, and no answer of this module lets anybody in or keeps anybody out.
-
-The rules are Artemis': the most specific security-setting that matches decides alone, nothing is merged; of two with
-the same ``match`` the later one counts; one for ``address::queue`` counts for that queue only and only when written
-out in full; where none matches, nobody may do anything.
+For people to read (``explain``). ``rights`` enforces the same rules, which are Artemis': the most specific
+security-setting that matches decides alone, nothing is merged; of two with the same ``match`` the later one counts; one
+for ``address::queue`` counts for that queue only and only when written out in full; where none matches, nobody may do
+anything.
 """
 
 from __future__ import annotations
@@ -54,7 +52,7 @@ class Access:
     grants: tuple[Grant, ...]
 
     def permissions_of(self, roles: Iterable[str]) -> tuple[str, ...]:
-        """Return what somebody with all of ``roles`` could do once permissions are enforced."""
+        """Return what somebody with all of ``roles`` may do."""
         held = frozenset(roles)
         return tuple(grant.permission for grant in self.grants if not held.isdisjoint(grant.roles))
 

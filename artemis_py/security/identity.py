@@ -12,7 +12,8 @@ class Credentials:
     """What a client gave to log in. ``password`` (or a token) never appears in a ``repr``.
 
     ``certificate`` is the client's verified TLS certificate as DER, None without one. ``domain`` is the acceptor's
-    ``securityDomain``, None without one. ``peer`` is the client's IP address, or "" if it has none.
+    ``securityDomain``, None without one. ``peer`` is the client's IP address, or "" if it has none; it is for an
+    authenticator's log and must not decide, because a result counts for all peers with the same credentials.
     """
 
     user: str | None
@@ -25,7 +26,11 @@ class Credentials:
 @final
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Somebody who has logged in: the user's name and roles. Which roles count where, the security-settings say."""
+    """Somebody who has logged in: the user's name and roles. Which roles count where, the security-settings say.
+
+    ``expires_ms`` is the date, in epoch milliseconds, at which the login ends, such as that of a token; 0: never.
+    """
 
     user: str
     roles: frozenset[str]
+    expires_ms: int = 0

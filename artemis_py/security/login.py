@@ -12,12 +12,16 @@ from artemis_py.security.identity import Credentials, Identity
 class Login:
     """One attempt. It is decided once, by an identity or by a refusal."""
 
-    __slots__ = ("identity", "refusal")
+    __slots__ = ("identity", "is_given_up", "is_open", "refusal")
 
     def __init__(self) -> None:
         self.identity: Identity | None = None
         self.refusal = ""
         """Why the client is refused, as it is told; empty while undecided, and for an identity."""
+        self.is_open = False
+        """Was the client refused without an answer to who it is? The same credentials may be good later."""
+        self.is_given_up = False
+        """The client has left; nobody waits for the decision any more."""
 
     @property
     def may_go_on(self) -> bool:
@@ -29,6 +33,6 @@ class LoginDesk(Protocol):
     """Decides logins. For the event loop's thread; the work is done elsewhere."""
 
     def begin(self, credentials: Credentials, wake: Callable[[], None]) -> Login:
-        """Begin a login. It may be decided at once; otherwise ``wake`` is called when it is. A client that leaves
-        meanwhile just forgets it.
+        """Begin a login. It may be decided when this returns; otherwise ``wake`` is called when it is. If the client
+        leaves meanwhile, set ``is_given_up``, which saves the work of a verification that has not begun.
         """

@@ -29,7 +29,7 @@ could lose the ERROR.
 class ClientSocket:
     """Owns the transport, None before the client connects and after it is gone, and the flow of output."""
 
-    __slots__ = ("_descriptor", "_reads", "flow", "framing", "linger_until_ms", "transport", "writable")
+    __slots__ = ("_descriptor", "_is_plain", "_reads", "flow", "framing", "linger_until_ms", "transport", "writable")
 
     def __init__(self) -> None:
         self.transport: asyncio.Transport | None = None
@@ -42,14 +42,17 @@ class ClientSocket:
         self.linger_until_ms = 0
         """The steady time until which the client may read the last frames; 0 while nothing is closed."""
         self._descriptor = -1
-        """The socket, if its bytes are the client's own (no TLS); -1 otherwise."""
+        """The socket; -1 before and after."""
+        self._is_plain = True
+        """Are the socket's bytes the client's own (no TLS)?"""
         self._reads = True
 
     def set_up(self, transport: asyncio.Transport) -> None:
-        """Find the descriptor, if there is no TLS between it and the client."""
+        """Find the descriptor, and whether there is TLS between it and the client."""
         sock = transport.get_extra_info("socket")
-        if sock is not None and transport.get_extra_info("sslcontext") is None:
+        if sock is not None:
             self._descriptor = sock.fileno()
+            self._is_plain = transport.get_extra_info("sslcontext") is None
 
     @property
     def is_stalled(self) -> bool:
@@ -71,7 +74,7 @@ class ClientSocket:
     def receive(self, buffer: memoryview, wait_ns: int) -> int:
         """Poll for bytes for ``wait_ns`` nanoseconds, bypassing the event loop; returns how many arrived."""
         transport = self.transport
-        if transport is None or self._descriptor < 0 or not transport.is_reading():
+        if transport is None or self._descriptor < 0 or not self._is_plain or not transport.is_reading():
             return 0
         buffers = [buffer]
         until_ns = perf_counter_ns() + wait_ns

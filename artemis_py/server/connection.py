@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from functools import partial
-from typing import Any, Final, cast, final
+from typing import Final, cast, final
 
 from artemis_py.server.client_socket import WRITE_HIGH_BYTES, WRITE_LOW_BYTES, ClientSocket
 from artemis_py.server.framing import Intake
+from artemis_py.server.logins.counts import CONNECTIONS, DEADLINE, EXPIRED
+from artemis_py.server.logins.networks import Newcomers, network_of
+from artemis_py.server.transports import CLIENT_CERTIFICATE, shown_address
 from artemis_py.server.turns import Turns
 from artemis_py.server.websocket.rules import WebSocketRules
 from artemis_py.server.websocket.websocket import GOING_AWAY, INTERNAL, FirstBytes
@@ -29,12 +32,14 @@ class Acceptance:
         service: StompService,
         connections_max: int,
         handshake_ms: int,
+        newcomers: Newcomers | None = None,
         web: WebSocketRules | None = None,
     ) -> None:
         self.turns = turns
         self.service = service
         self.connections_max = connections_max
         self.handshake_ms = handshake_ms
+        self.newcomers = newcomers or Newcomers(-1)
         self.web = web or WebSocketRules()
         self.open_count = 0
         self.next_origin = turns.next_origin
@@ -74,7 +79,8 @@ class Connection(asyncio.BufferedProtocol):
     """
 
     __slots__ = (
-        "_acceptance", "_counted", "_eof", "_inbox", "_is_held", "_turns", "credit", "in_line", "intake", "is_dirty",
+        "_acceptance", "_counted", "_eof", "_inbox", "_is_held", "_network", "_turns", "credit", "in_line", "intake",
+        "is_dirty",
         "period", "session", "socket", "weight",
     )  # fmt: skip
 
@@ -86,6 +92,8 @@ class Connection(asyncio.BufferedProtocol):
         self._is_held = False
         """Is it in the account of memory held for clients?"""
         self._eof = False
+        self._network: str | None = None
+        """The peer whose connections without a login include this one; None if none does."""
         self.is_dirty = self.in_line = False
         self.credit = self.period = 0
         self.weight = NOTHING
@@ -109,7 +117,8 @@ class Connection(asyncio.BufferedProtocol):
         turns.guard.came()
         self._is_held = True
         transport.set_write_buffer_limits(WRITE_HIGH_BYTES, WRITE_LOW_BYTES)
-        self.session.state.address = _shown_address(transport.get_extra_info("peername"))
+        self.session.state.address = shown_address(transport.get_extra_info("peername"))
+        self.session.state.certificate = transport.get_extra_info(CLIENT_CERTIFICATE)
         self.socket.set_up(transport)
         acceptance = self._acceptance
         now_ms = turns.clock_ms()
@@ -118,9 +127,32 @@ class Connection(asyncio.BufferedProtocol):
         if refusal is not None:
             self.session.kick(refusal, now_ms)
             turns.output.mark_dirty(self)
+        elif not self._counts_as_newcomer():
+            turns.stats.logins.refusals[CONNECTIONS] += 1
+            self.session.kick(acceptance.newcomers.why_full, now_ms)
+            self._eof = True  # no time to read the ERROR: such connections must not add up
+            turns.output.mark_dirty(self)
         elif acceptance.handshake_ms > 0:
             turns.watches.add(self, turns.broker.clock.steady_ms(now_ms) + acceptance.handshake_ms)
         turns.schedule()
+
+    def _counts_as_newcomer(self) -> bool:
+        """Count a connection without a login, where that is limited; False if its peer has too many of them."""
+        newcomers = self._acceptance.newcomers
+        if newcomers.each_max < 0:
+            return True
+        network = network_of(self.session.state.peer)
+        if not newcomers.add(network):
+            return False
+        self._network = network
+        return True
+
+    def _opened(self, now_ms: int) -> None:
+        """The client has logged in."""
+        self._watch(now_ms)
+        if self._network is not None:
+            self._acceptance.newcomers.forget(self._network)
+            self._network = None
 
     def get_buffer(self, sizehint: int) -> memoryview:
         return self._turns.read_buffer
@@ -158,6 +190,9 @@ class Connection(asyncio.BufferedProtocol):
         if self._counted:
             self._counted = False
             self._acceptance.forget()
+        if self._network is not None:
+            self._acceptance.newcomers.forget(self._network)
+            self._network = None
         self._turns.stats.connections.discard(self)
 
     def pause_writing(self) -> None:
@@ -186,7 +221,7 @@ class Connection(asyncio.BufferedProtocol):
         session = self.session
         if session.is_closing:
             return "closing"
-        if session.blocked_by is not None:
+        if session.blocked_by is not None and session.is_open:
             return "blocked"
         if self.socket.is_stalled:
             return "stalled"
@@ -219,7 +254,7 @@ class Connection(asyncio.BufferedProtocol):
             session.pulse.note_alive(now_ms)
             intake.go_on(now_ms, stop_at)
         if not was_open and session.is_open:
-            self._watch_beats(now_ms)
+            self._opened(now_ms)
         awaited = state.blocked_by
         if awaited is not None and not was_blocked:
             turns.input.blocked.add(self, awaited)
@@ -231,7 +266,10 @@ class Connection(asyncio.BufferedProtocol):
     def unblock(self, now_ms: int, stop_at: int) -> None:
         """Let a sender continue if what it waits for is ready."""
         turns, session = self._turns, self.session
+        was_open = session.is_open
         session.unblock(now_ms, stop_at)
+        if not was_open and session.is_open:
+            self._opened(now_ms)
         if session.blocked_by is not None:
             turns.input.blocked.add(self, session.blocked_by)
             return
@@ -299,16 +337,21 @@ class Connection(asyncio.BufferedProtocol):
         if socket.close(turns.broker.clock.steady_ms(now_ms), has_left=self._eof):
             turns.watches.add(self, socket.linger_until_ms)
 
-    def _watch_beats(self, now_ms: int) -> None:
-        turns = self._turns
-        beat_ms = self.session.pulse.next_ms(hears=self.session.blocked_by is None)
-        if beat_ms is None:
+    def _watch(self, now_ms: int) -> None:
+        """Look at the session again when a heart-beat is due, or when its login ends."""
+        turns, clock = self._turns, self._turns.broker.clock
+        due_ms = self.session.pulse.next_ms(hears=self.session.blocked_by is None)
+        expires_ms = self.session.state.expires_ms
+        if expires_ms:
+            ends_ms = clock.steady_ms(expires_ms)
+            due_ms = ends_ms if due_ms is None else min(due_ms, ends_ms)
+        if due_ms is None:
             turns.watches.forget(self)
         else:
-            turns.watches.add(self, max(beat_ms, turns.broker.clock.steady_ms(now_ms) + 1))
+            turns.watches.add(self, max(due_ms, clock.steady_ms(now_ms) + 1))
 
     def look(self, now_ms: int) -> None:
-        """A watched time has come: heart-beats, a missing handshake, or the end of a linger."""
+        """A watched time has come: heart-beats, a login that ends, a missing handshake, or the end of a linger."""
         turns, session, socket = self._turns, self.session, self.socket
         if socket.transport is None:
             return
@@ -319,11 +362,16 @@ class Connection(asyncio.BufferedProtocol):
             if self.in_line:
                 session.pulse.note_alive(now_ms)  # the input is not processed yet, but it has arrived
             session.beat(now_ms)
-            self._watch_beats(now_ms)
+            if not session.is_closing:
+                self._watch(now_ms)
+            elif session.state.has_expired(now_ms):
+                turns.stats.logins.refusals[EXPIRED] += 1
             turns.output.mark_dirty(self)
         elif not session.is_closing:
+            missed = "No CONNECT frame" if session.blocked_by is None else "The login was not decided"
             limit_ms = self._acceptance.handshake_ms
-            session.kick(f"No CONNECT frame within {limit_ms} ms (handshakeTimeout of the acceptor)", now_ms)
+            session.kick(f"{missed} within {limit_ms} ms (handshakeTimeout of the acceptor)", now_ms)
+            turns.stats.logins.refusals[DEADLINE] += 1
             turns.output.mark_dirty(self)
 
     def lost(self, now_ms: int) -> None:
@@ -367,11 +415,3 @@ class Connection(asyncio.BufferedProtocol):
         transport = self.socket.transport
         if transport is not None and not self._turns.isolation.end_socket(self.peer, transport.abort, transport.close):
             self._forget_socket()
-
-
-def _shown_address(peer: tuple[Any, ...] | None) -> str:
-    """A socket's address as host:port; empty for None."""
-    if not peer:
-        return ""
-    host, port = peer[:2]
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
+from artemis_py.security.rights import Checks
 from artemis_py.server.faults import Faults
+from artemis_py.server.logins.counts import LoginCounts
 from artemis_py.stomp.service import Traffic
 
 if TYPE_CHECKING:
@@ -14,6 +17,7 @@ if TYPE_CHECKING:
     from artemis_py.server.cursor_desk import CursorDesk, CursorView
     from artemis_py.server.descriptors import Descriptors
     from artemis_py.server.listener import Listener
+    from artemis_py.server.tls.site import TlsSite
     from artemis_py.storage.bodies.store import LargeStore
     from artemis_py.storage.disk.room import Room
 
@@ -30,6 +34,8 @@ class ServerStats:
         """How often the wall clock was set, by direction."""
         self.faults = faults or Faults()
         """Steps of connections that failed."""
+        self.permission_checks = Checks()
+        self.logins = LoginCounts()
         self.connections: set[Client] = set()
         self.connections_total = 0
         self.bytes_in = 0
@@ -40,6 +46,7 @@ class ServerStats:
         self.rooms: tuple[Room, ...] = ()
         self.descriptors: Descriptors | None = None
         self.listeners: list[Listener] = []
+        self.tls_sites: Sequence[TlsSite] = ()
         self.turns = 0
         self.turn_ns_sum = 0
         self.turn_ns_max = 0
@@ -84,6 +91,18 @@ class ServerStats:
             counts[connection.state] += 1
         return counts
 
+    def authentication_counts(self) -> dict[str, int]:
+        """Logins by result."""
+        return self.logins.results()
+
+    def login_refusals(self) -> dict[str, int]:
+        """Logins refused, and connections closed before a login or because it ended, by reason."""
+        return self.logins.refusals
+
+    def login_counts(self) -> dict[str, int]:
+        """Logins verified since the start, and those that wait now."""
+        return {"verified": self.logins.verified, "waiting": self.logins.waiting}
+
     def journal_counts(self) -> dict[str, int]:
         """Figures of the journal: records, batches, syncs, files and bytes."""
         return {} if self.journal is None else self.journal.counts()
@@ -112,6 +131,10 @@ class ServerStats:
     def log_cursors(self) -> list[CursorView]:
         """The cursors in the log."""
         return [] if self.cursor_desk is None else self.cursor_desk.all()
+
+    def tls_acceptors(self) -> Sequence[TlsSite]:
+        """The acceptors that speak TLS."""
+        return self.tls_sites
 
     def turn_took(self, duration_ns: int) -> None:
         """Count one turn."""

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final, Protocol
 
 from artemis_py.config.settings import AcceptorConfig
 from artemis_py.core.broker import Broker
-from artemis_py.errors import NotFoundError
+from artemis_py.errors import NotAllowedError, NotFoundError
+from artemis_py.security.login import LoginDesk
+from artemis_py.security.rights import NAMELESS, Authorizer
 from artemis_py.stomp.heartbeat import BeatRules
 from artemis_py.stomp.routes import Routes
 from artemis_py.stomp.temporaries import Temporaries
@@ -36,6 +39,10 @@ class Awaited(Protocol):
         """Is the wait over?"""
 
 
+def _nobody() -> None:
+    """Without logins there is nothing to look at."""
+
+
 class Traffic:
     """Counts frames by command, in both directions, in plain ints that a scrape reads."""
 
@@ -59,7 +66,8 @@ class Traffic:
 class StompService:
     """One acceptor's STOMP: its parameters, its dialects with their caches, its counters.
 
-    Without ``large``, bodies of every size stay in memory.
+    Without ``large``, bodies of every size stay in memory. Without ``logins``, nobody has to log in; without
+    ``authorizer``, everybody may do everything. ``wake`` has the server look at sessions whose login is decided.
     """
 
     def __init__(
@@ -69,6 +77,10 @@ class StompService:
         traffic: Traffic,
         temporaries: Temporaries,
         large: BodyStore | None = None,
+        *,
+        logins: LoginDesk | None = None,
+        authorizer: Authorizer | None = None,
+        wake: Callable[[], None] = _nobody,
     ) -> None:
         self.broker = broker
         self.temporaries = temporaries
@@ -79,7 +91,11 @@ class StompService:
         self.prefixes = Prefixes.of(acceptor)
         self.dialects = {version: Dialect(version, acceptor) for version in VERSIONS}
         self._body_rules = BodyRules(self.limits, None if large is None else self._upload)
-        self.connect_dialect = Dialect("1.2", acceptor)
+        self.connect_dialect = Dialect("1.2", acceptor, self.limits.for_connect(acceptor))
+        self.logins = logins
+        self.authorizer = authorizer
+        self.wake = wake
+        self.security_domain = acceptor.params.get("securityDomain") or None
         config = broker.config
         self._management = {config.management_address, config.management_notification_address}
         self.beat_rules = BeatRules.of(acceptor, config.connection_ttl_override)
@@ -100,15 +116,26 @@ class StompService:
                 upload.refuse("it is full by max-disk-usage or min-disk-free")
         return upload
 
+    def is_unserved(self, address: str) -> bool:
+        """Is this one of Artemis' management addresses?"""
+        return address in self._management
+
     def check_served(self, address: str) -> None:
         """Raises NotFoundError for Artemis' management addresses: messages sent there, and consumers, would wait for
         ever.
         """
-        if address in self._management:
+        if self.is_unserved(address):
             raise NotFoundError(
                 f"{address} is the address for management messages, which this version does not support; read metrics "
                 "from /metrics of the HTTP acceptor"
             )
+
+    def check_named(self) -> None:
+        """Raises NotAllowedError where ``reject-empty-validated-user`` refuses messages of clients without a user: of
+        all, while security is off.
+        """
+        if self.broker.config.reject_empty_validated_user:
+            raise NotAllowedError(NAMELESS)
 
     @property
     def disk(self) -> Awaited | None:

@@ -18,6 +18,7 @@ from typing import Final, final
 from artemis_py.core.addresses.address import ANYCAST, MULTICAST, Address
 from artemis_py.core.broker import Broker
 from artemis_py.errors import LimitError
+from artemis_py.security.permit import Permit
 
 PREFIXES: Final = {"/temp-queue/": ANYCAST, "/temp-topic/": MULTICAST}
 _UUID: Final = re.compile(r"[0-9A-Fa-f]{8}-?(?:[0-9A-Fa-f]{4}-?){3}[0-9A-Fa-f]{12}")
@@ -145,10 +146,12 @@ class Temporaries:
         return gone
 
 
-def obtain_address(broker: Broker, temporary: Temporary, by: str) -> Address:
-    """The address of a temporary destination, created on first use for the login ``by``. Raises LimitError."""
+def obtain_address(broker: Broker, temporary: Temporary, by: str, permit: Permit | None = None) -> Address:
+    """The address of a temporary destination, created on first use for the login ``by``, with all rights if there is no
+    ``permit``. Raises LimitError and NotAllowedError.
+    """
     found = broker.addresses.get(temporary.address)
-    return found or broker.resolver.create_temporary_address(temporary.address, temporary.routing_type, by)
+    return found or broker.resolver.create_temporary_address(temporary.address, temporary.routing_type, by, permit)
 
 
 def _keys(destination: str, client: Client) -> list[str]:

@@ -19,8 +19,10 @@ from artemis_py.server import lifecycle
 class ControlledServer(lifecycle.Server):
     """The server of ``run`` with an ear at standard input."""
 
-    def __init__(self, config: Any, loop: asyncio.AbstractEventLoop, stopping: asyncio.Event) -> None:
-        super().__init__(config, loop, stopping)
+    def __init__(
+        self, config: Any, loop: asyncio.AbstractEventLoop, stopping: asyncio.Event, authenticator: Any = None
+    ) -> None:
+        super().__init__(config, loop, stopping, authenticator)
         threading.Thread(target=self._listen_to_orders, args=(loop,), daemon=True).start()
 
     def _listen_to_orders(self, loop: asyncio.AbstractEventLoop) -> None:

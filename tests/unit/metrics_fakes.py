@@ -16,8 +16,9 @@ from artemis_py.core.reference.alerts import Alerts
 from artemis_py.core.timing.clock import Clock
 from artemis_py.message import Account
 from artemis_py.metrics import MetricsExporter
-from artemis_py.metrics.views import LogCursorView
+from artemis_py.metrics.views import LogCursorView, TlsView
 from artemis_py.records import MemoryLog
+from artemis_py.security.rights import Checks
 
 BOUNDS_S = (0.001, 0.01, 0.1)
 
@@ -144,16 +145,33 @@ class FakeServer:
     turn_buckets: list[int] = field(default_factory=lambda: [0, 0, 0, 0])
     connection_faults: dict[str, int] = field(default_factory=dict)
     clock_steps: dict[str, int] = field(default_factory=dict)
+    permission_checks: Checks = field(default_factory=Checks)
     states: dict[str, int] = field(default_factory=dict)
     log: dict[str, int] = field(default_factory=dict)
     journal: dict[str, int] = field(default_factory=dict)
     cursors: list[LogCursorView] = field(default_factory=list)
+    tls: list[TlsView] = field(default_factory=list)
+    authenticated: dict[str, int] = field(default_factory=lambda: {"failure": 0, "success": 0})
+    refused_logins: dict[str, int] = field(default_factory=dict)
+    logins: dict[str, int] = field(default_factory=dict)
+
+    def authentication_counts(self) -> Mapping[str, int]:
+        return self.authenticated
+
+    def login_refusals(self) -> Mapping[str, int]:
+        return self.refused_logins
+
+    def login_counts(self) -> Mapping[str, int]:
+        return self.logins
 
     def log_counts(self) -> Mapping[str, int]:
         return self.log
 
     def log_cursors(self) -> Sequence[LogCursorView]:
         return self.cursors
+
+    def tls_acceptors(self) -> Sequence[TlsView]:
+        return self.tls
 
     def resource_counts(self) -> Mapping[str, int]:
         return {}

@@ -19,6 +19,7 @@ from artemis_py.core.queue.tally import Tally
 from artemis_py.metrics import MetricsExporter
 from artemis_py.metrics.catalogue import ADDRESS_GAUGES, QUEUE_GAUGES
 from artemis_py.metrics.exposition import SAMPLES_PER_CHUNK, render_gauges
+from artemis_py.security.rights import Checks
 from artemis_py.version import VERSION
 from tests.unit.core.parts import lines_run
 from tests.unit.metrics_fakes import FakeBroker, FakeServer, FakeSettings, exporter_of
@@ -266,6 +267,14 @@ def test_broker_gauges() -> None:
     }
     families = scrape(exporter)
     assert {name: families[name].samples[0].value for name in expected} == expected
+
+
+def test_permission_checks_by_result() -> None:
+    checks = Checks()
+    checks.success, checks.failure = 7, 2
+    exporter = exporter_of(FakeBroker(), FakeServer(permission_checks=checks))
+    samples = scrape(exporter)["artemis_authorization_count"].samples
+    assert {sample.labels["result"]: sample.value for sample in samples} == {"success": 7, "failure": 2}
 
 
 def test_a_stopped_broker_is_not_active() -> None:

@@ -10,7 +10,9 @@ from artemis_py.config.settings import BrokerConfig
 from artemis_py.core.broker import Broker
 from artemis_py.core.queue.queue import Queue
 from artemis_py.records import MemoryLog
+from artemis_py.security.login import LoginDesk
 from artemis_py.server.connection import Acceptance, Connection
+from artemis_py.server.logins.networks import Newcomers
 from artemis_py.server.stats import ServerStats
 from artemis_py.server.turns import READ_BYTES_MAX, Turns
 from artemis_py.server.websocket.rules import WebSocketRules
@@ -122,6 +124,8 @@ class InProcessBroker:
         now_ms: int = START_MS,
         *,
         log: MemoryLog | None = None,
+        logins: LoginDesk | None = None,
+        newcomers_max: int = -1,
         connect: Callable[[InProcessBroker], Client] = Client,
     ) -> None:
         self.loop = FakeLoop(now_ms)
@@ -134,12 +138,21 @@ class InProcessBroker:
         self.large = LargeStore(self.disk, *self._threads)
         self.turns = Turns(self.loop.as_loop(), self.broker, self.log, self.stats, self.loop.clock_ms, self.large)
         acceptor = config.acceptors[0]
-        service = StompService(self.broker, acceptor, self.stats.traffic, counted_names(), self.large)
+        service = StompService(
+            self.broker,
+            acceptor,
+            self.stats.traffic,
+            counted_names(),
+            self.large,
+            logins=logins,
+            wake=self.turns.schedule,
+        )
         self.acceptance = Acceptance(
             self.turns,
             service,
             acceptor.int_param("connectionsAllowed"),
             acceptor.int_param("handshakeTimeout"),
+            Newcomers(acceptor.int_param("maxConnectionsBeforeLogin", newcomers_max)),
             WebSocketRules.of(acceptor),
         )
         self._connect = connect

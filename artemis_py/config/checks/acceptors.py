@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Final
 
+from artemis_py.config.checks.logins import refusal_of
+from artemis_py.config.checks.tls import check_tls
 from artemis_py.config.draft import AcceptorDraft, Draft
 from artemis_py.config.problems import nearest
-from artemis_py.config.tables.acceptor import AcceptorConfig, is_loopback, known_params
-from artemis_py.config.tables.acceptor_params import FOREIGN_PROTOCOLS, HANDSHAKE_SECONDS, SERVED_PROTOCOLS
+from artemis_py.config.tables.acceptor import AcceptorConfig, known_params
+from artemis_py.config.tables.acceptor_params import (
+    FOREIGN_PROTOCOLS,
+    HANDSHAKE_SECONDS,
+    SERVED_PROTOCOLS,
+    TLS_NAMES,
+)
 from artemis_py.config.tables.entities import Origin
 from artemis_py.config.tables.fields import BOOLEAN, IGNORED, REFUSED, show
+from artemis_py.config.tables.logins import LoginSources
 from artemis_py.config.values import ValueTextError, parse_value
 
 _EVERYTHING: Final = ("STOMP",)
@@ -17,13 +26,15 @@ _SPEAKS_NONE: Final = f"this broker speaks none of its protocols; it speaks {' a
 _NAMES_NONE: Final = f"it names no known protocol; this broker speaks {' and '.join(SERVED_PROTOCOLS)}"
 
 
-def make_acceptors(draft: Draft, *, open_to_all: bool) -> tuple[AcceptorConfig, ...]:
+def make_acceptors(draft: Draft, logins: LoginSources) -> tuple[AcceptorConfig, ...]:
     """Check every acceptor of the draft and freeze it; problems are added to the draft's.
 
-    Unless ``open_to_all``, ports that other machines can reach are refused.
+    Unless security-enabled is switched off, ports at which nobody could log in are refused: those that other machines
+    can reach while there are no ``logins``, and those with a ``securityDomain`` while there is no login.config.
     """
     foreign: dict[str, Origin] = {}
-    acceptors = [_make(draft, each, foreign, open_to_all) for each in draft.acceptors]
+    acceptors = [_make(draft, each, foreign) for each in draft.acceptors]
+    acceptors = [replace(each, refused=each.refused or refusal_of(draft, each, logins)) for each in acceptors]
     if foreign:
         _tell_of_foreign(draft, foreign, acceptors)
     _check_names_and_ports(draft, acceptors)
@@ -44,19 +55,16 @@ def _tell_of_foreign(draft: Draft, foreign: dict[str, Origin], acceptors: list[A
     draft.problems.warning("foreign-protocol", next(iter(foreign.values())), what)
 
 
-def _make(draft: Draft, each: AcceptorDraft, foreign: dict[str, Origin], open_to_all: bool) -> AcceptorConfig:
+def _make(draft: Draft, each: AcceptorDraft, foreign: dict[str, Origin]) -> AcceptorConfig:
     if each.scheme == "vm":
         reason = "it serves programs in the same Java virtual machine only"
         return AcceptorConfig(name=each.name, host=each.host, port=0, protocols=(), origin=each.origin, refused=reason)
     params, refused = _check_params(draft, each)
     protocols = _protocols(draft, each, params, foreign)
+    if refused is None and protocols:
+        refused = check_tls(draft, each, params)
     if refused is None and not protocols:
         refused = _SPEAKS_NONE if foreign else _NAMES_NONE
-    if refused is None and not open_to_all and not is_loopback(each.host):
-        refused = (
-            f"{each.host} is reachable from other machines, and this version checks no users or passwords; listen on "
-            "127.0.0.1, or write <security-enabled>false</security-enabled> if everybody may connect"
-        )
     return AcceptorConfig(
         name=each.name,
         host=each.host,
@@ -73,6 +81,7 @@ def _check_params(draft: Draft, each: AcceptorDraft) -> tuple[dict[str, str], st
     rows = known_params()
     params: dict[str, str] = {}
     refused: str | None = None
+    has_tls = each.params.get("sslEnabled", "").lower() == "true"
     for name, text in each.params.items():
         origin = each.param_origins.get(name, each.origin)
         if name == HANDSHAKE_SECONDS:
@@ -105,7 +114,7 @@ def _check_params(draft: Draft, each: AcceptorDraft) -> tuple[dict[str, str], st
                 value=text,
                 allowed="true, false",
             )
-        if row.treatment == REFUSED and value:
+        if row.treatment == REFUSED and value and (has_tls or row.name not in TLS_NAMES):
             refused = f"{row.name}: {row.reason}"
         _note_ignored(draft, row, value, origin)
         params[row.name] = text

@@ -18,6 +18,15 @@ _HALF: Final = re.compile("[\ud800-\udfff]")
 _KEY_END: Final = re.compile(r"(?:[^\\=: \t\f]|\\.)*", re.DOTALL)
 
 
+class LogicalLine(NamedTuple):
+    """One key with its value, both still escaped. It stands on the lines ``first`` to ``last``, which count from 1."""
+
+    key: str
+    value: str
+    first: int
+    last: int
+
+
 class Property(NamedTuple):
     """One key with its value. The key is not split; ``line`` counts from 1 and is 0 if unknown."""
 
@@ -71,11 +80,16 @@ def read_properties(path: str, problems: Problems) -> list[Property]:
         found = _read_json(path, text, problems)
     else:
         found = [
-            Property(_unescape(key), _unescape(value), Origin(path, line)) for key, value, line in _split_lines(text)
+            Property(unescape(line.key), unescape(line.value), Origin(path, line.first)) for line in logical_lines(text)
         ]
     return [
         each._replace(key=_whole(each.key, each, problems), value=_whole(each.value, each, problems)) for each in found
     ]
+
+
+def parse_properties(text: str) -> dict[str, str]:
+    """Return the properties in a text of Java's ``.properties`` format; of two with one name the last counts."""
+    return {unescape(each.key): unescape(each.value) for each in logical_lines(text)}
 
 
 def _whole(text: str, given: Property, problems: Problems) -> str:
@@ -90,22 +104,24 @@ def _whole(text: str, given: Property, problems: Problems) -> str:
     return joined
 
 
-def _split_lines(text: str) -> Iterator[tuple[str, str, int]]:
-    """Yield key, value and first line number of each logical line, still escaped."""
+def logical_lines(text: str) -> Iterator[LogicalLine]:
+    """Yield each key with its value, as Java's ``Properties`` splits a text whose lines end with ``\n``."""
     pending, first = "", 0
-    for number, raw in enumerate(text.split("\n"), 1):
+    rows = text.split("\n")
+    for number, raw in enumerate(rows, 1):
         line = raw.lstrip(" \t\f")
         if not pending and (not line or line[0] in "#!"):
+            first = 0
             continue
         first = first or number
         backslashes = len(line) - len(line.rstrip("\\"))
         if backslashes % 2:
             pending += line[:-1]
             continue
-        yield (*_split_key(pending + line), first)
+        yield LogicalLine(*_split_key(pending + line), first, number)
         pending, first = "", 0
-    if pending:
-        yield (*_split_key(pending), first)
+    if first:
+        yield LogicalLine(*_split_key(pending), first, len(rows))
 
 
 def _split_key(line: str) -> tuple[str, str]:
@@ -117,7 +133,8 @@ def _split_key(line: str) -> tuple[str, str]:
     return key, rest
 
 
-def _unescape(text: str) -> str:
+def unescape(text: str) -> str:
+    """Return a key or value of a logical line as it is meant; half of a surrogate pair stays half."""
     return _ESCAPE.sub(lambda each: chr(int(each[1], 16)) if each[1] else _ESCAPES.get(each[2], each[2]), text)
 
 

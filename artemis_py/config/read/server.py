@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Final
 
 from artemis_py.config.draft import SecurityDraft, Values
@@ -9,7 +10,7 @@ from artemis_py.config.problems import nearest
 from artemis_py.config.read.element import Reading
 from artemis_py.config.read.uri import UriError, parse_acceptor
 from artemis_py.config.security_settings import PERMISSION_ALIASES, PERMISSIONS
-from artemis_py.config.tables.entities import CURSOR_TTL_S_DEFAULT, RetentionConfig, UserLimits
+from artemis_py.config.tables.entities import CURSOR_TTL_S_DEFAULT, RetentionConfig, UserLimits, UsersFileConfig
 from artemis_py.config.tables.fields import BYTES, INT, POSITIVE, make_setting
 from artemis_py.config.tables.parts import PARTS
 from artemis_py.config.xml.source import Element, local_name
@@ -22,6 +23,10 @@ USER_LIMITS: Final = {
     "max-connections": make_setting(INT, "connections_max", -1, "connections of a user", name="max-connections"),
     "max-queues": make_setting(INT, "queues_max", -1, "queues of a user", name="max-queues"),
 }
+USERS_FILE: Final = "artemis-users.properties"
+ROLES_FILE: Final = "artemis-roles.properties"
+"""As an instance of Artemis names them; beside broker.xml they are found without being named."""
+_FIRST_ROLE: Final = "amq"
 _CHARACTERS: Final = {"delimiter": "delimiter", "any-words": "any_words", "single-word": "single_word"}
 
 
@@ -126,6 +131,27 @@ def read_user_limits(reading: Reading, parent: Element) -> None:
             elif name == "max-sessions":
                 reading.ignore_part(PARTS["resource-limit-settings/resource-limit-setting/max-sessions"], child)
         reading.draft.user_limits[match] = UserLimits(**limits.values)
+
+
+def read_users_file(reading: Reading, element: Element) -> None:
+    """Read ``users-file``: the file of the users, the one of their roles, and who the first user is."""
+    origin = reading.origin(element)
+    users = (element.text or "").strip()
+    first_role = element.get("first-role")
+    if not users:
+        reading.problems.error(origin, "users-file must name a file", allowed=USERS_FILE)
+        return
+    if first_role is not None and not element.get("first-user"):
+        reading.problems.warning(
+            "without-limit", origin, "first-role has no effect without first-user", allowed='first-user="admin"'
+        )
+    reading.draft.users_file = UsersFileConfig(
+        users=users,
+        roles=(element.get("roles-file") or "").strip() or os.path.join(os.path.dirname(users), ROLES_FILE),
+        first_user=(element.get("first-user") or "").strip(),
+        first_role=(first_role or "").strip() or _FIRST_ROLE,
+        origin=origin,
+    )
 
 
 def read_retention(reading: Reading, element: Element) -> None:

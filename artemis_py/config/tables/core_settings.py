@@ -10,9 +10,7 @@ from artemis_py.config.tables.fields import (
     JAVA,
     NO_EFFECT,
     NO_MANAGEMENT,
-    NO_RELOAD,
     NOT_EMPTY,
-    NOT_ENFORCED,
     NOT_NEGATIVE,
     NOT_SPOKEN,
     OFF_OR_NOT_NEGATIVE,
@@ -75,7 +73,11 @@ class CoreSettings:
         True, "deprecated; use routing-enabled in wildcard-addresses", tuning=NO_EFFECT
     )
     configuration_file_refresh_period: int = int64(
-        5000, "how often the file is checked for changes", unit="ms", check=OFF_OR_POSITIVE, ignored=NO_RELOAD
+        5000,
+        "how often files are checked for changes: those of acceptors with sslAutoReload; -1: never",
+        unit="ms",
+        check=OFF_OR_POSITIVE,
+        ignored="broker.xml itself is read only at start; it counts for the files of acceptors with sslAutoReload",
     )
     graceful_shutdown_enabled: bool = boolean(
         False, "wait for clients before stopping", ignored="this version stops at once"
@@ -135,19 +137,33 @@ class CoreSettings:
 
     # Security
     security_enabled: bool = boolean(
-        True, "while true, the broker listens only on loopback addresses, because passwords are not checked yet"
+        True, "clients log in; while no users are known, only ports on loopback addresses are opened"
     )
     security_invalidation_interval: int = int64(
-        10000, "lifetime of a cached decision", unit="ms", check=NOT_NEGATIVE, ignored=NOT_ENFORCED
+        10000,
+        "how long the result of a login is remembered: right credentials need not be verified again, wrong ones are "
+        "refused at once; 0: not at all",
+        unit="ms",
+        check=NOT_NEGATIVE,
     )
-    authentication_cache_size: int = int64(1000, "number of cached logins", check=NOT_NEGATIVE, ignored=NOT_ENFORCED)
+    authentication_cache_size: int = int64(
+        1000, "number of remembered logins, of right ones and of wrong ones each", check=NOT_NEGATIVE
+    )
     authorization_cache_size: int = int64(
-        1000, ("number of cached permissions"), check=NOT_NEGATIVE, ignored=NOT_ENFORCED
+        1000, "number of addresses and queues of which is remembered who decides about them", check=NOT_NEGATIVE
     )
-    populate_validated_user: bool = boolean(False, "add the user's name to messages", ignored=NOT_ENFORCED)
-    reject_empty_validated_user: bool = boolean(False, "refuse messages without a user name", ignored=NOT_ENFORCED)
-    mask_password: bool | None = boolean(None, "passwords in the file are masked", ignored=NOT_ENFORCED)
-    password_codec: str | None = text(None, "Java class that unmasks passwords", tuning=JAVA)
+    populate_validated_user: bool = boolean(
+        False, "write the sender's user into each message, as `JMSXUserID`, in the place of what the client wrote there"
+    )
+    reject_empty_validated_user: bool = boolean(
+        False, "refuse messages without such a user; without populate-validated-user: all messages"
+    )
+    mask_password: bool | None = boolean(
+        None, "true: every password of a store is masked; false: none; absent: those in ENC(…)", shown="absent"
+    )
+    password_codec: str | None = text(
+        None, "unmasks passwords: Artemis' own codec, perhaps with ;key=…", shown="Artemis' default"
+    )
 
     # Management
     management_address: str = text(
@@ -157,7 +173,9 @@ class CoreSettings:
         "activemq.notifications", "address for notifications", check=NOT_EMPTY, ignored=NO_MANAGEMENT
     )
     management_message_rbac: bool = boolean(False, "check permissions of management messages", ignored=NO_MANAGEMENT)
-    management_rbac_prefix: str = text("mops", "prefix of these permissions", ignored=NO_MANAGEMENT)
+    management_rbac_prefix: str = text(
+        "mops", "first word of the addresses by which operations are permitted: `mops.broker.getLog`", check=NOT_EMPTY
+    )
     view_permission_method_match_pattern: str = text(
         "^(get|is|count|list|browse|query).*$", "operations that only read", ignored=NO_MANAGEMENT
     )

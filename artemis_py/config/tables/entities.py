@@ -179,6 +179,20 @@ QUEUE_CONSTANTS: Final = {"purge_on_no_consumers": False, "enabled": True}
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
+class UsersFileConfig:
+    """``users-file``: where users and roles are, relative to the folder of broker.xml. ``first_user`` is made with
+    ``first_role`` at a start without the file; "": nobody is.
+    """
+
+    users: str
+    roles: str
+    first_user: str = ""
+    first_role: str = ""
+    origin: Origin = NOWHERE
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AddressConfig:
     """An address as declared, with its queues in the order of the file."""
 

@@ -90,7 +90,7 @@ def local_name(element: Element) -> str:
 def load_text(path: str, asked_at: Origin, problems: Problems) -> str | None:
     """Return the text of a regular file, or None after adding a problem at ``asked_at``, or at the line in the file."""
     try:
-        data = _read_regular_file(path)
+        data = read_regular_file(path)
     except OSError as error:
         problems.error(asked_at, f"{path} cannot be read: {error.strerror or error}")
         return None
@@ -117,14 +117,15 @@ def load_text(path: str, asked_at: Origin, problems: Problems) -> str | None:
     return None
 
 
-def _read_regular_file(path: str) -> bytes | None:
-    """Return at most one byte more than a file may have; None if it is not a regular file (a pipe would never end).
+def read_regular_file(path: str) -> bytes | None:
+    """Return at most one byte more than FILE_LENGTH_MAX; None if it is not a regular file (a pipe would never end).
     Raises OSError.
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        return None
     with open(descriptor, "rb") as stream:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            return None
         return stream.read(FILE_LENGTH_MAX + 1)
 
 

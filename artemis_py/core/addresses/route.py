@@ -6,6 +6,7 @@ from typing import final
 
 from artemis_py.core.addresses.address import Address
 from artemis_py.core.queue.queue import Queue
+from artemis_py.security.rights import Decider
 
 
 @final
@@ -14,7 +15,7 @@ class Route:
     address and on wildcard addresses, up to when the route was made. When they have grown, it is out of date.
     """
 
-    __slots__ = ("address", "anycast_losses", "losses", "queue", "routing_type")
+    __slots__ = ("address", "anycast_losses", "decider", "losses", "queue", "routing_type")
 
     def __init__(
         self, address: Address, queue: Queue | None, routing_type: str | None, anycast_losses: int = 0
@@ -24,3 +25,5 @@ class Route:
         self.routing_type = routing_type
         self.losses = address.losses
         self.anycast_losses = anycast_losses
+        self.decider: Decider | None = None
+        """Which security-setting decides about sending here; None until somebody with permissions has sent."""

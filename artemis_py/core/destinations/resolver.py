@@ -12,6 +12,7 @@ from artemis_py.core.addresses.route import Route
 from artemis_py.core.destinations.registry import Registry
 from artemis_py.core.queue.queue import Queue
 from artemis_py.errors import NotFoundError
+from artemis_py.security.permit import Permit
 
 _NAMED_MAX: Final = 10
 """How many queues an error names."""
@@ -22,7 +23,8 @@ class Resolver:
     """Finds what a destination names, and creates it where settings allow.
 
     In every method ``by`` is the login of the client that asks. It is None where the broker itself asks: then no limit
-    on the number of addresses and queues holds.
+    on the number of addresses and queues holds. ``permit`` says what the client may do, and is asked before anything is
+    created; None: everything. Then methods also raise NotAllowedError.
     """
 
     __slots__ = ("_bindings", "_config", "_registry")
@@ -34,19 +36,43 @@ class Resolver:
 
     # ---- senders ---------------------------------------------------------------------------------
 
-    def route(self, name: str, queue_name: str | None, routing_type: str | None, by: str | None = None) -> Route:
+    def route(
+        self,
+        name: str,
+        queue_name: str | None,
+        routing_type: str | None,
+        by: str | None = None,
+        permit: Permit | None = None,
+    ) -> Route:
         """Where a message sent to this destination goes. Raises NotFoundError when settings do not allow to create it,
         LimitError when there are as many addresses or queues as there may be.
         """
         bindings = self._bindings
         if queue_name is not None:
-            queue = self.obtain_queue(name, queue_name, routing_type, by)
+            queue = self.obtain_queue(name, queue_name, routing_type, by, permit)
             return bindings.route_to(bindings.address_of(queue), queue, None)
+        if permit is not None:
+            self._ask_to_send(permit, name, routing_type)
         address = self.obtain_address(name, routing_type, by)
         wants_anycast = routing_type == ANYCAST or (routing_type is None and ANYCAST in address.routing_types)
         if wants_anycast and not bindings.has_anycast(address):
             self._create_for_send(address, by)
         return bindings.route_to(address, None, routing_type)
+
+    def _ask_to_send(self, permit: Permit, name: str, routing_type: str | None) -> None:
+        """May a client send to an address, with all that is created for that?"""
+        address = self._bindings.addresses.get(name)
+        settings = self._config.settings_for(name) if address is None else address.settings
+        if routing_type is None:
+            types = {settings.default_address_routing_type} if address is None else address.routing_types
+            routing_type = ANYCAST if ANYCAST in types else MULTICAST
+        has_queue = address is not None and self._bindings.has_anycast(address)
+        creates = routing_type == ANYCAST and not has_queue and settings.auto_create_queues
+        if address is None and settings.auto_create_addresses:
+            permit.to_create_address(name)
+        if creates and name not in self._bindings.queues:
+            permit.to_create_queue(name, name, durable=True)
+        permit.to_use(name, None)
 
     def renewed(self, route: Route) -> Route:
         """A route to the same destination as things are now. Raises NotFoundError."""
@@ -86,12 +112,21 @@ class Resolver:
         return address
 
     def obtain_queue(
-        self, address_name: str, queue_name: str, routing_type: str | None, by: str | None = None
+        self,
+        address_name: str,
+        queue_name: str,
+        routing_type: str | None,
+        by: str | None = None,
+        permit: Permit | None = None,
     ) -> Queue:
         """The queue of a fully qualified name, created if settings allow. Raises NotFoundError or BrokerError."""
         if not queue_name:
             raise NotFoundError(f"The destination {address_name}:: has no queue")
         queue = self._bindings.queues.get(queue_name)
+        if permit is not None:
+            asked_name = address_name or (queue_name if queue is None else queue.address.name)
+            creates = self._config.settings_for(asked_name).auto_create_queues
+            self.ask_to_use(permit, asked_name, queue_name, durable=True, creates=creates)
         if queue is not None:
             if address_name and queue.address.name != address_name:
                 raise NotFoundError(f"Queue {queue_name} is on address {queue.address.name}, not on {address_name}")
@@ -109,12 +144,29 @@ class Resolver:
         config = _plain_queue(queue_name, address_name, routing_type)
         return self._registry.create_queue(address, config, auto_created=True, by=by)
 
+    def ask_to_use(
+        self, permit: Permit, address_name: str, queue_name: str, *, durable: bool, creates: bool = True
+    ) -> None:
+        """May a client use a queue of an address? What does not exist must be allowed to be created for it, too; a
+        queue only with ``creates``. Raises NotAllowedError.
+        """
+        if (
+            address_name not in self._bindings.addresses
+            and self._config.settings_for(address_name).auto_create_addresses
+        ):
+            permit.to_create_address(address_name)
+        if creates and queue_name not in self._bindings.queues:
+            permit.to_create_queue(address_name, queue_name, durable=durable)
+        permit.to_use(address_name, queue_name)
+
     # ---- consumers -------------------------------------------------------------------------------
 
-    def obtain_anycast_queue(self, name: str, by: str | None = None) -> Queue:
+    def obtain_anycast_queue(self, name: str, by: str | None = None, permit: Permit | None = None) -> Queue:
         """The queue that a consumer of an anycast address reads: the one of the same name (created if settings
         allow), or the only one. Raises NotFoundError or LimitError.
         """
+        if permit is not None:
+            self._ask_to_read(permit, name)
         address = self.obtain_address(name, ANYCAST, by)
         queue = self._bindings.queues.get(name)
         if queue is not None and queue.address is address and queue.routing_type == ANYCAST:
@@ -128,6 +180,17 @@ class Resolver:
             raise NotFoundError(f"Address {name} has no queue {name}, and none is created{hint}")
         return self._registry.create_queue(address, _plain_queue(name, name, ANYCAST), auto_created=True, by=by)
 
+    def _ask_to_read(self, permit: Permit, name: str) -> None:
+        """May a client read an anycast address, with all that is created for that?"""
+        bindings = self._bindings
+        queue, address = bindings.queues.get(name), bindings.addresses.get(name)
+        others = [] if address is None else list(islice(_anycast_of(address), 2))
+        if len(others) == 1 and (queue is None or queue not in others):
+            permit.to_use(name, others[0].name)
+        else:
+            creates = not others and self._config.settings_for(name).auto_create_queues
+            self.ask_to_use(permit, name, name, durable=True, creates=creates)
+
     def create_subscription_queue(
         self, name: str, address: Address, *, durable: bool, selector: str | None, by: str | None = None
     ) -> Queue:
@@ -137,9 +200,13 @@ class Resolver:
         config = _plain_queue(name, address.name, MULTICAST, durable=durable, selector=selector)
         return self._registry.create_queue(address, config, auto_created=not durable, temporary=not durable, by=by)
 
-    def create_temporary_address(self, name: str, routing_type: str, by: str | None = None) -> Address:
+    def create_temporary_address(
+        self, name: str, routing_type: str, by: str | None = None, permit: Permit | None = None
+    ) -> Address:
         """An address that goes with its last queue (a connection's temporary destination). Raises LimitError."""
         registry, bindings = self._registry, self._bindings
+        if permit is not None:
+            self.ask_to_use(permit, name, name, durable=False)
         registry.quota.check_address(name, len(bindings.addresses), by)
         if routing_type != MULTICAST:
             registry.quota.check_queue(name, len(bindings.queues), by)

@@ -32,9 +32,9 @@ def choose_version(accept_version: str | None) -> str | None:
     return common[-1] if common else None
 
 
-def introduce(greeting: Greeting, address: str, origin: int, log: RecordLog) -> None:
+def introduce(greeting: Greeting, login: str | None, address: str, origin: int, log: RecordLog) -> None:
     """Tell a log that is retained who the client is."""
-    fields = {"client": address, "login": greeting.login, "client_id": greeting.client_id}
+    fields = {"client": address, "login": login, "client_id": greeting.client_id}
     known = {name: value for name, value in fields.items() if value}
     log.story.session_opened(origin, {**known, "protocol": f"STOMP {greeting.version}"})
 
@@ -61,7 +61,7 @@ def greet(frame: AnyFrame, state: SessionState) -> Greeting | None:
 def _greet(frame: Frame, service: StompService, session_name: str) -> Greeting | bytes:
     """Answer CONNECT or STOMP with a greeting, or with the ERROR frame that refuses the client.
 
-    login and passcode are not checked: this version has no authentication, and says so at start.
+    login and passcode are checked later. A passcode alone may be a token.
     """
     headers = frame.headers
     receipt = headers.get("receipt")
@@ -74,14 +74,17 @@ def _greet(frame: Frame, service: StompService, session_name: str) -> Greeting |
         return writer.error(
             "A STOMP frame needs an accept-version of 1.1 or 1.2; STOMP 1.0 has only CONNECT", "1.0", receipt
         )
-    if "passcode" in headers and "login" not in headers:
+    if "passcode" in headers and "login" not in headers and service.logins is None:
         return writer.error("CONNECT has a passcode but no login", version, receipt)
     try:
         beats = negotiate(headers.get("heart-beat") if version != "1.0" else None, service.beat_rules)
     except FrameError as error:
         return writer.error(str(error), version, receipt)
     connected = _connected(headers, service, session_name, version, beats)
-    return Greeting(version, headers.get("client-id") or None, headers.get("login") or None, beats, connected)
+    login = headers.get("login")
+    if service.logins is None:
+        login = login or None
+    return Greeting(version, headers.get("client-id") or None, login, beats, connected)
 
 
 def _connected(headers: dict[str, str], service: StompService, session_name: str, version: str, beats: Beats) -> bytes:

@@ -17,6 +17,7 @@ from artemis_py.stomp.session.addressing import head_for, route_of
 from artemis_py.stomp.session.state import SessionState
 from artemis_py.stomp.session.transactions import Transactions
 from artemis_py.stomp.wire.frames import AnyFrame, LargeSend, Send
+from artemis_py.stomp.wire.stamp import stamped
 
 _COPIED_AT_ONCE: Final = 4
 """Messages of which copies may go to other addresses: what selectors there cost is not known before."""
@@ -75,6 +76,7 @@ class Publishing:
         if limit == start:
             return start + 1 if self._send_or_refuse(first, frames[start][1], now_ms) else start
         account, origin = address.account, state.origin
+        stamp = None if state.rights is None else state.rights.stamp
         messages: list[Message] = []
         receipts: list[tuple[int, str]] = []
         append = messages.append
@@ -84,7 +86,7 @@ class Publishing:
             frame, body = frames[position]
             if frame.__class__ is not Send or frame.shape is not shape or not frame.quick:
                 break
-            head = frame.head
+            head = frame.head if stamp is None else stamped(frame.head, stamp)
             append(Message(head, body, number, now_ms, 0, account, origin))
             number += 1
             size_bytes += head.size_bytes + len(body)
@@ -144,6 +146,7 @@ class Publishing:
             self._refuse(first, str(error))
             return start + 1
         account, origin = route.address.account, state.origin
+        stamp = None if state.rights is None else state.rights.stamp
         number = broker.host.take_message_ids(len(frames) - start)
         room_bytes = transactions.bytes_left
         messages: list[Message] = []
@@ -153,7 +156,7 @@ class Publishing:
             frame, body = frames[position]
             if frame.__class__ is not Send or frame.shape is not shape or frame.transaction != name or frame.receipt:
                 break
-            head = frame.head
+            head = frame.head if stamp is None else stamped(frame.head, stamp)
             size_bytes = head.size_bytes + len(body) + MESSAGE_OVERHEAD_BYTES
             if kept_bytes + size_bytes > room_bytes:
                 break

@@ -11,8 +11,9 @@ from artemis_py.errors import ArtemisError, LimitError, StorageError
 from artemis_py.stomp.heartbeat import Pulse
 from artemis_py.stomp.service import Awaited, StompService
 from artemis_py.stomp.session.acknowledging import Acknowledging
+from artemis_py.stomp.session.entry import Entry, enter
 from artemis_py.stomp.session.errand import Errand
-from artemis_py.stomp.session.greeting import greet, introduce
+from artemis_py.stomp.session.greeting import introduce
 from artemis_py.stomp.session.input import NO_FRAMES, Input
 from artemis_py.stomp.session.publishing import Publishing
 from artemis_py.stomp.session.state import SessionState
@@ -26,6 +27,7 @@ _NEW: Final = "new"
 _OPEN: Final = "open"
 _CLOSING: Final = "closing"
 
+EXPIRED: Final = "Your login has ended because its token expired; connect again with a new one"
 COMMAND_UNITS: Final = 10
 """What a frame other than SEND costs, besides the work that it starts."""
 
@@ -98,14 +100,16 @@ class Session:
     def receive(self, data: bytes, now_ms: int, stop_at: int = 0) -> None:
         """Take bytes from the client and carry out the frames that they complete."""
         self.pulse.note_alive(now_ms)
-        if self._phase == _NEW:
+        if self._phase == _NEW and self.state.blocked_by is None:
             parser = self._input.parser
             frames, data = parser.feed_one(data)
             if frames:
                 self._greet(frames[0][0], now_ms)
             elif parser.error is not None:
                 self._close_with(str(parser.error), parser.error.receipt)
-        if self._phase == _OPEN:
+            else:
+                return
+        if self._phase != _CLOSING:
             self._input.add(data, stop_at, waits=self.state.blocked_by is not None)
             self.go_on(now_ms, stop_at)
 
@@ -164,6 +168,8 @@ class Session:
         self.pulse.note_alive(now_ms)
         if isinstance(awaited, Errand):
             self._answer(awaited)
+        elif isinstance(awaited, Entry):
+            self._enter(awaited, now_ms)
         self.go_on(now_ms, stop_at)
 
     def _acknowledge_run(self, run: AckRun, now_ms: int) -> None:
@@ -239,25 +245,35 @@ class Session:
     # ---- beginning and end -----------------------------------------------------------------------
 
     def _greet(self, frame: AnyFrame, now_ms: int) -> None:
-        state, traffic = self.state, self.service.traffic
-        greeting = greet(frame, state)
-        if greeting is None:
+        entry = enter(frame, self.state)
+        if entry is None:
             self._end()
             return
-        state.version = greeting.version
+        self._input.parser = self.service.parser(entry.greeting.version)
+        if entry.may_go_on:
+            self._enter(entry, now_ms)
+        else:
+            self.state.blocked_by = entry
+
+    def _enter(self, entry: Entry, now_ms: int) -> None:
+        """The login is decided: open the session, or refuse the client."""
+        state, traffic, greeting = self.state, self.service.traffic, entry.greeting
+        if entry.refusal:
+            self._close_with(entry.refusal, None)
+            return
         try:
-            state.broker.quota.connected(greeting.login or "")
+            state.broker.quota.connected(entry.user or "")
         except LimitError as error:
             self._close_with(str(error), None)
             return
         state.client_id = greeting.client_id
-        state.user = greeting.login
+        state.user = entry.user
+        state.admit(entry.identity)
         self.pulse.begin(greeting.beats, now_ms)
         traffic.sessions_open += 1
         traffic.sessions_total += 1
         self._phase = _OPEN  # from here on ``lost`` undoes what was counted
-        introduce(greeting, state.address, state.origin, state.broker.log)
-        self._input.parser = self.service.parser(greeting.version)
+        introduce(greeting, state.user, state.address, state.origin, state.broker.log)
         self.out.parts().append(greeting.frame)
         traffic.count_out("CONNECTED")
 
@@ -309,6 +325,10 @@ class Session:
         """Nothing more is read; forget the unfinished frame."""
         self._phase = _CLOSING
         self._input.parser.forget()
+        awaited = self.state.blocked_by
+        if isinstance(awaited, Entry):
+            awaited.give_up()
+            self.state.blocked_by = None
 
     def write_messages(self, consumer: Consumer) -> None:
         """Write a consumer's outbox as frames."""
@@ -323,8 +343,13 @@ class Session:
         self.subscriptions.write_messages(subscription)
 
     def beat(self, now_ms: int) -> None:
-        """Send a heart-beat that is due; end the session if the client has been silent for too long."""
+        """Send a heart-beat that is due; end the session if the client has been silent for too long, or if its login
+        has ended.
+        """
         if self._phase != _OPEN:
+            return
+        if self.state.has_expired(now_ms):
+            self.kick(EXPIRED, now_ms)
             return
         silent_ms = 0 if self.state.blocked_by is not None else self.pulse.silent_ms(now_ms)
         if silent_ms:

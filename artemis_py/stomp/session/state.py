@@ -7,6 +7,9 @@ from typing import final
 from artemis_py.core.events import BLOCKED
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue.works import QueueWork
+from artemis_py.security.identity import Identity
+from artemis_py.security.permit import Permit
+from artemis_py.security.rights import Rights
 from artemis_py.stomp.service import Awaited, StompService
 from artemis_py.stomp.session.errand import Errand, Unfinished
 from artemis_py.stomp.temporaries import Client
@@ -19,8 +22,8 @@ class SessionState:
     """The session makes one and hands it to each of its parts. A part keeps its own fields to itself."""
 
     __slots__ = (
-        "address", "blocked_by", "broker", "client_id", "has_ended", "lsn_before", "lsn_written", "origin", "out",
-        "owner", "service", "stop_at", "unfinished", "user", "version",
+        "address", "blocked_by", "broker", "certificate", "client_id", "has_ended", "identity", "lsn_before",
+        "lsn_written", "origin", "out", "owner", "rights", "service", "stop_at", "unfinished", "user", "version",
     )  # fmt: skip
 
     def __init__(self, service: StompService, origin: int, owner: object) -> None:
@@ -35,6 +38,12 @@ class SessionState:
         self.version = "1.2"
         self.client_id: str | None = None
         self.user: str | None = None
+        self.certificate: bytes | None = None
+        """The client's verified TLS certificate as DER, until it has logged in."""
+        self.identity: Identity | None = None
+        """Who has logged in; None before that, and where nobody logs in."""
+        self.rights: Rights | None = None
+        """What the client may do; None where nothing is checked."""
         self.out = Outbound()
         self.blocked_by: Awaited | None = None
         """What the session waits for before its next frame: a full address or queue, the file of a large body, a slow
@@ -57,9 +66,34 @@ class SessionState:
         return f"s{self.origin}"
 
     @property
+    def peer(self) -> str:
+        """The client's IP address; empty if unknown."""
+        return self.address.rpartition(":")[0].strip("[]")
+
+    @property
+    def expires_ms(self) -> int:
+        """The date at which the client's login ends; 0: never."""
+        return 0 if self.identity is None else self.identity.expires_ms
+
+    def has_expired(self, now_ms: int) -> bool:
+        """Has the client's login ended?"""
+        return 0 < self.expires_ms <= now_ms
+
+    def admit(self, identity: Identity | None) -> None:
+        """The client has logged in, or need not (None)."""
+        self.identity = identity
+        self.certificate = None
+        if identity is not None and self.service.authorizer is not None:
+            self.rights = self.service.authorizer.rights_of(identity)
+
+    @property
     def client(self) -> Client:
         """Who uses this connection, as far as CONNECT said."""
         return Client(self.origin, self.client_id, self.user)
+
+    def permit(self, permission: str) -> Permit | None:
+        """For one use of a destination (``send``, ``consume``, ``browse``): what the client may do there."""
+        return None if self.rights is None else Permit(self.rights, permission)
 
     # ---- waiting ---------------------------------------------------------------------------------
 

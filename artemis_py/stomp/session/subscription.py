@@ -12,6 +12,8 @@ from artemis_py.core.holdings import SUBSCRIPTION_BYTES
 from artemis_py.core.order.entry import Entry
 from artemis_py.core.queue.queue import Queue
 from artemis_py.errors import BrokerError, NotFoundError
+from artemis_py.security.permit import Permit
+from artemis_py.security.rights import Rights
 from artemis_py.selector import Selector, compile_selector
 from artemis_py.stomp.service import StompService
 from artemis_py.stomp.temporaries import Client, obtain_address
@@ -82,6 +84,7 @@ class Subscriber:
     client: Client
     version: str
     reader: Reader
+    rights: Rights | None = None
 
 
 def durable_name_of(headers: dict[str, str]) -> str | None:
@@ -195,31 +198,45 @@ def _queue_for(
 ) -> tuple[Queue, str | None, bool]:
     """The queue to read, the durable subscription's name, and whether the selector is the queue's filter."""
     broker = service.broker
-    by = subscriber.reader.user or ""
+    by, permit = subscriber.reader.user or "", _permit(subscriber, headers)
     temporary = service.temporaries.obtain(destination, subscriber.client, service.limits.temporary_max)
     if temporary is not None:
         name, routing_type = temporary.address, temporary.routing_type
-        obtain_address(broker, temporary, by)
+        obtain_address(broker, temporary, by, permit)
     else:
         name, prefix_type = service.prefixes.split(destination)
         routing_type_asked = prefix_type or routing_type_of(headers.get("subscription-type"), "subscription-type")
         address_name, queue_name = split_qualified(name)
+        if permit is not None and service.is_unserved(address_name or queue_name or ""):
+            permit.to_use(address_name, queue_name)
         service.check_served(address_name or queue_name or "")
         _check_private(service, subscriber.client, address_name, queue_name)
         if queue_name is not None:
-            return broker.resolver.obtain_queue(address_name, queue_name, routing_type_asked, by), None, False
+            return broker.resolver.obtain_queue(address_name, queue_name, routing_type_asked, by, permit), None, False
         routing_type = routing_type_asked or _usual_type(broker, name)
     if routing_type == ANYCAST:
-        return broker.resolver.obtain_anycast_queue(name, by), None, False
-    address = broker.resolver.obtain_address(name, MULTICAST, by)
+        return broker.resolver.obtain_anycast_queue(name, by, permit), None, False
     durable_name = durable_name_of(headers)
+    if durable_name is None:
+        queue_name = service.temporaries.name_of_subscription()
+    else:
+        queue_name = durable_queue_name(subscriber, durable_name)
+    if permit is not None:
+        broker.resolver.ask_to_use(permit, name, queue_name, durable=durable_name is not None)
+    address = broker.resolver.obtain_address(name, MULTICAST, by)
     if durable_name is not None:
         return _durable_queue(broker, subscriber, address, durable_name, selector), durable_name, True
-    queue_name = service.temporaries.name_of_subscription()
     queue = broker.resolver.create_subscription_queue(
         queue_name, address, durable=False, selector=None if selector is None else selector.text, by=by
     )
     return queue, None, True
+
+
+def _permit(subscriber: Subscriber, headers: dict[str, str]) -> Permit | None:
+    """What the client may do with what it subscribes to; None: everything."""
+    if subscriber.rights is None:
+        return None
+    return Permit(subscriber.rights, "browse" if headers.get("browser", "").lower() == "true" else "consume")
 
 
 def _usual_type(broker: Broker, name: str) -> str:

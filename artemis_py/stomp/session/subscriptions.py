@@ -71,7 +71,7 @@ class Subscriptions:
     def _subscriber(self) -> Subscriber:
         state = self._state
         reader = Reader(state.origin, state.client_id, state.user)
-        return Subscriber(state.owner, state.client, state.version, reader)
+        return Subscriber(state.owner, state.client, state.version, reader, state.rights)
 
     def unsubscribe(self, headers: dict[str, str], now_ms: int) -> None:
         """UNSUBSCRIBE by id, by destination (1.0), or of a durable subscription by its name, which is deleted. Raises
@@ -89,10 +89,26 @@ class Subscriptions:
             raise FrameError(f"There is no subscription {key!r}")
         if subscription is None and durable_name is not None:
             subscription = self._durable(durable_name)
+        self._check_deletions(subscription, durable_name)
         if subscription is not None:
             self._close(subscription, now_ms)
         if durable_name is not None:
             self._delete_durable(durable_name, now_ms)
+
+    def _check_deletions(self, subscription: Subscription | None, durable_name: str | None) -> None:
+        """May the client delete the queues that go with this UNSUBSCRIBE: the subscription's own one, and that of a
+        durable subscription? When a connection ends, its queues go without being asked for. Raises NotAllowedError.
+        """
+        state = self._state
+        if state.rights is None:
+            return
+        if subscription is not None and subscription.queue.temporary:
+            queue = subscription.queue
+            state.rights.demand("deleteNonDurableQueue", queue.address.name, queue.name)
+        if durable_name is not None:
+            durable = state.broker.queues.get(durable_queue_name(self._subscriber(), durable_name))
+            if durable is not None:
+                state.rights.demand("deleteDurableQueue", durable.address.name, durable.name)
 
     def _durable(self, durable_name: str) -> Subscription | None:
         """This connection's subscription of a durable one."""

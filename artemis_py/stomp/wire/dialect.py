@@ -44,7 +44,7 @@ _DECIDING_BYTES: Final = frozenset(name.encode() for name in _DECIDING)
 _FORGED_BYTES: Final = frozenset(name.encode() for name in _FORGED)
 _OWN: Final = _CARRIED | _FORGED | _DECIDING
 """No header with one of these names passes through."""
-_BLANKS: Final = (
+BLANKS: Final = (
     "".join(map(chr, [*range(ord(" ") + 1), *range(0x2000, 0x2010)]))
     + "\x7f\x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000\ufeff"
 )
@@ -56,9 +56,9 @@ _PASSING_NAME_BYTES_MAX: Final = 64
 class Dialect:
     """One acceptor's reader of one version. Its cache is bounded and shared by the acceptor's connections."""
 
-    def __init__(self, version: str, acceptor: AcceptorConfig) -> None:
+    def __init__(self, version: str, acceptor: AcceptorConfig, limits: Limits | None = None) -> None:
         self.version = version
-        self.limits = Limits.of(acceptor)
+        self.limits = limits or Limits.of(acceptor)
         self.prefixes = Prefixes.of(acceptor)
         self.default_persistent = acceptor.bool_param("defaultPersistent")
         self._trims = version == "1.0"
@@ -256,7 +256,7 @@ def passes_through(name: str) -> bool:
     """Does a header go to consumers as the sender wrote it? Not if the broker uses its name, nor if clients that strip
     names would take it for one of the broker's.
     """
-    return name not in _OWN and name.strip(_BLANKS) not in _OWN
+    return name not in _OWN and name.strip(BLANKS) not in _OWN
 
 
 def _head(shape: Shape, passing: bytes, sized: bool) -> Head:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from artemis_py.config.settings import AcceptorConfig
@@ -182,6 +182,15 @@ class Limits:
     transaction_places_max: int = 250_000
     large_body_bytes_min: int = -1
     """Bodies of this size or more go to a file of their own; -1: never."""
+    header_bytes_param: str = "maxHeaderBytes"
+    """The parameter that sets the largest header block."""
+
+    def for_connect(self, acceptor: AcceptorConfig) -> Limits:
+        """The limits of the first frame, which strangers send."""
+        connect_bytes_max = acceptor.int_param("maxConnectBytes")
+        if self.header_bytes_max <= connect_bytes_max:
+            return self
+        return replace(self, header_bytes_max=connect_bytes_max, header_bytes_param="maxConnectBytes")
 
     @property
     def allow_any_ack(self) -> bool:

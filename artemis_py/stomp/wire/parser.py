@@ -176,6 +176,7 @@ class Parser:
         self.error = FrameError(str(error), error.receipt, too_large=error.too_large)
         self._data = b""
         self._start = bytearray()
+        self._unfinished = None
 
     # ---- header blocks ---------------------------------------------------------------------------
 
@@ -266,7 +267,8 @@ class Parser:
         limit = self._header_bytes_max
         if len(block) > limit:
             start = block[:limit].rpartition(b"\n")[0]
-            reason = f"Headers too large: more than {limit} bytes (maxHeaderBytes of the acceptor)"
+            param = self.dialect.limits.header_bytes_param
+            reason = f"Headers too large: more than {limit} bytes ({param} of the acceptor)"
             raise FrameError(reason, receipt_in(start, self.dialect.version), too_large=True)
         receipt = receipt_in(block.partition(b"\0")[0], self.dialect.version)
         raise FrameError("NUL among the headers: the empty line after them is missing", receipt)

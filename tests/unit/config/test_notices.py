@@ -160,6 +160,7 @@ def test_notices_come_in_the_order_of_lines() -> None:
 
 def test_each_code_is_used_and_each_use_is_listed() -> None:
     package = Path(check.__file__).parents[1]
-    text = "\n".join(path.read_text() for path in sorted((package / "config").rglob("*.py")) if path.name != "codes.py")
+    files = [*(package / "config").rglob("*.py"), *(package / "security").rglob("*.py")]
+    text = "\n".join(path.read_text() for path in sorted(files) if path.name != "codes.py")
     used = set(re.findall(r'problems\.(?:warning|note)\(\s*"([a-z-]+)"', text)) | {"doubtful-value"}
     assert used == set(CODES)

@@ -240,7 +240,7 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     (problem,) = refusal(tmp_path / "broker.xml")
     assert str(problem).startswith(f"{tmp_path / 'broker.xml'}: ")
     (problem,) = refusal(tmp_path)
-    assert "cannot be read" in problem.message
+    assert "is no Artemis instance" in problem.message
 
 
 def test_the_line_of_a_start_tag_is_where_it_begins() -> None:

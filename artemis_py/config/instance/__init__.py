@@ -1,0 +1,1 @@
+"""An Artemis instance directory: what stands around its broker.xml."""

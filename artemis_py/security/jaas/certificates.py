@@ -1,0 +1,116 @@
+"""TextFileCertificateLoginModule and ExternalCertificateLoginModule: the subject of a certificate is the login.
+
+The TLS handshake has verified the certificate; these modules only say whose it is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, final
+
+from artemis_py.errors import AuthenticatorError
+from artemis_py.security.identity import Credentials
+from artemis_py.security.jaas.java_regex import RegexError, compile_java, matches
+from artemis_py.security.jaas.names import Parts, SubjectName, parts_of, subject_of
+from artemis_py.security.jaas.subject import LoginRefusedError, Subject
+from artemis_py.security.users.reloaded import ReloadedFile
+from artemis_py.security.users.tables import RolesTable, TableError, entries_of, roles_table, text_of
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class CertificateTable:
+    """Users by the parts of a name and by its text, and by regular expressions in the order of the file."""
+
+    by_parts: Mapping[Parts, str]
+    by_text: Mapping[str, str]
+    patterns: tuple[tuple[re.Pattern[str], str], ...]
+
+    def user_of(self, name: SubjectName) -> str | None:
+        """Return the user with this name: an exact entry wins, then the first expression that matches all of it."""
+        user = self.by_text.get(name.text)
+        if user is None:
+            user = self.by_parts.get(name.parts)
+        if user is None:
+            user = next((each for pattern, each in self.patterns if matches(pattern, name.text)), None)
+        return user
+
+
+def certificate_table(data: bytes) -> CertificateTable:
+    """Read a file of ``user=name`` or ``user=/expression/``. Raises TableError."""
+    found = {entry.key: entry for entry in entries_of(text_of(data))}  # of a user given twice the last line counts
+    by_parts: dict[Parts, str] = {}
+    by_text: dict[str, str] = {}
+    patterns: list[tuple[re.Pattern[str], str]] = []
+    for user, entry in found.items():
+        value = entry.value
+        if len(value) > 2 and value.startswith("/") and value.endswith("/"):
+            try:
+                patterns.append((compile_java(value[1:-1]), user))
+            except RegexError as error:
+                raise TableError(entry.first, f"the expression of {user}: {error}") from None
+        else:
+            by_text[value] = user
+            parts = parts_of(value)
+            if parts is not None:
+                by_parts[parts] = user
+    return CertificateTable(by_parts, by_text, tuple(patterns))
+
+
+@final
+class TextFileModule:
+    """Users by the subject of their certificate in one file, roles in another."""
+
+    __slots__ = ("_roles", "_users")
+
+    def __init__(self, users_file: Path, roles_file: Path, *, reloads: bool) -> None:
+        self._users: Final = ReloadedFile[CertificateTable](users_file, certificate_table, reloads=reloads)
+        self._roles: Final = ReloadedFile[RolesTable](roles_file, roles_table, reloads=reloads)
+
+    def read(self) -> None:
+        """Read both files. Raises AuthenticatorError if one cannot be read."""
+        self._users.value()
+        self._roles.value()
+
+    def login(self, credentials: Credentials) -> str | None:
+        """See LoginModule."""
+        if credentials.certificate is None:
+            raise LoginRefusedError("the client has no certificate")
+        user = self._users.value().user_of(_subject(credentials.certificate))
+        if user is None:
+            raise LoginRefusedError("no user has this certificate")
+        return user
+
+    def commit(self, user: str | None, subject: Subject) -> bool:
+        """See LoginModule. Unlike the others, Artemis' module fails here if its login did."""
+        if user is None:
+            raise LoginRefusedError("it has logged nobody in")
+        subject.add(user, *self._roles.value().by_user.get(user, ()))
+        return True
+
+
+@final
+class ExternalModule:
+    """The subject of the certificate is itself the name of the user. Roles come from a module after it."""
+
+    __slots__ = ()
+
+    def login(self, credentials: Credentials) -> str | None:
+        """See LoginModule."""
+        return None if credentials.certificate is None else _subject(credentials.certificate).text
+
+    def commit(self, user: str | None, subject: Subject) -> bool:
+        """See LoginModule. As in Artemis this counts as success even if nobody has logged in."""
+        if user is not None:
+            subject.add(user)
+        return True
+
+
+def _subject(certificate: bytes) -> SubjectName:
+    try:
+        return subject_of(certificate)
+    except ValueError as error:
+        raise AuthenticatorError(f"the subject of a client's certificate cannot be read: {error}") from None

@@ -1,0 +1,159 @@
+"""Which modules of a login.config this broker has, and what to do about the others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from artemis_py.config.problems import Problems, nearest
+from artemis_py.config.tables.entities import Origin
+from artemis_py.errors import AuthenticatorError
+from artemis_py.security.jaas.certificates import ExternalModule, TextFileModule
+from artemis_py.security.jaas.guest import GuestModule
+from artemis_py.security.jaas.login_config import ModuleEntry
+from artemis_py.security.jaas.properties import PropertiesModule
+from artemis_py.security.jaas.subject import LoginModule
+from artemis_py.security.users.authenticator import PropertiesUsers
+from artemis_py.security.users.files import UserFiles
+from artemis_py.security.users.lint import lint_files
+
+PACKAGE: Final = "org.apache.activemq.artemis.spi.core.security.jaas."
+_OLD_PACKAGE: Final = "org.apache.activemq.jaas."
+_OPTION: Final = "org.apache.activemq.jaas."
+_USER_FILE: Final = f"{_OPTION}properties.user"
+_ROLE_FILE: Final = f"{_OPTION}properties.role"
+_PASSWORD_CODEC: Final = f"{_OPTION}properties.password.codec"
+_DN_USER_FILE: Final = f"{_OPTION}textfiledn.user"
+_DN_ROLE_FILE: Final = f"{_OPTION}textfiledn.role"
+_GUEST_USER: Final = f"{_OPTION}guest.user"
+_GUEST_ROLE: Final = f"{_OPTION}guest.role"
+_INVALIDATE: Final = "credentialsInvalidate"
+_OF_FILES: Final = ("debug", "reload", "baseDir", "normalise", "decrypt")
+
+_ONLY_AMQP: Final = "only AMQP clients log in that way; use PropertiesLoginModule"
+_KERBEROS: Final = "Kerberos needs a protocol with SASL, such as AMQP; use PropertiesLoginModule or certificates"
+_TOKENS: Final = 'for signed tokens write <authenticator name="jwt"> into authentication in broker.xml'
+_REFUSED: Final = {
+    "LDAPLoginModule": 'write <authenticator name="ldap"> into authentication in broker.xml',
+    "LdapLoginModule": 'write <authenticator name="ldap"> into authentication in broker.xml',
+    "KubernetesLoginModule": _TOKENS,
+    "BearerTokenLoginModule": _TOKENS,
+    "DirectAccessGrantsLoginModule": _TOKENS,
+    "Krb5LoginModule": _KERBEROS,
+    "PrincipalConversionLoginModule": _KERBEROS,
+    "SCRAMLoginModule": _ONLY_AMQP,
+    "SCRAMPropertiesLoginModule": _ONLY_AMQP,
+    "InVMLoginModule": "it is for brokers inside a Java program; use PropertiesLoginModule",
+}
+"""What to do instead of a module, by the name of its class without the package."""
+
+
+class _Kind(NamedTuple):
+    """How a module is made, and the options it has."""
+
+    make: Callable[[ModuleEntry, Path, Problems], LoginModule | None]
+    options: tuple[str, ...]
+
+
+def make_module(entry: ModuleEntry, folder: Path, problems: Problems) -> LoginModule | None:
+    """Return the module of an entry, None after adding the reason why not. ``folder`` is that of the login.config."""
+    kind = _KINDS.get(entry.class_name.removeprefix(PACKAGE)) if entry.class_name.startswith(PACKAGE) else None
+    if kind is None:
+        problems.error(entry.origin, _refusal(entry.class_name))
+        return None
+    for name, origin in entry.option_origins.items():
+        if name not in kind.options:
+            problems.warning(
+                "left-out",
+                origin,
+                f"{_short(entry.class_name)} has no option {name}",
+                suggestion=nearest(name, kind.options),
+            )
+    return kind.make(entry, folder, problems)
+
+
+def _refusal(class_name: str) -> str:
+    short = _short(class_name)
+    if short in _KINDS:
+        return f"the module {class_name} is another broker's; write {PACKAGE}{short}"
+    instead = _REFUSED.get(
+        short, "it is a Java class and cannot run here; an authenticator in Python can take its place"
+    )
+    return f"the login module {class_name} is not supported: {instead} (docs/security.md)"
+
+
+def _short(class_name: str) -> str:
+    return class_name.rpartition(".")[2]
+
+
+def user_files(entry: ModuleEntry, folder: Path) -> UserFiles:
+    """Return the files of a PropertiesLoginModule; ``folder`` is that of the login.config."""
+    return UserFiles(_path(entry, folder, _USER_FILE, "user"), _path(entry, folder, _ROLE_FILE, "role"))
+
+
+def _properties_module(entry: ModuleEntry, folder: Path, problems: Problems) -> LoginModule | None:
+    codec = entry.options.get(_PASSWORD_CODEC)
+    if codec is not None:
+        problems.error(
+            entry.option_origins[_PASSWORD_CODEC],
+            f"the password codec {codec.partition(';')[0]} is a Java class and cannot run here; let `artemis-py user "
+            "reset` write the passwords as hashes, which both brokers read",
+        )
+        return None
+    files = user_files(entry, folder)
+    users = PropertiesUsers(files.users, files.roles, reloads=_is_true(entry, "reload"))
+    if not _can_be_read(users.read, entry.origin, problems):
+        return None
+    lint_files(files, problems)
+    return PropertiesModule(users)
+
+
+def _text_file_module(entry: ModuleEntry, folder: Path, problems: Problems) -> LoginModule | None:
+    users_file, roles_file = _path(entry, folder, _DN_USER_FILE, ""), _path(entry, folder, _DN_ROLE_FILE, "")
+    module = TextFileModule(users_file, roles_file, reloads=_is_true(entry, "reload"))
+    return module if _can_be_read(module.read, entry.origin, problems) else None
+
+
+def _guest_module(entry: ModuleEntry, folder: Path, problems: Problems) -> LoginModule:
+    del folder, problems
+    options: Mapping[str, str] = entry.options
+    user, role = options.get(_GUEST_USER, "guest"), options.get(_GUEST_ROLE, "guests")
+    return GuestModule(user, role, without_password_only=_is_true(entry, _INVALIDATE))
+
+
+def _external_module(entry: ModuleEntry, folder: Path, problems: Problems) -> LoginModule:
+    del entry, folder, problems
+    return ExternalModule()
+
+
+_KINDS: Final = {
+    "PropertiesLoginModule": _Kind(_properties_module, (_USER_FILE, _ROLE_FILE, _PASSWORD_CODEC, *_OF_FILES)),
+    "TextFileCertificateLoginModule": _Kind(_text_file_module, (_DN_USER_FILE, _DN_ROLE_FILE, *_OF_FILES)),
+    "GuestLoginModule": _Kind(_guest_module, (_GUEST_USER, _GUEST_ROLE, _INVALIDATE, "debug")),
+    "ExternalCertificateLoginModule": _Kind(_external_module, ("debug",)),
+}
+
+
+def _is_true(entry: ModuleEntry, option: str) -> bool:
+    return entry.options.get(option, "").lower() == "true"
+
+
+def _path(entry: ModuleEntry, folder: Path, option: str, default: str) -> Path:
+    """Return the path of a file: relative to ``baseDir``, else to the folder of the login.config. As in Java, even a
+    path that begins with ``/`` is below that folder; such a file mostly does not exist, so the path itself is taken.
+    """
+    name = entry.options.get(option, default)
+    base = Path(entry.options["baseDir"]) if "baseDir" in entry.options else folder
+    below = base / name.lstrip("/")
+    return below if below.exists() else base / name
+
+
+def _can_be_read(read: Callable[[], object], origin: Origin, problems: Problems) -> bool:
+    """Read files for the first time. A module without its files would refuse everybody."""
+    try:
+        read()
+    except AuthenticatorError as error:
+        problems.error(origin, str(error))
+        return False
+    return True

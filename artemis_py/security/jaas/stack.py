@@ -1,0 +1,78 @@
+"""The modules of one domain as an authenticator, with the rules of Java's ``LoginContext`` about their flags."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple, final
+
+from artemis_py.errors import AuthenticatorError
+from artemis_py.security.identity import Credentials, Identity
+from artemis_py.security.jaas.login_config import REQUIRED, REQUISITE, SUFFICIENT
+from artemis_py.security.jaas.subject import LoginModule, LoginRefusedError, Subject
+
+
+class Stacked(NamedTuple):
+    """A module with its flag."""
+
+    flag: str
+    module: LoginModule
+
+
+@final
+class ModuleStack:
+    """An ``Authenticator``: asks modules in order, then lets them add users and roles in the same order.
+
+    Both phases follow the flags: ``required`` must succeed, but the others are still asked; ``requisite`` must succeed,
+    else it ends there; ``sufficient`` ends it if it succeeds and nothing required has failed; ``optional`` need not
+    succeed. At least one module must succeed.
+    """
+
+    __slots__ = ("_modules",)
+
+    def __init__(self, modules: Sequence[Stacked]) -> None:
+        self._modules: Final = tuple(modules)
+
+    def authenticate(self, credentials: Credentials) -> Identity | None:
+        """Return who this is, None if nobody. Raises AuthenticatorError if it is nobody and a module could not tell."""
+        attempt = _Attempt(self._modules)
+        if attempt.phase(lambda each: attempt.login(each, credentials)) and attempt.phase(attempt.commit):
+            subject = attempt.subject
+            if subject.users:
+                return Identity(subject.users[0], frozenset(subject.roles))
+        if attempt.failure is not None:
+            raise attempt.failure
+        return None
+
+
+@final
+class _Attempt:
+    def __init__(self, modules: Sequence[Stacked]) -> None:
+        self._modules: Final = modules
+        self._users: Final[dict[int, str | None]] = {}
+        self.subject: Final = Subject()
+        self.failure: AuthenticatorError | None = None
+
+    def login(self, place: int, credentials: Credentials) -> bool:
+        user = self._users[place] = self._modules[place].module.login(credentials)
+        return user is not None
+
+    def commit(self, place: int) -> bool:
+        return self._modules[place].module.commit(self._users.get(place), self.subject)
+
+    def phase(self, step: Callable[[int], bool]) -> bool:
+        """Carry out a step for each module, as far as the flags say. Returns whether the phase succeeded."""
+        has_succeeded = has_failed = False
+        for place, (flag, _) in enumerate(self._modules):
+            try:
+                succeeded = step(place)
+            except (LoginRefusedError, AuthenticatorError) as error:
+                if isinstance(error, AuthenticatorError):
+                    self.failure = error
+                if flag == REQUISITE:
+                    return False
+                has_failed = has_failed or flag == REQUIRED
+                continue
+            if succeeded and flag == SUFFICIENT and not has_failed:
+                return True
+            has_succeeded = has_succeeded or succeeded
+        return has_succeeded and not has_failed

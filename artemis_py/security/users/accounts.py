@@ -1,0 +1,165 @@
+"""Adds, lists, changes and removes users in a pair of files. A running broker reads them at the next login."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, final
+
+from artemis_py.config.xml.source import read_regular_file
+from artemis_py.errors import AuthenticatorError
+from artemis_py.security.users.editing import PropertiesText, UsersFileError, replace_file
+from artemis_py.security.users.files import UserFiles
+from artemis_py.security.users.passwords import StoredPassword
+from artemis_py.security.users.tables import RolesTable, TableError, names_in, roles_table, users_table
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Account:
+    """One user: the name, the roles in alphabetical order, and what is stored of the password."""
+
+    user: str
+    roles: tuple[str, ...]
+    password: StoredPassword
+
+
+@final
+class Accounts:
+    """The users in two files. Each change is complete or does not happen; two at the same time wait for each other.
+
+    All methods raise UsersFileError with the file and the reason, also for files that cannot be read or written.
+    """
+
+    __slots__ = ("_files",)
+
+    def __init__(self, files: UserFiles) -> None:
+        self._files: Final = files
+
+    def all(self) -> list[Account]:
+        """Every user in the order of the file."""
+        with _told(self._files.users):
+            users = users_table(_content(self._files.users))
+        roles = self._roles()
+        return [
+            Account(user, tuple(sorted(roles.by_user.get(user, ()))), password)
+            for user, password in users.passwords.items()
+        ]
+
+    def add(self, user: str, password: str, roles: Sequence[str]) -> None:
+        """Add a user; ``password`` is what the file is to hold. A missing file is made."""
+        check_name("user", user)
+        with self._changing() as (users, given):
+            if any(entry.key == user for entry in users.entries()):
+                raise UsersFileError(
+                    f"{self._files.users} already has a user {user}; change the password with: artemis-py user reset"
+                )
+            users.put(user, password)
+            _give(given, user, roles)
+
+    def reset(self, user: str, password: str | None, roles: Sequence[str] | None) -> None:
+        """Change what the file holds as the password, or replace the roles; None changes nothing."""
+        with self._changing() as (users, given):
+            self._demand(users, user)
+            if password is not None:
+                users.put(user, password)
+            if roles is not None:
+                _take(given, user)
+                _give(given, user, roles)
+
+    def remove(self, user: str) -> None:
+        """Remove a user from both files."""
+        with self._changing() as (users, given):
+            self._demand(users, user)
+            users.remove(user)
+            _take(given, user)
+
+    def _demand(self, users: PropertiesText, user: str) -> None:
+        if not any(entry.key == user for entry in users.entries()):
+            raise UsersFileError(f"{self._files.users} has no user {user}; see them with: artemis-py user list")
+
+    def _roles(self) -> RolesTable:
+        with _told(self._files.roles):
+            return roles_table(_content(self._files.roles) if self._files.roles.exists() else b"")
+
+    @contextmanager
+    def _changing(self) -> Iterator[tuple[PropertiesText, PropertiesText]]:
+        """Both texts to change; written if nothing was raised, the roles first: nobody logs in before they have
+        theirs.
+        """
+        users_file, roles_file = self._files.users, self._files.roles
+        with _alone_in(users_file.parent):
+            with _told(users_file):
+                users = PropertiesText(_content(users_file) if users_file.exists() else b"")
+            with _told(roles_file):
+                roles = PropertiesText(_content(roles_file) if roles_file.exists() else b"")
+            before = users.data, roles.data
+            yield users, roles
+            with _told(roles_file):
+                if roles.data != before[1] or not roles_file.exists():
+                    replace_file(roles_file, roles.data)
+            with _told(users_file):
+                if users.data != before[0]:
+                    replace_file(users_file, users.data)
+
+
+def check_name(what: str, name: str) -> None:
+    """Raise UsersFileError for a name of a ``user`` or ``role`` that the files cannot hold, or nobody could use."""
+    if not name:
+        raise UsersFileError(f"a {what} needs a name")
+    if "," in name:
+        raise UsersFileError(f"{what} {name}: a comma separates names in the files, so no name can have one")
+    if name != name.strip() or not name.isprintable():
+        raise UsersFileError(f"{what} {name!r}: blanks around a name, and unprintable characters, are not allowed")
+
+
+def _give(roles: PropertiesText, user: str, names: Sequence[str]) -> None:
+    held = {entry.key: names_in(entry.value) for entry in roles.entries()}
+    for role in dict.fromkeys(names):
+        check_name("role", role)
+        users = held.get(role, ())
+        if user not in users:
+            roles.put(role, ",".join((*users, user)))
+
+
+def _take(roles: PropertiesText, user: str) -> None:
+    for role, users in {entry.key: names_in(entry.value) for entry in roles.entries()}.items():
+        left = [name for name in users if name != user]
+        if not left and users:
+            roles.remove(role)
+        elif len(left) < len(users):
+            roles.put(role, ",".join(left))
+
+
+def _content(path: Path) -> bytes:
+    data = read_regular_file(str(path))
+    if data is None:
+        raise UsersFileError(f"{path} is not a regular file")
+    return data
+
+
+@contextmanager
+def _told(path: Path) -> Iterator[None]:
+    """Turn what is wrong with a file into a UsersFileError that names it."""
+    try:
+        yield
+    except OSError as error:
+        raise UsersFileError(f"{path}: {error.strerror or error}") from None
+    except (TableError, AuthenticatorError) as error:
+        raise UsersFileError(f"{path}: {error}") from None
+
+
+@contextmanager
+def _alone_in(folder: Path) -> Iterator[None]:
+    """Hold a lock on the folder: of two programs that change files, one waits."""
+    with _told(folder):
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)

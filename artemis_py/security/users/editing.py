@@ -1,0 +1,128 @@
+"""Changes entries of a properties file and keeps everything else as it is: comments, order, other lines' bytes."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+from contextlib import suppress
+from pathlib import Path
+from typing import Final, final
+
+from artemis_py.errors import ArtemisError
+from artemis_py.security.users.tables import ENCODING, Entry, entries_of, text_of
+
+_ROW: Final = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
+_ROW_END: Final = re.compile(r"[\r\n]+\Z")
+_SHORT: Final = {"\t": "\\t", "\n": "\\n", "\r": "\\r", "\f": "\\f", "\\": "\\\\"}
+_KEY_SPECIAL: Final = frozenset(" =:#!")
+_MODE: Final = 0o600
+
+
+class UsersFileError(ArtemisError):
+    """A users or roles file cannot be changed like this."""
+
+
+@final
+class PropertiesText:
+    """The content of a properties file. Raises TableError for one that cannot be read."""
+
+    __slots__ = ("_rows",)
+
+    def __init__(self, data: bytes) -> None:
+        self._rows: list[str] = _ROW.findall(data.decode(ENCODING))
+        self.entries()
+
+    def entries(self) -> list[Entry]:
+        """All entries in the order of the file."""
+        return list(entries_of(text_of(self.data)))
+
+    @property
+    def data(self) -> bytes:
+        """The content of the file now."""
+        return "".join(self._rows).encode(ENCODING)
+
+    def put(self, key: str, value: str) -> None:
+        """Set a value: in the place of the line that counts, else at the end. Other lines of the key go."""
+        line = f"{escaped_key(key)} = {escaped_value(value)}"
+        found = [entry for entry in self.entries() if entry.key == key]
+        if not found:
+            self._append(line)
+            return
+        place = found[-1].first - 1
+        self._rows[place : found[-1].last] = [line + (_end_of(self._rows[min(found[-1].last, len(self._rows)) - 1]))]
+        for entry in reversed(found[:-1]):
+            del self._rows[entry.first - 1 : entry.last]
+
+    def remove(self, key: str) -> bool:
+        """Remove all lines of a key. Returns whether there were any."""
+        found = [entry for entry in self.entries() if entry.key == key]
+        for entry in reversed(found):
+            del self._rows[entry.first - 1 : entry.last]
+        return bool(found)
+
+    def _append(self, line: str) -> None:
+        end = next((found for found in map(_end_of, self._rows) if found), "\n")
+        if self._rows and not _end_of(self._rows[-1]):
+            self._rows[-1] += end
+        if self._rows and _continues(self._rows[-1]):
+            self._rows.append(_end_of(self._rows[-1]))  # another end could make one line end of the two
+        self._rows.append(line + end)
+
+
+def _end_of(row: str) -> str:
+    found = _ROW_END.search(row)
+    return found[0] if found else ""
+
+
+def _continues(row: str) -> bool:
+    text = _ROW_END.sub("", row)
+    return (len(text) - len(text.rstrip("\\"))) % 2 == 1
+
+
+def escaped_key(text: str) -> str:
+    """A key as it is written in a properties file."""
+    return "".join(f"\\{one}" if one in _KEY_SPECIAL else _escaped(one) for one in text)
+
+
+def escaped_value(text: str) -> str:
+    """A value as it is written in a properties file, in ASCII."""
+    written = "".join(map(_escaped, text))
+    return f"\\{written}" if written.startswith(" ") else written
+
+
+def _escaped(one: str) -> str:
+    if one in _SHORT:
+        return _SHORT[one]
+    if " " <= one <= "~":
+        return one
+    units = one.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[place]:02X}{units[place + 1]:02X}" for place in range(0, len(units), 2))
+
+
+def replace_file(path: Path, data: bytes) -> None:
+    """Replace a file at once, synced, readable by its owner alone; behind a symbolic link, the file that it names. Run
+    by root, the file keeps its owner, and a new one gets that of its directory: the broker must be able to read it.
+    Raises OSError; then the old file is untouched.
+    """
+    target = Path(os.path.realpath(path))
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, _MODE)
+    try:
+        with open(descriptor, "wb") as stream:
+            if os.geteuid() == 0:
+                owner = os.stat(target if target.exists() else target.parent)
+                os.fchown(descriptor, owner.st_uid, owner.st_gid)
+            stream.write(data)
+            stream.flush()
+            os.fsync(descriptor)
+        os.replace(temporary, target)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(temporary)
+        raise
+    directory = os.open(target.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(directory)
+    finally:
+        os.close(directory)

@@ -1,0 +1,98 @@
+"""A file whose content is parsed again when it has changed."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final, Generic, NamedTuple, TypeVar
+
+from artemis_py.config.xml.source import FILE_LENGTH_MAX, read_regular_file
+from artemis_py.errors import ArtemisError, AuthenticatorError
+from artemis_py.shown import warn
+
+Parsed = TypeVar("Parsed")
+_SETTLED_NS: Final = 1_000_000_000
+"""A file changed less than this before it was read may have been read half-written, and its next change may get the
+same date: it is read again.
+"""
+
+
+class _Mark(NamedTuple):
+    """What differs between two versions of a file."""
+
+    modified_ns: int
+    changed_ns: int
+    length: int
+    inode: int
+
+
+class ReloadedFile(Generic[Parsed]):
+    """The content of a file as ``parse`` makes it, which raises ArtemisError for a content that it refuses.
+
+    ``value`` looks at the file each time and reads it when it has changed. If that fails, the last good content stays,
+    and ``tell`` gets one line for each version that failed. With ``reloads`` false the file is read once. Any thread
+    may ask, but not the event loop's: the file may be on a slow disk.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        parse: Callable[[bytes], Parsed],
+        *,
+        reloads: bool = True,
+        tell: Callable[[str], None] = warn,
+    ) -> None:
+        self.path: Final = path
+        self._parse: Final = parse
+        self._reloads: Final = reloads
+        self._tell: Final = tell
+        self._lock: Final = threading.Lock()
+        self._parsed: Parsed | None = None
+        self._mark: _Mark | None = None
+        self._is_settled = False
+        self._complaint = ""
+
+    def value(self) -> Parsed:
+        """Return the content. Raises AuthenticatorError if the file could never be read."""
+        with self._lock:
+            if self._parsed is None or self._reloads:
+                self._look()
+            if self._parsed is None:
+                raise AuthenticatorError(self._complaint)
+            return self._parsed
+
+    def _look(self) -> None:
+        try:
+            if "\0" in str(self.path):
+                raise AuthenticatorError("no file has a NUL in its name")
+            found = os.stat(self.path)
+            mark = _Mark(found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino)
+            if mark == self._mark and self._is_settled:
+                return
+            self._is_settled = not 0 <= time.time_ns() - max(mark.modified_ns, mark.changed_ns) < _SETTLED_NS
+            self._mark = mark
+            self._parsed = self._parse(_content(self.path))
+            self._complaint = ""
+        except OSError as error:
+            self._mark = None
+            self._complain(f"{self.path} cannot be read: {error.strerror or error}")
+        except ArtemisError as error:
+            self._complain(f"{self.path}: {error}")
+
+    def _complain(self, complaint: str) -> None:
+        if complaint != self._complaint:
+            self._complaint = complaint
+            if self._parsed is not None:
+                self._tell(f"{complaint}; what was read before stays in force")
+
+
+def _content(path: Path) -> bytes:
+    data = read_regular_file(str(path))
+    if data is None:
+        raise AuthenticatorError("it is not a regular file")
+    if len(data) > FILE_LENGTH_MAX:
+        raise AuthenticatorError(f"it is larger than {FILE_LENGTH_MAX // 1024**2} MiB")
+    return data

@@ -1,0 +1,1 @@
+"""Logins: verified in threads, remembered for a while, slowed down after failures."""

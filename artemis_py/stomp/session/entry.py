@@ -1,0 +1,75 @@
+"""From CONNECT to CONNECTED: the login in between, and what a client is told when it is refused."""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+from artemis_py.security.identity import Credentials, Identity
+from artemis_py.security.login import Login
+from artemis_py.stomp.session.greeting import Greeting, greet
+from artemis_py.stomp.session.state import SessionState
+from artemis_py.stomp.wire.frames import AnyFrame, Frame
+
+_USER_MAX: Final = 200
+
+
+@final
+class Entry:
+    """A client whose CONNECT is good, and its login: None where nobody logs in. The session waits for it."""
+
+    __slots__ = ("greeting", "login")
+
+    def __init__(self, greeting: Greeting, login: Login | None) -> None:
+        self.greeting = greeting
+        self.login = login
+
+    @property
+    def may_go_on(self) -> bool:
+        """Is it decided?"""
+        return self.login is None or self.login.may_go_on
+
+    @property
+    def identity(self) -> Identity | None:
+        """Who logged in."""
+        return None if self.login is None else self.login.identity
+
+    @property
+    def user(self) -> str | None:
+        """The user's name: the authenticator's, or what CONNECT says where nobody logs in."""
+        identity = self.identity
+        return self.greeting.login if identity is None else identity.user
+
+    @property
+    def refusal(self) -> str:
+        """Why the client is refused, once that is decided; empty for one who is welcome. Artemis has the same text for
+        a wrong name or password in all versions of STOMP, with null for a name that is missing.
+        """
+        login = self.login
+        if login is None or login.identity is not None:
+            return ""
+        if login.is_open:
+            return login.refusal
+        name = self.greeting.login
+        shown = "null" if name is None else name[:_USER_MAX]
+        return f"Security Error occurred: User name [{shown}] or password is invalid"
+
+    def give_up(self) -> None:
+        """The client has left, or took too long."""
+        if self.login is not None:
+            self.login.is_given_up = True
+
+
+def enter(frame: AnyFrame, state: SessionState) -> Entry | None:
+    """Take a client's first frame, and begin its login where clients must log in. None if the client was refused with
+    an ERROR.
+    """
+    greeting = greet(frame, state)
+    if greeting is None or not isinstance(frame, Frame):
+        return None
+    state.version = greeting.version
+    service = state.service
+    if service.logins is None:
+        return Entry(greeting, None)
+    passcode, certificate = frame.headers.get("passcode"), state.certificate
+    credentials = Credentials(greeting.login, passcode, certificate, service.security_domain, state.peer)
+    return Entry(greeting, service.logins.begin(credentials, service.wake))

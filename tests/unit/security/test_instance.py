@@ -1,0 +1,214 @@
+"""The folder of an Artemis instance, made for this test: who gets in, with which roles, and through which port."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from artemis_py.cli.main import main
+from artemis_py.config.reader import load
+from artemis_py.config.settings import BrokerConfig
+from artemis_py.errors import ConfigError
+from artemis_py.security.identity import Credentials, Identity
+from artemis_py.security.realms import open_realms
+from tests.unit.security.certificates import certificate
+
+RECORDED = Path(__file__).with_name("instances") / "shop"
+BAKER = certificate("O=Shop", "OU=Partners", "CN=Bakery")
+STRANGER = certificate("O=Shop", "OU=Partners", "CN=Butcher")
+TILL = certificate("OU=Tills", "CN=Till 1")
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    """A copy that may be changed."""
+    return shutil.copytree(RECORDED, tmp_path / "shop")
+
+
+def who(
+    config: BrokerConfig, *given: str | None, certificate: bytes | None = None, domain: str | None = None
+) -> object:
+    """Logs in; returns the user and its sorted roles, None if nobody."""
+    user, password = given or (None, None)
+    found = open_realms(config).authenticate(Credentials(user, password, certificate, domain))
+    return None if found is None else (found.user, sorted(found.roles))
+
+
+def test_the_files_are_found_and_relative_directories_are_in_the_instance(shop: Path) -> None:
+    config = load(shop, environ={})
+    assert config.file == str(shop / "etc" / "broker.xml")
+    assert config.journal_directory == str(shop / "data" / "journal")
+    assert config.large_messages_directory == str(shop / "data" / "largemessages")
+    assert [(each.name, each.host, each.port, each.refused) for each in config.acceptors] == [
+        ("stomp", "0.0.0.0", 0, None),
+        ("tills", "0.0.0.0", 0, None),
+        ("web", "localhost", 0, None),
+    ]
+    told = [(problem.severity, problem.code, problem.message) for problem in config.notices]
+    assert told == [
+        ("note", "instance", f"/srv/shop/etc//broker.xml does not exist; {shop}/etc/broker.xml is read instead"),
+        ("note", "instance", "this binding is the HTTP acceptor 'web': it has /metrics and /health, but not console"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("user", "password", "found"),
+    [
+        ("ann", "welcome", ("ann", ["admin", "staff"])),
+        ("bob", "open sesame", ("bob", ["staff"])),  # the blank in "night watch, bob" is part of the name
+        ("night watch", "night shift", ("night watch", ["guards"])),
+        ("ann", "Welcome", None),
+        ("bob", "ENC(1024:…)", None),
+        ("nobody", "welcome", None),
+        ("ann", "", None),  # an empty password is no guest's
+        ("ann", None, ("visitor", ["visitors"])),
+        (None, None, ("visitor", ["visitors"])),
+    ],
+)
+def test_who_gets_in(user: str | None, password: str | None, found: object) -> None:
+    assert who(load(RECORDED, environ={}), user, password) == found
+
+
+def test_certificates() -> None:
+    config = load(RECORDED, environ={})
+    assert who(config, certificate=BAKER) == ("baker", ["partners"])
+    assert who(config, certificate=certificate("O=Shop", "OU=Partners", "CN=Mill")) == ("mill", ["partners"])
+    assert who(config, certificate=certificate("O=x", "OU=Fleet", "CN=Driver 7")) == ("driver", ["fleet"])
+    assert who(config, certificate=STRANGER) is None
+    assert who(config, "ann", "welcome", certificate=STRANGER) is None  # the other domain decides
+
+
+def test_the_domain_of_a_port_decides_alone() -> None:
+    config = load(RECORDED, environ={})
+    assert config.acceptors[1].params["securityDomain"] == "till"
+    assert who(config, "ann", "welcome", domain="till") == (
+        "ann",
+        ["admin", "staff"],
+    )  # a required module may be silent
+    assert who(config, "ann", "Welcome", domain="till") is None
+    assert who(config, certificate=TILL, domain="till") == ("CN=Till 1, OU=Tills", [])
+    roles = who(config, certificate=certificate("CN=Till 1"), domain="till")
+    assert roles == ("CN=Till 1", ["registers"])  # the module after it gives roles to whom it did not log in itself
+    assert who(config, certificate=BAKER, domain="shop") == ("visitor", ["visitors"])
+
+
+def test_a_user_added_while_it_runs(shop: Path) -> None:
+    realms = open_realms(load(shop, environ={}))
+    assert realms.authenticate(Credentials("eve", "new")) is None
+    with (shop / "etc" / "artemis-users.properties").open("a") as file:
+        file.write("\neve = new\n")
+    assert realms.authenticate(Credentials("eve", "new")) == Identity("eve", frozenset())
+
+
+def problems(shop: Path) -> list[str]:
+    """Why an instance is refused, each without the folder."""
+    with pytest.raises(ConfigError) as refused:
+        open_realms(load(shop, environ={}))
+    return [str(each).replace(f"{shop}/", "") for each in refused.value.problems if each.severity == "error"]
+
+
+def edit(shop: Path, file: str, old: str, new: str, count: int = -1) -> None:
+    """Replaces a text in a file of the instance."""
+    path = shop / "etc" / file
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new, count))
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "told"),
+    [
+        ("bootstrap.xml", 'domain="shop"', 'domain="old-directory"',
+         'login.config:33: the login module *LDAPLoginModule is not supported: write <authenticator name="ldap"> into'),
+        ("bootstrap.xml", 'domain="shop"', 'domain="shopp"',
+         "bootstrap.xml:4: etc/login.config has no modules for the domain shopp, * did you mean 'shop'?"),
+        ("broker.xml", "=till", "=tills",
+         "broker.xml:10: etc/login.config has no modules for the domain tills, * did you mean 'till'?"),
+        ("bootstrap.xml", "jaas-security", "basic-security",
+         "bootstrap.xml:4: broker has no element basic-security; did you mean 'jaas-security'?"),
+        ("bootstrap.xml", '<jaas-security domain="shop" certificate-domain="shop-tls"/>',
+         '<security-manager class-name="com.example.Gate"/>',
+         "bootstrap.xml:4: the security manager com.example.Gate is a Java class and cannot run here; use jaas"),
+        ("bootstrap.xml", "http://localhost", "localhost",
+         "bootstrap.xml:7: wrong uri of a binding; found 'localhost:0'; allowed: http://host:port"),
+        ("login.config", "${shop.guest}", "${shop.host}",
+         "login.config:14: * refers to ${shop.host}, which has no value; pass -Dshop.host=… in JAVA_ARGS"),
+        ("login.config", "reload=true", "org.apache.activemq.jaas.properties.password.codec=com.example.Codec",
+         "login.config:8: the password codec com.example.Codec is a Java class and cannot run here"),
+        ("login.config", "artemis-users.properties", "users.properties",
+         "login.config:6: etc/users.properties cannot be read: No such file or directory"),
+        ("login.config", "org.apache.activemq.artemis.spi.core.security.jaas.Guest", "org.apache.activemq.jaas.Guest",
+         "login.config:12: the module org.apache.activemq.jaas.GuestLoginModule is another broker's; write org."),
+        ("login.config", "spi.core.security.jaas.TextFile", "spi.core.security.jaas.Own",
+         "login.config:19: the login module * is not supported: it is a Java class and cannot run here"),
+        ("partners.properties", "/CN=Driver [0-9]+", "/\\\\p{Alpha}",
+         "login.config:19: etc/partners.properties: line 4: the expression of driver: from * on, Java and Python read"),
+    ],
+)  # fmt: skip
+def test_what_is_refused(shop: Path, file: str, old: str, new: str, told: str) -> None:
+    edit(shop, file, old, new, 1)
+    (problem,) = problems(shop)
+    assert re.match(f"etc/{re.escape(told).replace(re.escape('*'), '.*')}", problem), problem
+
+
+def test_an_unused_domain_may_have_any_module(shop: Path) -> None:
+    open_realms(load(shop, environ={}))  # old-directory has LDAP
+    (shop / "etc" / "login.config").unlink()
+    assert problems(shop) == ["etc/bootstrap.xml:4: etc/login.config cannot be read: No such file or directory"]
+
+
+def test_a_folder_that_is_no_instance(tmp_path: Path) -> None:
+    (tmp_path / "broker.xml").write_text("")
+    with pytest.raises(ConfigError, match=r"has no etc/bootstrap.xml; to run the file in it, name it"):
+        load(tmp_path)
+
+
+def test_an_option_with_a_wrong_name_is_a_warning(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    edit(shop, "login.config", "credentialsInvalidate=true", "credentialInvalidate=true")
+    assert main(["check", str(shop)]) == 0
+    shown = capsys.readouterr().out
+    assert "login.config:13: warning[left-out]: " in shown
+    assert "GuestLoginModule has no option credentialInvalidate; did you mean 'credentialsInvalidate'?" in shown
+    assert main(["check", "--strict", str(shop)]) == 2
+
+
+def test_check_tells_of_users_and_hides_passwords(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    edit(shop, "bootstrap.xml", 'domain="shop"', 'domain="old-directory"')
+    edit(shop, "login.config", "connectionPassword=drowssap;", "connectionPassword=drowssap")
+    assert main(["check", str(shop)]) == 2
+    shown = capsys.readouterr().out
+    assert f"{shop}: refused (1 error" in shown
+    assert "login.config:36: error" in shown
+    assert "drowssap" not in shown
+    assert "listening" not in shown
+
+
+def test_explain_reads_an_instance(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "orders", "--config", str(shop)]) == 0
+    assert f"{shop}/etc/broker.xml:13" in capsys.readouterr().out
+
+
+def test_the_basic_security_manager(shop: Path) -> None:
+    manager = (
+        '<security-manager class-name="org.apache.activemq.artemis.spi.core.security.ActiveMQBasicSecurityManager">'
+        '<property key="bootstrapUser" value="ann"/><property key="bootstrapPassword" value="{}"/>'
+        '<property key="bootstrapRole" value="staff"/></security-manager>'
+    )
+    hashed = next(
+        line.partition(" = ")[2]
+        for line in (shop / "etc" / "artemis-users.properties").read_text().splitlines()
+        if line.startswith("bob")
+    )
+    edit(shop, "bootstrap.xml", '<jaas-security domain="shop" certificate-domain="shop-tls"/>', manager.format(hashed))
+    assert who(load(shop, environ={}), "ann", "open sesame") == ("ann", ["staff"])
+    assert who(load(shop, environ={}), "bob", "open sesame") is None
+    edit(shop, "bootstrap.xml", hashed, "ENC(80cf731af62c290)")
+    assert who(load(shop, environ={}), "ann", "guest") == ("ann", ["staff"])
+    assert "guest" not in repr(load(shop, environ={}).logins)
+    files = manager.replace("bootstrapUser", "bootstrapUserFile").replace("bootstrapRole", "bootstrapRoleFile")
+    files = files.replace('"ann"', '"artemis-users.properties"').replace('"staff"', '"artemis-roles.properties"')
+    edit(shop, "bootstrap.xml", manager.format("ENC(80cf731af62c290)"), files)
+    assert who(load(shop, environ={}), "ann", "welcome") == ("ann", ["admin", "staff"])

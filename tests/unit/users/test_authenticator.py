@@ -1,0 +1,163 @@
+"""Logins by the files: who gets in with which roles, when the files are read again, and what time tells."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from artemis_py.errors import AuthenticatorError
+from artemis_py.security.identity import Credentials, Identity
+from artemis_py.security.users import authenticator, passwords
+from artemis_py.security.users.authenticator import PropertiesUsers
+from artemis_py.security.users.passwords import hashed
+
+LONG_AGO_S = 1_000_000_000
+
+
+class World:
+    """Two files and who can log in by them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.users_file = folder / "users"
+        self.roles_file = folder / "roles"
+        self.told: list[str] = []
+        self.write(
+            users=f"bob = builder\nsam = {hashed('i am', 10)}\n", roles="amq = bob,sam\nguests = sam, bob,nobody\n"
+        )
+        self.users = PropertiesUsers(self.users_file, self.roles_file, tell=self.told.append)
+
+    def write(self, users: str | None = None, roles: str | None = None, at_s: int = LONG_AGO_S) -> None:
+        for file, text in ((self.users_file, users), (self.roles_file, roles)):
+            if text is not None:
+                new = file.with_suffix(".new")
+                new.write_text(text, "latin-1")
+                os.utime(new, (at_s, at_s))
+                new.rename(file)
+
+    def login(self, user: str | None, password: str | None) -> Identity | None:
+        return self.users.authenticate(Credentials(user, password))
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return World(tmp_path)
+
+
+def test_who_gets_in(world: World) -> None:
+    assert world.login("bob", "builder") == Identity("bob", frozenset({"amq"}))
+    assert world.login("sam", "i am") == Identity("sam", frozenset({"amq", "guests"}))
+    for user, password in (("bob", "Builder"), ("sam", "x"), ("eve", "x"), ("bob", None), (None, "builder"), ("", "")):
+        assert world.login(user, password) is None
+
+
+def test_nothing_is_trimmed(world: World) -> None:
+    """`guests = sam, bob` names a user with a blank."""
+    assert world.users.roles_of("bob") == {"amq"}
+    assert world.users.roles_of(" bob") == {"guests"}
+    assert world.users.roles_of("nobody") == {"guests"}
+
+
+def test_no_password_is_an_empty_one(world: World) -> None:
+    world.write(users="open =\n")
+    assert world.login("open", None) == world.login("open", "") == Identity("open", frozenset())
+
+
+def test_changed_files_are_read_again(world: World) -> None:
+    assert world.login("eve", "apple") is None
+    world.write(users="eve = apple\n")
+    assert world.login("eve", "apple") == Identity("eve", frozenset())
+    assert world.login("bob", "builder") is None
+    world.write(roles="garden = eve\n")
+    assert world.login("eve", "apple") == Identity("eve", frozenset({"garden"}))
+    assert world.told == []
+
+
+def test_unchanged_files_are_not(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The change of state is younger than a second in this test, so that second is waited out by an older clock."""
+    read: list[bytes] = []
+    users = PropertiesUsers(world.users_file, world.roles_file, tell=world.told.append)
+    monkeypatch.setattr(users._users, "_parse", lambda data: read.append(data) or authenticator.users_table(data))
+    monkeypatch.setattr("artemis_py.security.users.reloaded._SETTLED_NS", 0)
+    for _ in range(3):
+        assert users.authenticate(Credentials("bob", "builder"))
+    assert len(read) == 1
+
+
+def test_a_file_that_has_just_changed_is_read_again(world: World) -> None:
+    """The same length, date and inode, as two changes within one tick of the file system's clock."""
+    assert world.login("bob", "builder")
+    before = world.users_file.stat()
+    with world.users_file.open("r+") as file:
+        file.write("bob = bulldog")
+    os.utime(world.users_file, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert world.login("bob", "bulldog")
+
+
+def test_without_reload_files_are_read_once(world: World) -> None:
+    users = PropertiesUsers(world.users_file, world.roles_file, reloads=False, tell=world.told.append)
+    assert users.authenticate(Credentials("bob", "builder"))
+    world.write(users="eve = apple\n")
+    assert users.authenticate(Credentials("bob", "builder"))
+
+
+@pytest.mark.parametrize("broken", ["bob = \\u12\n", None])
+def test_a_broken_file_keeps_the_users_and_is_told_once(world: World, broken: str | None) -> None:
+    assert world.login("bob", "builder")
+    if broken is None:
+        world.users_file.unlink()
+    else:
+        world.write(users=broken)
+    for _ in range(3):
+        assert world.login("bob", "builder")
+    reason = "cannot be read: No such file" if broken is None else "line 1: \\u must"
+    assert len(world.told) == 1
+    assert reason in world.told[0]
+    assert "stays in force" in world.told[0]
+    assert "builder" not in world.told[0]
+    world.write(users="bob = changed\n")
+    assert world.login("bob", "changed")
+    world.users_file.unlink()
+    assert world.login("bob", "changed")
+    assert len(world.told) == 2
+
+
+def test_a_file_that_was_never_there(world: World) -> None:
+    world.roles_file.unlink()
+    for _ in range(2):
+        with pytest.raises(AuthenticatorError, match="roles cannot be read: No such file"):
+            world.login("bob", "builder")
+    assert world.login("bob", "wrong") is None
+    world.write(roles="")
+    assert world.login("bob", "builder") == Identity("bob", frozenset())
+
+
+def test_a_pipe_hangs_nobody(world: World) -> None:
+    world.users_file.unlink()
+    os.mkfifo(world.users_file)
+    with pytest.raises(AuthenticatorError, match="not a regular file"):
+        world.login("bob", "builder")
+
+
+def test_every_refusal_costs_the_same(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In blocks of HMAC: an unknown user, a plain password, a short hash, the dearest hash."""
+    spent: list[int] = []
+    derive = passwords.hashlib.pbkdf2_hmac
+
+    def counted(name: str, password: bytes, salt: bytes, iterations: int, length: int) -> bytes:
+        spent.append(iterations * -(-length // 20))
+        return derive(name, password, salt, iterations, length)
+
+    monkeypatch.setattr(passwords.hashlib, "pbkdf2_hmac", counted)
+    dear = hashed("x", 50)
+    world.write(users=f"bob = builder\nsam = {hashed('i am', 10)}\nshort = ENC(7:AB:CD)\nbad = ENC(x)\ndear = {dear}\n")
+    costs = set()
+    for user in ("bob", "sam", "short", "bad", "dear", "nobody"):
+        spent.clear()
+        assert world.login(user, "wrong") is None
+        costs.add(sum(spent))
+    assert costs == {50 * 4}
+    spent.clear()
+    assert world.login("bob", "builder")
+    assert spent == []

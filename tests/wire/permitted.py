@@ -1,0 +1,102 @@
+"""A broker with security on and clients who have logged in, without passwords: a test says who somebody is."""
+
+from __future__ import annotations
+
+from artemis_py.config.reader import loads
+from artemis_py.core.queue.queue import Queue
+from artemis_py.security.identity import Identity
+from artemis_py.security.rights import Authorizer
+from tests.wire.client_frames import ServerFrame
+from tests.wire.in_process import PREFIXES, Client, InProcessBroker
+
+_ESCAPES = str.maketrans({"\\": "\\\\", ":": "\\c", "\n": "\\n", "\r": "\\r"})
+
+
+def setting(match: str, **roles: str) -> str:
+    """A security-setting of broker.xml; ``send="a,b"`` gives the permission to two roles."""
+    rows = "".join(f'<permission type="{name}" roles="{given}"/>' for name, given in roles.items())
+    return f'<security-setting match="{match}">{rows}</security-setting>'
+
+
+class SecuredBroker:
+    """The core of broker.xml is given as pieces: security settings, and whatever else."""
+
+    def __init__(self, *security: str, core: str = "") -> None:
+        self.config = loads(
+            f"""<configuration xmlns="urn:activemq"><core xmlns="urn:activemq:core">
+            <acceptors><acceptor name="stomp">tcp://127.0.0.1:61613?protocols=STOMP;{PREFIXES}</acceptor></acceptors>
+            <security-settings>{"".join(security)}</security-settings>
+            {core}
+            </core></configuration>"""
+        )
+        self.told: list[tuple[str, str]] = []
+        self.authorizer = Authorizer(self.config, lambda line, kind: self.told.append((line, kind)))
+        self.world = InProcessBroker(self.config)
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """How many checks were passed, and how many not."""
+        return self.authorizer.checks.success, self.authorizer.checks.failure
+
+    @property
+    def names(self) -> tuple[set[str], set[str]]:
+        """The addresses and the queues that exist."""
+        return set(self.world.broker.addresses), set(self.world.broker.queues)
+
+    def queue(self, name: str) -> Queue:
+        """A queue that must exist."""
+        return self.world.queue(name)
+
+    def login(self, user: str, *roles: str, version: str = "1.1", name: str = "") -> Person:
+        """Somebody who has logged in on a connection of their own."""
+        client = self.world.client(name or user)
+        client.send(f"CONNECT\naccept-version:{version}\nhost:x\nlogin:{user}\nclient-id:{user}-id\n\n\0".encode())
+        assert client.collect().pop().command == "CONNECTED"
+        client.connection.session.state.rights = self.authorizer.rights_of(Identity(user, frozenset(roles)))
+        return Person(client)
+
+
+class Person:
+    """One client of a ``SecuredBroker``."""
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+
+    def frame(self, command: str, body: str = "", **headers: str) -> str | None:
+        """Send a frame with a receipt; returns None for a RECEIPT, else the text of the ERROR. Underscores in names
+        stand for hyphens.
+        """
+        self.client.collect().clear()
+        given = {name.replace("_", "-"): value for name, value in headers.items()}
+        lines = "".join(f"{name}:{value.translate(_ESCAPES)}\n" for name, value in given.items())
+        self.client.send(f"{command}\n{lines}receipt:r\n\n{body}\0".encode())
+        answers = [frame for frame in self.client.collect() if frame.command in ("RECEIPT", "ERROR")]
+        assert len(answers) == 1, answers
+        if answers[0].command == "RECEIPT":
+            return None
+        text = answers[0].header("message")
+        assert text is not None
+        return text.replace("\\c", ":")
+
+    def send(self, destination: str, body: str = "x", **headers: str) -> str | None:
+        """SEND."""
+        return self.frame("SEND", body, destination=destination, **headers)
+
+    def subscribe(self, destination: str, id: str = "1", **headers: str) -> str | None:
+        """SUBSCRIBE."""
+        return self.frame("SUBSCRIBE", destination=destination, id=id, **headers)
+
+    def unsubscribe(self, id: str = "1", **headers: str) -> str | None:
+        """UNSUBSCRIBE."""
+        return self.frame("UNSUBSCRIBE", id=id, **headers)
+
+    def messages(self) -> list[ServerFrame]:
+        """The messages that came since the last frame."""
+        return [frame for frame in self.client.collect() if frame.command == "MESSAGE"]
+
+
+def denied(user: str, permission: str, address: str, queue: str | None = None) -> str:
+    """The text of a denial, as Artemis words it."""
+    if queue is None:
+        return f"AMQ229032: User: {user} does not have permission='{permission}' on address {address}"
+    return f"AMQ229213: User: {user} does not have permission='{permission}' for queue {queue} on address {address}"
