@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from artemis_py.cli import logins
-from artemis_py.errors import ArtemisError
+from artemis_py.errors import ArtemisError, PerfError
 from artemis_py.shown import say, say_made, warn
 
 if TYPE_CHECKING:

@@ -244,7 +244,7 @@ def test_disconnect_is_a_normal_end() -> None:
     assert client.is_closed
 
 
-ENDS: dict[str, tuple[Callable[[WebClient], None], int, str]] = {
+ENDS: dict[str, tuple[Callable[[WebClient], object], int, str]] = {
     "WebSocket broken": (lambda c: c.send_wire(frame(BINARY, b"x", mask=None)), 1002, "WebSocket"),
     "no UTF-8": (lambda c: c.send_wire(frame(TEXT, b"\xff")), 1007, "UTF-8"),
     "frame too long": (lambda c: c.send_wire(frame(TEXT, b"x" * 70000)), 1009, "webSocketMaxFramePayloadLength"),

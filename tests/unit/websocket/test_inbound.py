@@ -1,4 +1,4 @@
-"""Reading WebSocket frames, without a connection: cases of the Autobahn suite that apply, and how streams are cut."""
+"""Reading WebSocket frames, without a connection: the Autobahn cases that apply, and how streams are cut."""
 
 from __future__ import annotations
 
