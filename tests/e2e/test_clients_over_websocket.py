@@ -1,4 +1,4 @@
-"""Clients over WebSocket against the broker: stompjs, webstomp-client and stomp-websocket in Node, stomp.py in Python."""
+"""Clients over WebSocket against the broker: stompjs, webstomp-client, stomp-websocket in Node; stomp.py in Python."""
 
 from __future__ import annotations
 
