@@ -34,6 +34,7 @@ _PERSISTENT: Final = "persistent:true\n"
 
 _CONFIGURATION: Final = """\
 <configuration xmlns="urn:activemq"><core xmlns="urn:activemq:core">
+  <security-enabled>false</security-enabled>
   <name>many</name>
   <persistence-enabled>{persistent}</persistence-enabled>
   <journal-directory>{folder}/journal</journal-directory><paging-directory>{folder}/paging</paging-directory>

@@ -27,12 +27,18 @@ from artemis_py.security.realms import open_realms
 from artemis_py.shown import as_json as json_text
 from artemis_py.shown import escaped, say_made
 
-HELP = "report every problem of a broker.xml"
+HELP = "report every problem of a broker.xml or an Artemis instance"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of ``check``."""
-    parser.add_argument("file", metavar="FILE", type=Path, nargs="?", help="configuration file (default: broker.xml)")
+    parser.add_argument(
+        "file",
+        metavar="FILE",
+        type=Path,
+        nargs="?",
+        help="configuration file, or the folder of an instance (default: broker.xml)",
+    )
     add_properties(parser)
     add_strictness(parser)
     parser.add_argument("--quiet", action="store_true", help="print only errors; print nothing when there are none")
@@ -47,12 +53,15 @@ def run(args: argparse.Namespace) -> int:
     """
     file = file_or_default(args.file, "check")
     config: BrokerConfig | None = None
+    found: list[Problem] = []
     problems: Sequence[Problem] = ()
     try:
         config = load(file, properties=args.properties)
-        problems = [*config.notices, *_problems_of_users(config)]
+        found = [*config.notices, *tls_problems(config)]
+        problems = [*found, *_problems_of_users(config)]
     except ConfigError as error:
-        problems = [*(config.notices if config is not None else ()), *error.problems]
+        problems = [*found, *error.problems]
+    if any(each.severity == "error" for each in problems):
         config = None
     shown = told(problems, args.silence)
     valid = config is not None and not (args.strict and any(each.severity == "warning" for each in shown))
@@ -69,6 +78,24 @@ def run(args: argparse.Namespace) -> int:
     return 0 if valid else 2
 
 
+def tls_problems(config: BrokerConfig) -> list[Problem]:
+    """What is wrong with the key and trust stores of the ports that would be opened."""
+    if not any(each.is_opened and each.is_tls for each in config.acceptors):
+        return []
+    from artemis_py.server.tls.context import check_files
+
+    return [
+        Problem(
+            "error" if is_fatal else "warning",
+            each.origin.file,
+            each.origin.line,
+            text,
+            code="" if is_fatal else "certificate",
+        )
+        for each, text, is_fatal in check_files(config)
+    ]
+
+
 def _problems_of_users(config: BrokerConfig) -> list[Problem]:
     """Where users come from is opened as ``run`` does. Returns warnings, and raises ConfigError for errors."""
     problems = Problems()
@@ -80,7 +107,7 @@ def _problems_of_users(config: BrokerConfig) -> list[Problem]:
 def ports_of(config: BrokerConfig) -> list[str]:
     """The addresses on which the broker would listen, with protocols."""
     return [
-        f"{each.place} for {', '.join(each.protocols)} (acceptor {each.name})"
+        f"{each.place} for {', '.join(each.protocols)}{' over TLS' if each.is_tls else ''} (acceptor {each.name})"
         for each in config.acceptors
         if each.is_opened
     ]

@@ -9,6 +9,7 @@ from artemis_py.errors import Problem
 
 CODES: Final = {
     "acceptor-closed": "a configured port is not opened",
+    "certificate": "clients will refuse a certificate of this broker",
     "circle": "diverts, expiry or dead-letter addresses form a loop",
     "declared-twice": "something is declared twice; one declaration is ignored, or both are merged",
     "doubtful-value": "a value is accepted, but probably means something else than intended",
@@ -22,7 +23,6 @@ CODES: Final = {
     "not-read": "an element is ignored",
     "old-form": "something is written in a deprecated form",
     "placeholder": "a placeholder has no value or no closing brace",
-    "security": "nobody can log in, or more people than intended",
     "tuning": "settings for the internals of Artemis, without effect here",
     "users": "something in the files of users and roles keeps somebody out, or lets them in too easily",
     "without-limit": "a limit or policy has no effect without another setting",

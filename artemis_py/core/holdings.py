@@ -24,9 +24,10 @@ ADDRESSES: Final = 7
 IDS: Final = 8
 GROUPS: Final = 9
 HTTP: Final = 10
+TLS: Final = 11
 _NAMES: Final = (
     "connections", "input", "output", "transactions", "subscriptions", "selectors", "queues", "addresses", "ids",
-    "groups", "http",
+    "groups", "http", "tls",
 )  # fmt: skip
 
 CONNECTION_BYTES: Final = 6144
@@ -41,6 +42,8 @@ GROUP_BYTES: Final = 400
 """A message group, besides its name."""
 HTTP_CONNECTION_BYTES: Final = 98304
 """An HTTP connection, with the largest request that it takes."""
+TLS_CONNECTION_BYTES: Final = 65536
+"""The state of TLS of a connection, with the largest records that it has seen."""
 FRAME_BYTES: Final = 400
 """A waiting frame, besides its body."""
 HEADER_BYTES: Final = 200

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, Generic, NamedTuple, TypeVar
 if TYPE_CHECKING:
     from artemis_py.core.addresses.address import Address
     from artemis_py.core.queue.queue import Queue
-    from artemis_py.metrics.views import LogCursorView
+    from artemis_py.metrics.views import LogCursorView, TlsView
 
 Owner = TypeVar("Owner")
 
@@ -72,6 +72,20 @@ LOG_GAUGES: Final = (
     ("artemis_log_overrun_bytes", "overrun_bytes", "Bytes of these files"),
 )
 """Name, the log's count, help."""
+
+TLS_GAUGES: Final[tuple[tuple[str, Callable[[TlsView], float], str], ...]] = (
+    (
+        "artemis_tls_certificate_expiry_timestamp_seconds",
+        lambda it: it.expires_s,
+        "When the acceptor's certificate expires, in seconds since 1970",
+    ),
+    (
+        "artemis_tls_files_stale",
+        lambda it: float(it.is_stale),
+        "1 while a changed key or trust store cannot be used (sslAutoReload)",
+    ),
+)
+"""Name, the acceptor's value, help."""
 
 CURSOR_GAUGES: Final[tuple[Gauge[LogCursorView], ...]] = (
     Gauge("artemis_log_cursor_lsn", lambda it: it.cursor.lsn, "The cursor has read everything up to this lsn"),

@@ -18,6 +18,7 @@ from artemis_py.metrics.catalogue import (
     LOG_GAUGES,
     QUEUE_GAUGES,
     RESOURCE_GAUGES,
+    TLS_GAUGES,
 )
 from artemis_py.metrics.exposition import shown_addresses, shown_queues
 from artemis_py.metrics.views import ServerView
@@ -102,6 +103,7 @@ class BrokerCollector(Collector):
         counts = self._server.resource_counts()
         for name, key, text in RESOURCE_GAUGES:
             yield self._gauge(name, text, counts.get(key, 0))
+        yield from self._tls()
         yield from self._log()
         yield self._build()
         yield self._gauge("artemis_scrape_duration_seconds", "Duration of the previous scrape", self._scrape_seconds())
@@ -225,6 +227,28 @@ class BrokerCollector(Collector):
         for code in MEANINGS:
             family.add_metric([self._broker.name, code], self._broker.events.counts.get(code, 0))
         return family
+
+    def _tls(self) -> Iterable[Metric]:
+        broker, acceptors = self._broker.name, self._server.tls_acceptors()
+        if not acceptors:
+            return
+        for name, read, text in TLS_GAUGES:
+            gauge = GaugeMetricFamily(name, text, labels=["acceptor", "broker"])
+            for acceptor in acceptors:
+                gauge.add_metric([acceptor.name, broker], read(acceptor))
+            yield gauge
+        reloads = CounterMetricFamily(
+            "artemis_tls_reloads", "Times that changed key or trust stores were loaded", labels=["acceptor", "broker"]
+        )
+        handshakes = CounterMetricFamily(
+            "artemis_tls_handshakes", "TLS handshakes, by result", labels=["acceptor", "broker", "result"]
+        )
+        for acceptor in acceptors:
+            reloads.add_metric([acceptor.name, broker], acceptor.reloads)
+            for result, count in acceptor.counts.items():
+                handshakes.add_metric([acceptor.name, broker, result], count)
+        yield reloads
+        yield handshakes
 
     def _log(self) -> Iterable[Metric]:
         counts = self._server.log_counts()

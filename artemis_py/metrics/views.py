@@ -50,6 +50,30 @@ class PermissionChecks(Protocol):
         """How often not."""
 
 
+class TlsView(Protocol):
+    """An acceptor that speaks TLS."""
+
+    @property
+    def name(self) -> str:
+        """The acceptor's name."""
+
+    @property
+    def expires_s(self) -> float:
+        """When its certificate expires, in seconds since 1970."""
+
+    @property
+    def is_stale(self) -> bool:
+        """Has a file changed that could not be used?"""
+
+    @property
+    def reloads(self) -> int:
+        """How often changed files were loaded."""
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """Handshakes, by result."""
+
+
 class ServerView(Protocol):
     """The counters of the connections and turns. All ``*_total`` and the frames and bytes only grow."""
 
@@ -129,6 +153,9 @@ class ServerView(Protocol):
 
     def log_counts(self) -> Mapping[str, int]:
         """Figures of the retained log."""
+
+    def tls_acceptors(self) -> Sequence[TlsView]:
+        """The acceptors that speak TLS."""
 
     def log_cursors(self) -> Sequence[LogCursorView]:
         """The cursors in the log."""

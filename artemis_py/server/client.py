@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from artemis_py.server.client_socket import ClientSocket
+from artemis_py.server.framing import Intake
 from artemis_py.server.weight import Weight
 from artemis_py.stomp.session.session import Session
 
@@ -17,6 +18,8 @@ class Client(Protocol):
 
     session: Session
     socket: ClientSocket
+    intake: Intake
+    """What takes its bytes: the session itself, or a protocol that carries the session's frames."""
     is_dirty: bool
     """Is it to be flushed at the end of the turn?"""
     in_line: bool
@@ -33,6 +36,9 @@ class Client(Protocol):
     @property
     def state(self) -> str:
         """For the metrics: new, open, blocked, stalled or closing."""
+
+    def eof_received(self) -> bool:
+        """The client sends no more; its frames are still processed and answered."""
 
     def poll(self, wait_ns: int) -> bool:
         """Poll for bytes for ``wait_ns`` nanoseconds, bypassing the event loop; True if some arrived."""

@@ -8,6 +8,7 @@ from select import poll
 from time import perf_counter_ns
 from typing import Final, final
 
+from artemis_py.server.framing import Flow, Framing
 from artemis_py.server.outflow import HIGH_BYTES, Outflow
 from artemis_py.server.transports import break_cycle
 from artemis_py.shown import warn
@@ -28,25 +29,30 @@ could lose the ERROR.
 class ClientSocket:
     """Owns the transport, None before the client connects and after it is gone, and the flow of output."""
 
-    __slots__ = ("_descriptor", "_reads", "flow", "linger_until_ms", "transport", "writable")
+    __slots__ = ("_descriptor", "_is_plain", "_reads", "flow", "framing", "linger_until_ms", "transport", "writable")
 
     def __init__(self) -> None:
         self.transport: asyncio.Transport | None = None
         self.writable = True
         """Does the client read what it is sent?"""
-        self.flow: Outflow | None = None
+        self.flow: Flow | None = None
         """Output that waits behind a large body being sent. Meanwhile no consumer gets more room."""
+        self.framing: Framing | None = None
+        """What wraps the session's frames; None if they go out as they are."""
         self.linger_until_ms = 0
         """The steady time until which the client may read the last frames; 0 while nothing is closed."""
         self._descriptor = -1
-        """The socket, if its bytes are the client's own (no TLS); -1 otherwise."""
+        """The socket; -1 before and after."""
+        self._is_plain = True
+        """Are the socket's bytes the client's own (no TLS)?"""
         self._reads = True
 
     def set_up(self, transport: asyncio.Transport) -> None:
-        """Find the descriptor, if there is no TLS between it and the client."""
+        """Find the descriptor, and whether there is TLS between it and the client."""
         sock = transport.get_extra_info("socket")
-        if sock is not None and transport.get_extra_info("sslcontext") is None:
+        if sock is not None:
             self._descriptor = sock.fileno()
+            self._is_plain = transport.get_extra_info("sslcontext") is None
 
     @property
     def is_stalled(self) -> bool:
@@ -68,7 +74,7 @@ class ClientSocket:
     def receive(self, buffer: memoryview, wait_ns: int) -> int:
         """Poll for bytes for ``wait_ns`` nanoseconds, bypassing the event loop; returns how many arrived."""
         transport = self.transport
-        if transport is None or self._descriptor < 0 or not transport.is_reading():
+        if transport is None or self._descriptor < 0 or not self._is_plain or not transport.is_reading():
             return 0
         buffers = [buffer]
         until_ns = perf_counter_ns() + wait_ns
@@ -99,25 +105,27 @@ class ClientSocket:
             return 0
         if self.flow is not None:
             return self._flow_on(self.flow, transport, parts, session)
+        framing = self.framing
         try:
-            data = b"".join(parts)  # type: ignore[arg-type]
+            data = b"".join(parts) if framing is None else framing.join(parts)  # type: ignore[arg-type]
         except TypeError:  # a large body is among them; checking each part beforehand would cost every frame
             assert large is not None
             return self._flow_on(self._begin_flow(transport, session, large), transport, parts, session)
         transport.write(data)
         if transport.get_write_buffer_size() > session.service.limits.unsent_bytes_max:
-            _give_up_on_unread(transport, session, now_ms)
+            self._give_up_on_unread(transport, session, now_ms)
         return len(data)
 
-    def _begin_flow(self, transport: asyncio.Transport, session: Session, large: LargeStore) -> Outflow:
+    def _begin_flow(self, transport: asyncio.Transport, session: Session, large: LargeStore) -> Flow:
         """From now on all output goes through the flow, a little at a time: many clients may be slow at once."""
-        flow = self.flow = Outflow(large, session.state.owner)
+        framing, owner = self.framing, session.state.owner
+        flow = self.flow = Outflow(large, owner) if framing is None else framing.flow(large, owner)
         flow.is_paused = not self.writable
         self.writable = False
         transport.set_write_buffer_limits(HIGH_BYTES)
         return flow
 
-    def _flow_on(self, flow: Outflow, transport: asyncio.Transport, parts: list[Part], session: Session) -> int:
+    def _flow_on(self, flow: Flow, transport: asyncio.Transport, parts: list[Part], session: Session) -> int:
         """Send what the client accepts, and end the flow when it is empty."""
         flow.add(parts)
         sent_bytes = flow.pump(transport)
@@ -135,6 +143,15 @@ class ClientSocket:
             transport.abort()  # an ERROR cannot be sent in the middle of a frame
         return sent_bytes
 
+    def _give_up_on_unread(self, transport: asyncio.Transport, session: Session, now_ms: int) -> None:
+        """The client does not read: send an ERROR after the waiting output, and give it the linger time to read."""
+        limit = session.service.limits.unsent_bytes_max
+        session.kick(
+            f"Client reads too slowly: more than {limit} bytes wait for it (maxUnsentBytes of the acceptor)", now_ms
+        )
+        parts, framing = session.out.take(0), self.framing
+        transport.write(b"".join(parts) if framing is None else framing.join(parts))  # type: ignore[arg-type]
+
     def pause(self) -> None:
         """The client does not read fast enough."""
         if self.flow is not None:
@@ -151,6 +168,14 @@ class ClientSocket:
 
     # ---- the end ---------------------------------------------------------------------------------
 
+    def say_goodbye(self, code: int | None = None) -> None:
+        """Write what a protocol has to say at the end, unless a large body is being sent. ``code`` says why."""
+        framing, transport = self.framing, self.transport
+        if framing is not None and transport is not None and self.flow is None:
+            farewell = framing.farewell(code)
+            if farewell and not transport.is_closing():
+                transport.write(farewell)
+
     def close(self, steady_ms: int, *, has_left: bool) -> bool:
         """Signal the end of output, and wait briefly for the client to close: closing at once could reset the
         connection. A flow still continues as long as the client keeps reading. ``has_left``: the client has closed its
@@ -159,6 +184,7 @@ class ClientSocket:
         transport = self.transport
         if transport is None:
             return False
+        self.say_goodbye()
         if has_left and self.flow is None:
             transport.close()
             return False
@@ -188,13 +214,5 @@ class ClientSocket:
         self.transport = None
         self._descriptor = -1
         self.flow = None
+        self.framing = None
         self.writable = False
-
-
-def _give_up_on_unread(transport: asyncio.Transport, session: Session, now_ms: int) -> None:
-    """The client does not read: send an ERROR after the waiting output, and give it the linger time to read."""
-    limit = session.service.limits.unsent_bytes_max
-    session.kick(
-        f"Client reads too slowly: more than {limit} bytes wait for it (maxUnsentBytes of the acceptor)", now_ms
-    )
-    transport.write(b"".join(session.out.take(0)))  # type: ignore[arg-type]

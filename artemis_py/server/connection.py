@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any, Final, cast, final
+from functools import partial
+from typing import Final, cast, final
 
 from artemis_py.server.client_socket import WRITE_HIGH_BYTES, WRITE_LOW_BYTES, ClientSocket
+from artemis_py.server.framing import Intake
 from artemis_py.server.logins.counts import CONNECTIONS, DEADLINE, EXPIRED
 from artemis_py.server.logins.networks import Newcomers, network_of
+from artemis_py.server.transports import CLIENT_CERTIFICATE, shown_address
 from artemis_py.server.turns import Turns
+from artemis_py.server.websocket.rules import WebSocketRules
+from artemis_py.server.websocket.websocket import GOING_AWAY, INTERNAL, FirstBytes
 from artemis_py.server.weight import LIGHT_BYTES, NOTHING, Weight
 from artemis_py.stomp.service import StompService
 from artemis_py.stomp.session.session import Session
@@ -28,12 +33,14 @@ class Acceptance:
         connections_max: int,
         handshake_ms: int,
         newcomers: Newcomers | None = None,
+        web: WebSocketRules | None = None,
     ) -> None:
         self.turns = turns
         self.service = service
         self.connections_max = connections_max
         self.handshake_ms = handshake_ms
         self.newcomers = newcomers or Newcomers(-1)
+        self.web = web or WebSocketRules()
         self.open_count = 0
         self.next_origin = turns.next_origin
 
@@ -72,7 +79,8 @@ class Connection(asyncio.BufferedProtocol):
     """
 
     __slots__ = (
-        "_acceptance", "_counted", "_eof", "_inbox", "_is_held", "_network", "_turns", "credit", "in_line", "is_dirty",
+        "_acceptance", "_counted", "_eof", "_inbox", "_is_held", "_network", "_turns", "credit", "in_line", "intake",
+        "is_dirty",
         "period", "session", "socket", "weight",
     )  # fmt: skip
 
@@ -86,13 +94,12 @@ class Connection(asyncio.BufferedProtocol):
         self._eof = False
         self._network: str | None = None
         """The peer whose connections without a login include this one; None if none does."""
-        self.is_dirty = False
-        self.in_line = False
-        self.credit = 0
-        self.period = 0
+        self.is_dirty = self.in_line = False
+        self.credit = self.period = 0
         self.weight = NOTHING
         self.socket = ClientSocket()
         self.session = Session(acceptance.service, acceptance.next_origin(), acceptance.turns.clock_ms(), self)
+        self.intake: Intake = FirstBytes(self, acceptance.web)
 
     # ---- called by the loop ----------------------------------------------------------------------
 
@@ -110,28 +117,24 @@ class Connection(asyncio.BufferedProtocol):
         turns.guard.came()
         self._is_held = True
         transport.set_write_buffer_limits(WRITE_HIGH_BYTES, WRITE_LOW_BYTES)
-        self.session.state.address = _shown_address(transport.get_extra_info("peername"))
-        self.session.state.certificate = _certificate(transport)
+        self.session.state.address = shown_address(transport.get_extra_info("peername"))
+        self.session.state.certificate = transport.get_extra_info(CLIENT_CERTIFICATE)
         self.socket.set_up(transport)
         acceptance = self._acceptance
         now_ms = turns.clock_ms()
         refusal = acceptance.admit()
+        self._counted = refusal is None
         if refusal is not None:
             self.session.kick(refusal, now_ms)
             turns.output.mark_dirty(self)
-            turns.schedule()
-            return
-        self._counted = True
-        if not self._counts_as_newcomer():
+        elif not self._counts_as_newcomer():
             turns.stats.logins.refusals[CONNECTIONS] += 1
             self.session.kick(acceptance.newcomers.why_full, now_ms)
             self._eof = True  # no time to read the ERROR: such connections must not add up
             turns.output.mark_dirty(self)
-            turns.schedule()
-            return
-        if acceptance.handshake_ms > 0:
+        elif acceptance.handshake_ms > 0:
             turns.watches.add(self, turns.broker.clock.steady_ms(now_ms) + acceptance.handshake_ms)
-            turns.schedule()
+        turns.schedule()
 
     def _counts_as_newcomer(self) -> bool:
         """Count a connection without a login, where that is limited; False if its peer has too many of them."""
@@ -239,23 +242,23 @@ class Connection(asyncio.BufferedProtocol):
         Meanwhile nothing is read from the socket.
         """
         data, self._inbox = self._inbox, b""
-        turns, session = self._turns, self.session
+        turns, session, intake = self._turns, self.session, self.intake
         if session.is_closing:
             turns.output.mark_dirty(self)
             return False
         state = session.state
         was_open, was_blocked = session.is_open, state.blocked_by is not None
         if data:
-            session.receive(data, now_ms, stop_at)
-            if not was_open and session.is_open:
-                self._opened(now_ms)
-        elif session.has_more:
+            intake.receive(data, now_ms, stop_at)
+        elif intake.has_more:
             session.pulse.note_alive(now_ms)
-            session.go_on(now_ms, stop_at)
+            intake.go_on(now_ms, stop_at)
+        if not was_open and session.is_open:
+            self._opened(now_ms)
         awaited = state.blocked_by
         if awaited is not None and not was_blocked:
             turns.input.blocked.add(self, awaited)
-        has_more = session.has_more
+        has_more = self.intake.has_more
         self.socket.let_read(reads=awaited is None and not has_more)
         turns.output.mark_dirty(self)
         return has_more
@@ -270,7 +273,7 @@ class Connection(asyncio.BufferedProtocol):
         if session.blocked_by is not None:
             turns.input.blocked.add(self, session.blocked_by)
             return
-        if not session.has_more:
+        if not self.intake.has_more:
             self.socket.let_read(reads=not self._inbox)
         elif not self.in_line:
             turns.input.rota.add(self)
@@ -281,7 +284,7 @@ class Connection(asyncio.BufferedProtocol):
         if not self._is_held:
             return
         transport, flow, before = self.socket.transport, self.socket.flow, self.weight
-        input_bytes, output_bytes, kept_bytes = self.session.held_bytes
+        input_bytes, output_bytes, kept_bytes = self.intake.held_bytes
         input_bytes += len(self._inbox)
         if transport is not None:
             output_bytes += transport.get_write_buffer_size()
@@ -379,6 +382,7 @@ class Connection(asyncio.BufferedProtocol):
         turns.isolation.end_session(session, now_ms)
         session.out.clear()
         session.state.owner = None
+        self.intake = session
         self._inbox = b""
         turns.forget(self)
         if self._is_held:
@@ -390,6 +394,7 @@ class Connection(asyncio.BufferedProtocol):
         """A step failed: the connection ends now and counts nowhere any more, whatever its socket does."""
         self.lost(now_ms)
         transport = self.socket.transport
+        self._turns.isolation.end_socket(self.peer, partial(self.socket.say_goodbye, INTERNAL))
         self._forget_socket()
         if transport is not None:
             self._turns.isolation.end_socket(self.peer, transport.abort, transport.close)
@@ -400,6 +405,7 @@ class Connection(asyncio.BufferedProtocol):
         """
         isolation = self._turns.isolation
         isolation.end_session(self.session, now_ms, failed=False)
+        isolation.end_socket(self.peer, partial(self.socket.say_goodbye, GOING_AWAY))
         transport = self.socket.transport
         if transport is not None and not isolation.end_socket(self.peer, transport.close, transport.abort):
             self._forget_socket()
@@ -409,17 +415,3 @@ class Connection(asyncio.BufferedProtocol):
         transport = self.socket.transport
         if transport is not None and not self._turns.isolation.end_socket(self.peer, transport.abort, transport.close):
             self._forget_socket()
-
-
-def _shown_address(peer: tuple[Any, ...] | None) -> str:
-    """A socket's address as host:port; empty for None."""
-    if not peer:
-        return ""
-    host, port = peer[:2]
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-
-
-def _certificate(transport: asyncio.BaseTransport) -> bytes | None:
-    """The client's verified certificate as DER; None without TLS or without one."""
-    connection = transport.get_extra_info("ssl_object")
-    return None if connection is None else connection.getpeercert(binary_form=True)

@@ -7,42 +7,33 @@ from collections import deque
 from typing import Final
 
 from artemis_py.message import LargeBody
+from artemis_py.server.body_pieces import BodyPieces
 from artemis_py.stomp.wire.outbound import Part
-from artemis_py.storage.bodies.store import LargeStore, Piece
+from artemis_py.storage.bodies.store import LargeStore
 
-PIECE_BYTES: Final = 262144
-"""How much of a body is read at once."""
 HIGH_BYTES: Final = 131072
 """How many bytes may wait in the socket's buffer before reading of pieces pauses."""
 
 
 class Outflow:
-    """Parts that wait behind a large body, and the piece of the body being sent.
+    """Parts that wait behind a large body. ``owner`` is told when a piece of the body is ready."""
 
-    A thread reads the pieces, because the disk may take its time. ``owner`` is told when a piece is ready.
-    """
-
-    __slots__ = (
-        "_checksum", "_large", "_offset", "_owner", "_parts", "_piece", "_seen_bytes", "_written_bytes", "failure",
-        "is_paused", "waiting_bytes",
-    )  # fmt: skip
+    __slots__ = ("_parts", "_pieces", "_seen_bytes", "_written_bytes", "is_paused", "waiting_bytes")
 
     def __init__(self, large: LargeStore, owner: object) -> None:
-        self.failure: str | None = None
-        """Why the body cannot be read; the frame already begun cannot be completed."""
         self.is_paused = False
         """Does the socket accept nothing now?"""
         self.waiting_bytes = 0
         """Bytes that wait in memory."""
-        self._large = large
-        self._owner = owner
         self._parts: deque[Part] = deque()
-        self._piece: Piece | None = None
-        self._offset = 0
-        self._checksum = 0
-        """The checksum of the body being sent, up to the offset."""
+        self._pieces = BodyPieces(large, owner)
         self._written_bytes = 0
         self._seen_bytes = 0
+
+    @property
+    def failure(self) -> str | None:
+        """Why the body cannot be read; the frame already begun cannot be completed."""
+        return self._pieces.failure
 
     @property
     def is_done(self) -> bool:
@@ -72,21 +63,12 @@ class Outflow:
         if not isinstance(first, LargeBody):
             self._write(transport, self._take_bytes())
             return True
-        piece = self._piece
-        if piece is None:
-            size_bytes = min(PIECE_BYTES, first.size_bytes - self._offset)
-            self._piece = self._large.read(first, self._offset, size_bytes, self._owner, self._checksum)
+        data = self._pieces.next(first)
+        if data is None:
             return False
-        if piece.data is None:
-            self.failure = piece.failure
-            return False
-        self._piece = None
-        self._offset += piece.size_bytes
-        self._checksum = piece.checksum
-        if self._offset == first.size_bytes:
+        if self._pieces.is_at_start:
             self._parts.popleft()
-            self._offset = self._checksum = 0
-        self._write(transport, piece.data)
+        self._write(transport, data)
         return True
 
     def _take_bytes(self) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from artemis_py.security.rights import Checks
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from artemis_py.server.cursor_desk import CursorDesk, CursorView
     from artemis_py.server.descriptors import Descriptors
     from artemis_py.server.listener import Listener
+    from artemis_py.server.tls.site import TlsSite
     from artemis_py.storage.bodies.store import LargeStore
     from artemis_py.storage.disk.room import Room
 
@@ -44,6 +46,7 @@ class ServerStats:
         self.rooms: tuple[Room, ...] = ()
         self.descriptors: Descriptors | None = None
         self.listeners: list[Listener] = []
+        self.tls_sites: Sequence[TlsSite] = ()
         self.turns = 0
         self.turn_ns_sum = 0
         self.turn_ns_max = 0
@@ -128,6 +131,10 @@ class ServerStats:
     def log_cursors(self) -> list[CursorView]:
         """The cursors in the log."""
         return [] if self.cursor_desk is None else self.cursor_desk.all()
+
+    def tls_acceptors(self) -> Sequence[TlsSite]:
+        """The acceptors that speak TLS."""
+        return self.tls_sites
 
     def turn_took(self, duration_ns: int) -> None:
         """Count one turn."""

@@ -1,12 +1,26 @@
-"""Breaks a reference cycle in asyncio's transports, so that lost connections are freed at once."""
+"""What asyncio's transports lack: they show their client, and let lost connections be freed at once."""
 
 from __future__ import annotations
 
 import asyncio
-from typing import Final
+from typing import Any, Final
 
+CLIENT_CERTIFICATE: Final = "client_certificate"
+"""``get_extra_info``: the client's verified certificate as DER. None if it has none, and without TLS."""
+ENCRYPT: Final = "encrypt"
+"""``get_extra_info``: a function that any thread may call, for bytes that are then written to the socket itself. None
+without TLS.
+"""
 _BOUND: Final = ("_read_ready_cb", "_write_ready")
 """Attributes in which an asyncio transport keeps its own bound methods."""
+
+
+def shown_address(peer: tuple[Any, ...] | None) -> str:
+    """A socket's address as host:port; empty for None."""
+    if not peer:
+        return ""
+    host, port = peer[:2]
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def break_cycle(transport: asyncio.BaseTransport) -> None:

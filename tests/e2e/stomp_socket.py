@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import socket
+import ssl
 import struct
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -31,13 +32,17 @@ class Closed(AssertionError):
 class StompSocket:
     """One connection. Frames arrive in order; nothing is answered that the test does not send."""
 
-    def __init__(self, port: int, *, receive_buffer_bytes: int | None = None) -> None:
+    def __init__(
+        self, port: int, *, receive_buffer_bytes: int | None = None, tls: ssl.SSLContext | None = None
+    ) -> None:
         self.socket = socket.socket()
         self.socket.settimeout(WAIT_S)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if receive_buffer_bytes is not None:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer_bytes)
         self.socket.connect((LOOPBACK, port))
+        if tls is not None:
+            self.socket = tls.wrap_socket(self.socket, server_hostname="localhost")
         self._stream = ServerStream()
         self._waiting: deque[ServerFrame] = deque()
 

@@ -30,6 +30,7 @@ GROWTH_BYTES_MAX = 6 << 20
 
 CONFIGURATION = """\
 <configuration xmlns="urn:activemq"><core xmlns="urn:activemq:core">
+  <security-enabled>false</security-enabled>
   <name>churn</name>
   <journal-directory>journal</journal-directory><paging-directory>paging</paging-directory>
   <bindings-directory>bindings</bindings-directory><large-messages-directory>large</large-messages-directory>

@@ -16,7 +16,7 @@ from artemis_py.core.reference.alerts import Alerts
 from artemis_py.core.timing.clock import Clock
 from artemis_py.message import Account
 from artemis_py.metrics import MetricsExporter
-from artemis_py.metrics.views import LogCursorView
+from artemis_py.metrics.views import LogCursorView, TlsView
 from artemis_py.records import MemoryLog
 from artemis_py.security.rights import Checks
 
@@ -150,6 +150,7 @@ class FakeServer:
     log: dict[str, int] = field(default_factory=dict)
     journal: dict[str, int] = field(default_factory=dict)
     cursors: list[LogCursorView] = field(default_factory=list)
+    tls: list[TlsView] = field(default_factory=list)
     authenticated: dict[str, int] = field(default_factory=lambda: {"failure": 0, "success": 0})
     refused_logins: dict[str, int] = field(default_factory=dict)
     logins: dict[str, int] = field(default_factory=dict)
@@ -168,6 +169,9 @@ class FakeServer:
 
     def log_cursors(self) -> Sequence[LogCursorView]:
         return self.cursors
+
+    def tls_acceptors(self) -> Sequence[TlsView]:
+        return self.tls
 
     def resource_counts(self) -> Mapping[str, int]:
         return {}

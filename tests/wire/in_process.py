@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 
 from artemis_py.config.reader import loads
 from artemis_py.config.settings import BrokerConfig
@@ -14,6 +15,7 @@ from artemis_py.server.connection import Acceptance, Connection
 from artemis_py.server.logins.networks import Newcomers
 from artemis_py.server.stats import ServerStats
 from artemis_py.server.turns import READ_BYTES_MAX, Turns
+from artemis_py.server.websocket.rules import WebSocketRules
 from artemis_py.stomp.service import StompService
 from artemis_py.storage.bodies.store import LargeStore
 from tests.sim.committer import SteppedCommitter
@@ -112,8 +114,8 @@ class Client:
 
 
 class InProcessBroker:
-    """One broker, its acceptor, its clients by name. Large bodies are on a disk in memory, which works when the broker
-    rests, unless ``disk_works`` is false.
+    """One broker, its acceptor, its clients by name, which ``connect`` makes. Large bodies are on a disk in memory,
+    which works when the broker rests, unless ``disk_works`` is false.
     """
 
     def __init__(
@@ -124,6 +126,7 @@ class InProcessBroker:
         log: MemoryLog | None = None,
         logins: LoginDesk | None = None,
         newcomers_max: int = -1,
+        connect: Callable[[InProcessBroker], Client] = Client,
     ) -> None:
         self.loop = FakeLoop(now_ms)
         self.log = log or MemoryLog()
@@ -150,7 +153,9 @@ class InProcessBroker:
             acceptor.int_param("connectionsAllowed"),
             acceptor.int_param("handshakeTimeout"),
             Newcomers(acceptor.int_param("maxConnectionsBeforeLogin", newcomers_max)),
+            WebSocketRules.of(acceptor),
         )
+        self._connect = connect
         self.clients: dict[str, Client] = {}
         self.together = False
         """Gather events for one turn instead of running turns after each."""
@@ -166,7 +171,7 @@ class InProcessBroker:
         """The client of that name, connected at its first use."""
         client = self.clients.get(name)
         if client is None:
-            client = self.clients[name] = Client(self)
+            client = self.clients[name] = self._connect(self)
         return client
 
     def queue(self, name: str) -> Queue:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import random
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,9 +13,10 @@ import pytest
 from artemis_py.config.settings import BrokerConfig
 from tests.wire.bodies import bodies_on_queues, files_of
 from tests.wire.cutting import AtOnePlace, ByteByByte, Cutting, Whole, places
-from tests.wire.in_process import InProcessBroker, configuration
+from tests.wire.in_process import Client, InProcessBroker, configuration
 from tests.wire.player import Player
 from tests.wire.transcript import Transcript, read_transcript
+from tests.wire.web_client import BinaryWebClient, SlowWebClient, WebClient
 
 TINY_PLACES = 10
 DIRECTORY = Path(__file__).parent / "transcripts"
@@ -29,6 +31,9 @@ ABOUT_MEMORY = frozenset(
     {"block_bytes", "check_28_transaction_bytes", "check_28_unread_messages", "drop_bytes", "fail_bytes"}
 )
 """Transcripts in which bodies fill something up that they do not fill from a file."""
+
+WEB_CASES = [case for case in CASES if case.values[1] == "1.2" and case.id != "checks/check_28_connections-1.2"]
+"""Without the client that is refused before it has said a word, which need not be a request."""
 
 pytestmark = pytest.mark.wire
 
@@ -46,9 +51,14 @@ def _configuration(core: str, acceptor: str) -> BrokerConfig:
     return configuration(core, acceptor)
 
 
-def play(transcript: Transcript, version: str, cutting: Cutting) -> InProcessBroker:
+def play(
+    transcript: Transcript,
+    version: str,
+    cutting: Cutting,
+    connect: Callable[[InProcessBroker], Client] = Client,
+) -> InProcessBroker:
     """Play a transcript in a world of its own."""
-    world = InProcessBroker(_configuration(transcript.core, transcript.acceptor))
+    world = InProcessBroker(_configuration(transcript.core, transcript.acceptor), connect=connect)
     Player(world, version, cutting).play(transcript.steps)
     return world
 
@@ -90,3 +100,22 @@ def test_every_body_in_a_file(path: Path, version: str) -> None:
     for client in world.clients.values():
         client.drop()
     assert files_of(world) == bodies_on_queues(world)
+
+
+@pytest.mark.parametrize(("path", "version"), WEB_CASES)
+def test_over_websocket(path: Path, version: str) -> None:
+    """Each write of a client is a message, or several."""
+    play(_read(path), version, Whole(), WebClient)
+
+
+@pytest.mark.parametrize("connect", [BinaryWebClient, SlowWebClient])
+@pytest.mark.parametrize(("path", "version"), WEB_CASES[::8])
+def test_some_over_websocket(path: Path, version: str, connect: Callable[[InProcessBroker], Client]) -> None:
+    """Binary messages only, or a stream that arrives byte by byte."""
+    play(_read(path), version, Whole(), connect)
+
+
+@pytest.mark.parametrize(("path", "version"), WEB_CASES[1::8])
+def test_some_over_websocket_byte_by_byte(path: Path, version: str) -> None:
+    """Each byte of STOMP is a message of its own."""
+    play(_read(path), version, ByteByByte(), BinaryWebClient)

@@ -6,10 +6,16 @@ from dataclasses import replace
 from typing import Any, Final
 
 from artemis_py.config.checks.logins import refusal_of
+from artemis_py.config.checks.tls import check_tls
 from artemis_py.config.draft import AcceptorDraft, Draft
 from artemis_py.config.problems import nearest
 from artemis_py.config.tables.acceptor import AcceptorConfig, known_params
-from artemis_py.config.tables.acceptor_params import FOREIGN_PROTOCOLS, HANDSHAKE_SECONDS, SERVED_PROTOCOLS
+from artemis_py.config.tables.acceptor_params import (
+    FOREIGN_PROTOCOLS,
+    HANDSHAKE_SECONDS,
+    SERVED_PROTOCOLS,
+    TLS_NAMES,
+)
 from artemis_py.config.tables.entities import Origin
 from artemis_py.config.tables.fields import BOOLEAN, IGNORED, REFUSED, show
 from artemis_py.config.tables.logins import LoginSources
@@ -55,6 +61,8 @@ def _make(draft: Draft, each: AcceptorDraft, foreign: dict[str, Origin]) -> Acce
         return AcceptorConfig(name=each.name, host=each.host, port=0, protocols=(), origin=each.origin, refused=reason)
     params, refused = _check_params(draft, each)
     protocols = _protocols(draft, each, params, foreign)
+    if refused is None and protocols:
+        refused = check_tls(draft, each, params)
     if refused is None and not protocols:
         refused = _SPEAKS_NONE if foreign else _NAMES_NONE
     return AcceptorConfig(
@@ -73,6 +81,7 @@ def _check_params(draft: Draft, each: AcceptorDraft) -> tuple[dict[str, str], st
     rows = known_params()
     params: dict[str, str] = {}
     refused: str | None = None
+    has_tls = each.params.get("sslEnabled", "").lower() == "true"
     for name, text in each.params.items():
         origin = each.param_origins.get(name, each.origin)
         if name == HANDSHAKE_SECONDS:
@@ -105,7 +114,7 @@ def _check_params(draft: Draft, each: AcceptorDraft) -> tuple[dict[str, str], st
                 value=text,
                 allowed="true, false",
             )
-        if row.treatment == REFUSED and value:
+        if row.treatment == REFUSED and value and (has_tls or row.name not in TLS_NAMES):
             refused = f"{row.name}: {row.reason}"
         _note_ignored(draft, row, value, origin)
         params[row.name] = text

@@ -15,8 +15,8 @@ def refusal_of(draft: Draft, acceptor: AcceptorConfig, logins: LoginSources) -> 
     if not _is_secured(draft):
         if "security_enabled" in draft.doubtful and not is_loopback(acceptor.host):
             return (
-                f"{acceptor.host} is reachable from other machines, and everybody could connect; write true or false "
-                "into security-enabled"
+                f"{acceptor.host} is reachable from other machines, and everybody could connect; if that is meant, "
+                "write <security-enabled>false</security-enabled>"
             )
         return None
     if acceptor.params.get("securityDomain") and not logins.of_instance:

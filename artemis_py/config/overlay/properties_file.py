@@ -87,6 +87,11 @@ def read_properties(path: str, problems: Problems) -> list[Property]:
     ]
 
 
+def parse_properties(text: str) -> dict[str, str]:
+    """Return the properties in a text of Java's ``.properties`` format; of two with one name the last counts."""
+    return {unescape(each.key): unescape(each.value) for each in logical_lines(text)}
+
+
 def _whole(text: str, given: Property, problems: Problems) -> str:
     """Join two escapes of one character (a surrogate pair, as Java writes it); half a pair is an error."""
     if _HALF.search(text) is None:

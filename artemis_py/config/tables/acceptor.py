@@ -65,6 +65,15 @@ class AcceptorConfig:
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{host}:{self.port}"
 
+    @property
+    def is_tls(self) -> bool:
+        """Does the port speak TLS?"""
+        return self.bool_param("sslEnabled")
+
+    def text_param(self, name: str) -> str | None:
+        """Return a parameter as it is written; None if the URI lacks it, or it is empty."""
+        return self.params.get(name) or None
+
     def int_param(self, name: str, default: int | None = None) -> int:
         """Return a parameter as a whole number. If the URI lacks it: ``default``, else the table's default.
 

@@ -6,11 +6,11 @@ from typing import Final, Unpack
 
 from artemis_py.config.tables.fields import (
     BOOLEAN,
+    CHOICE,
     DOUBLE,
     JAVA,
     LIST,
     LONG,
-    NO_TLS,
     NOT_ENFORCED,
     NOT_NEGATIVE,
     NOT_SPOKEN,
@@ -23,6 +23,7 @@ from artemis_py.config.tables.fields import (
     Setting,
     make_setting,
 )
+from artemis_py.config.tables.tls import STORE_KINDS, TLS_VERSIONS
 from artemis_py.units import LONG_MAX
 
 SERVED_PROTOCOLS: Final = ("STOMP", "HTTP")
@@ -31,7 +32,6 @@ FOREIGN_PROTOCOLS: Final = ("CORE", "AMQP", "MQTT", "OPENWIRE", "HORNETQ")
 # Artemis' own parameter for the handshake, in seconds; read as handshakeTimeout, which is in ms.
 HANDSHAKE_SECONDS: Final = "handshake-timeout"
 
-_NO_WEBSOCKET: Final = "this version does not support STOMP over WebSocket"
 _KERNEL: Final = "the operating system sizes its socket buffers itself"
 
 
@@ -174,7 +174,15 @@ _LIMITS: Final = (
         "allowedHosts",
         (),
         "host names under which the log may be read over HTTP, besides localhost, the acceptor's host and IP "
-        "addresses; *: any. /metrics and /health are not restricted",
+        "addresses; *: any. /metrics and /health are not restricted, except on a loopback address where users log in",
+    ),
+    _param(
+        CHOICE,
+        "openWithoutLogin",
+        None,
+        "what HTTP clients may have without a login where users log in: none, health, or metrics (and health)",
+        choices=("none", "health", "metrics"),
+        shown="metrics on a loopback address, else none",
     ),
     _param(LONG, "maxSubscriptions", 1024, "maximum number of subscriptions per connection", check=POSITIVE),
     _param(
@@ -219,13 +227,6 @@ _SOCKET: Final = (
     _param(BOOLEAN, "tcpKeepAlive", True, "let the operating system detect vanished clients, within 2 minutes"),
     _param(
         BOOLEAN,
-        "sslEnabled",
-        False,
-        "TLS; the port is not opened, because it would use plain text",
-        refused=NO_TLS,
-    ),
-    _param(
-        BOOLEAN,
         "proxyProtocolEnabled",
         False,
         "the PROXY protocol of load balancers; the port is not opened",
@@ -233,18 +234,43 @@ _SOCKET: Final = (
     ),
 )
 
-_WITHOUT: Final = (
+_WEBSOCKET: Final = (
     _param(
         LONG,
         "webSocketMaxFramePayloadLength",
         65536,
-        "maximum length of a WebSocket frame",
+        "maximum length of a WebSocket frame that a client sends; longer messages are sent to it in fragments of this "
+        "length",
         unit="bytes",
+        check=POSITIVE,
         aliases=("stompMaxFramePayloadLength",),
-        ignored=_NO_WEBSOCKET,
     ),
-    _param(TEXT, "webSocketEncoderType", "binary", "text or binary WebSocket frames", ignored=_NO_WEBSOCKET),
-    _param(BOOLEAN, "webSocketCompressionSupported", False, "compressed WebSocket frames", ignored=_NO_WEBSOCKET),
+    _param(
+        CHOICE,
+        "webSocketEncoderType",
+        None,
+        "whether WebSocket clients get text or binary messages. If not set: what the client sends; clients that send "
+        "text get frames as binary messages only if they are not valid UTF-8",
+        choices=("text", "binary"),
+        shown="as the client",
+    ),
+    _param(
+        BOOLEAN,
+        "webSocketCompressionSupported",
+        False,
+        "compress WebSocket messages for clients that ask for it (permessage-deflate)",
+    ),
+    _param(
+        LIST,
+        "allowedOrigins",
+        (),
+        "pages that may open a WebSocket, as their origins (https://shop.example); *: any. Programs other than "
+        "browsers are not restricted",
+        shown="any",
+    ),
+)
+
+_WITHOUT: Final = (
     _param(LONG, "tcpSendBufferSize", 1048576, "send buffer of the socket", unit="bytes", tuning=_KERNEL),
     _param(LONG, "tcpReceiveBufferSize", 1048576, "receive buffer of the socket", unit="bytes", tuning=_KERNEL),
     _param(TEXT, "saslMechanisms", None, "login mechanisms", ignored=NOT_ENFORCED),
@@ -253,14 +279,90 @@ _WITHOUT: Final = (
     _param(TEXT, "clusterConnection", None, "cluster connection", ignored=SINGLE_NODE),
 )
 
-# Parameters that say nothing to this broker, and that need no notice: of TLS (without it the port is not opened, with
-# it off they mean nothing), of Java's network layer, and of protocols that are reported by their own name.
-_TLS_NAMES: Final = """
-keyStorePath keyStorePassword keyStoreType keyStoreAlias keyStoreProvider trustStorePath trustStorePassword
-trustStoreType trustStoreProvider needClientAuth wantClientAuth verifyHost sniHost enabledProtocols
-enabledCipherSuites crlPath crcOptions ocspResponderURL sslAutoReload sslProvider sslContext trustAll
-forceSSLParameters useDefaultSslContext trustManagerFactoryPlugin
-"""
+_CONTENT: Final = "the content of the file says what it is"
+_OPENSSL: Final = "TLS is OpenSSL's here"
+
+_TLS: Final = (
+    _param(BOOLEAN, "sslEnabled", False, "the port speaks TLS; needs keyStorePath"),
+    _param(TEXT, "keyStorePath", None, "key and certificates of the acceptor: PEM, PEMCFG, PKCS12 or JKS"),
+    _param(TEXT, "keyStorePassword", None, "password of this file and of the key in it"),
+    _param(TEXT, "keyStoreAlias", None, "name of the key, if the file has several"),
+    _param(TEXT, "trustStorePath", None, "certificates of those who may issue clients' certificates, as keyStorePath"),
+    _param(TEXT, "trustStorePassword", None, "password of this file"),
+    _param(BOOLEAN, "needClientAuth", False, "clients must have a certificate; needs trustStorePath"),
+    _param(BOOLEAN, "wantClientAuth", False, "clients may have a certificate; needs trustStorePath"),
+    _param(LIST, "enabledProtocols", TLS_VERSIONS, f"of {', '.join(TLS_VERSIONS)}; older ones are always off"),
+    _param(
+        LIST,
+        "enabledCipherSuites",
+        (),
+        "cipher suites by their names in Java (IANA); those of TLS 1.3 can only be enabled all or none",
+        shown="OpenSSL's choice",
+    ),
+    _param(
+        TEXT,
+        "sniHost",
+        None,
+        "regular expression; a client that asks for a server name which does not match is refused",
+    ),
+    _param(TEXT, "crlPath", None, "list of revoked certificates (CRL), PEM or DER"),
+    _param(
+        BOOLEAN,
+        "sslAutoReload",
+        False,
+        "new connections get the new certificate when a file changes; looked at each configuration-file-refresh-period",
+    ),
+    _param(
+        BOOLEAN,
+        "verifyHost",
+        False,
+        "a client's certificate must name its address",
+        refused="this version does not compare certificates with the addresses of clients",
+    ),
+    _param(
+        BOOLEAN,
+        "trustAll",
+        False,
+        "accept every client certificate",
+        refused="it would accept certificates that anybody made; name the issuers with trustStorePath",
+    ),
+    _param(
+        TEXT,
+        "trustManagerFactoryPlugin",
+        None,
+        "Java class that decides whom to trust",
+        refused="it is a Java class; name the issuers with trustStorePath",
+    ),
+    _param(
+        BOOLEAN,
+        "useDefaultSslContext",
+        False,
+        "the Java virtual machine's own keys",
+        refused="there is no Java virtual machine here; name a file with keyStorePath",
+    ),
+    _param(
+        TEXT,
+        "crcOptions",
+        None,
+        "online checks of revocation",
+        refused="this version asks no servers about certificates; use crlPath",
+    ),
+    _param(
+        TEXT,
+        "ocspResponderURL",
+        None,
+        "server for such checks",
+        refused="this version asks no servers about certificates; use crlPath",
+    ),
+    *(_param(TEXT, name, None, "kind of a store", ignored=_CONTENT, silent=True) for name in STORE_KINDS),
+    *(
+        _param(TEXT, name, None, "a choice of Java", ignored=_OPENSSL, silent=True)
+        for name in ("sslProvider", "sslContext", "forceSSLParameters")
+    ),
+)
+
+# Parameters that say nothing to this broker, and that need no notice: of Java's network layer, and of protocols that
+# are reported by their own name.
 _MASKING_NAMES: Final = ("activemq.passwordcodec", "activemq.usemaskedpassword")
 _JAVA_NAMES: Final = """
 remotingThreads nioRemotingThreads useEpoll useKQueue useIoUring useNio useInvm useGlobalWorkerPool
@@ -279,12 +381,16 @@ defaultMqttSessionExpiryInterval maximumPacketSize receiveMaximum serverKeepAliv
 closeMqttConnectionOnPublishAuthorizationFailure allowLinkStealing maximumInFlightPublishMessages
 """
 
+TLS_NAMES: Final = frozenset(row.name for row in _TLS)
+"""Parameters that mean nothing without ``sslEnabled``."""
+
 PARAMS: Final = (
     *_STOMP,
     *_LIMITS,
     *_SOCKET,
+    *_WEBSOCKET,
     *_WITHOUT,
-    *(_param(TEXT, name, None, "TLS", ignored=NO_TLS, silent=True) for name in _TLS_NAMES.split()),
+    *_TLS,
     *(_param(TEXT, name, None, "how passwords of stores are masked", silent=True) for name in _MASKING_NAMES),
     *(_param(TEXT, name, None, "Java's network layer", ignored=JAVA, silent=True) for name in _JAVA_NAMES.split()),
     *(_param(TEXT, name, None, "another protocol", ignored=NOT_SPOKEN, silent=True) for name in _FOREIGN_NAMES.split()),

@@ -10,7 +10,6 @@ from artemis_py.config.tables.fields import (
     JAVA,
     NO_EFFECT,
     NO_MANAGEMENT,
-    NO_RELOAD,
     NOT_EMPTY,
     NOT_NEGATIVE,
     NOT_SPOKEN,
@@ -74,7 +73,11 @@ class CoreSettings:
         True, "deprecated; use routing-enabled in wildcard-addresses", tuning=NO_EFFECT
     )
     configuration_file_refresh_period: int = int64(
-        5000, "how often the file is checked for changes", unit="ms", check=OFF_OR_POSITIVE, ignored=NO_RELOAD
+        5000,
+        "how often files are checked for changes: those of acceptors with sslAutoReload; -1: never",
+        unit="ms",
+        check=OFF_OR_POSITIVE,
+        ignored="broker.xml itself is read only at start; it counts for the files of acceptors with sslAutoReload",
     )
     graceful_shutdown_enabled: bool = boolean(
         False, "wait for clients before stopping", ignored="this version stops at once"
@@ -170,7 +173,9 @@ class CoreSettings:
         "activemq.notifications", "address for notifications", check=NOT_EMPTY, ignored=NO_MANAGEMENT
     )
     management_message_rbac: bool = boolean(False, "check permissions of management messages", ignored=NO_MANAGEMENT)
-    management_rbac_prefix: str = text("mops", "prefix of these permissions", ignored=NO_MANAGEMENT)
+    management_rbac_prefix: str = text(
+        "mops", "first word of the addresses by which operations are permitted: `mops.broker.getLog`", check=NOT_EMPTY
+    )
     view_permission_method_match_pattern: str = text(
         "^(get|is|count|list|browse|query).*$", "operations that only read", ignored=NO_MANAGEMENT
     )

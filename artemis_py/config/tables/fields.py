@@ -27,7 +27,6 @@ NO_EFFECT: Final = "it has no effect in Artemis either"
 NO_MANAGEMENT: Final = "this version has no management through messages or JMX"
 NO_RELOAD: Final = "this version reads its configuration only at start"
 NO_SLOW_CONSUMERS: Final = "this version does not detect slow consumers; the acceptor's maxUnsentBytes limits them"
-NO_TLS: Final = "this version has no TLS"
 
 BOOLEAN: Final = "boolean"
 INT: Final = "int"

@@ -87,6 +87,11 @@ def _short(class_name: str) -> str:
     return class_name.rpartition(".")[2]
 
 
+def user_files(entry: ModuleEntry, folder: Path) -> UserFiles:
+    """Return the files of a PropertiesLoginModule; ``folder`` is that of the login.config."""
+    return UserFiles(_path(entry, folder, _USER_FILE, "user"), _path(entry, folder, _ROLE_FILE, "role"))
+
+
 def _properties_module(entry: ModuleEntry, folder: Path, problems: Problems) -> LoginModule | None:
     codec = entry.options.get(_PASSWORD_CODEC)
     if codec is not None:
@@ -96,11 +101,11 @@ def _properties_module(entry: ModuleEntry, folder: Path, problems: Problems) -> 
             "reset` write the passwords as hashes, which both brokers read",
         )
         return None
-    users_file, roles_file = _path(entry, folder, _USER_FILE, "user"), _path(entry, folder, _ROLE_FILE, "role")
-    users = PropertiesUsers(users_file, roles_file, reloads=_is_true(entry, "reload"))
-    if not _can_be_read(lambda: (users.is_password_of("", ""), users.roles_of("")), entry.origin, problems):
+    files = user_files(entry, folder)
+    users = PropertiesUsers(files.users, files.roles, reloads=_is_true(entry, "reload"))
+    if not _can_be_read(users.read, entry.origin, problems):
         return None
-    lint_files(UserFiles(users_file, roles_file), problems)
+    lint_files(files, problems)
     return PropertiesModule(users)
 
 

@@ -39,6 +39,11 @@ class PropertiesUsers:
             return None
         return Identity(user, self.roles_of(user))
 
+    def read(self) -> None:
+        """Read both files now if they have changed. Raises AuthenticatorError if one could never be read."""
+        self._users.value()
+        self._roles.value()
+
     def is_password_of(self, user: str, password: str) -> bool:
         """Does the user exist, with this password? Raises AuthenticatorError if the file could never be read."""
         users = self._users.value()

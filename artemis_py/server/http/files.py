@@ -1,4 +1,5 @@
-"""Sends parts of files to sockets: one thread serves all, and no byte passes through the interpreter.
+"""Sends parts of files to sockets: one thread serves all. Without TLS no byte passes through the interpreter; with TLS
+the thread reads and encrypts, too, so the event loop does neither.
 
 The event loop only starts a transfer and learns of its end. A slow disk, and a slow or fast reader, cost the broker's
 turns only the moments in which the thread needs the interpreter: two per chunk. These and the kernel's work add up, so
@@ -23,24 +24,83 @@ from typing import Final
 from artemis_py.server.http.messages import FileBody, HttpLimits
 
 CHUNK_BYTES: Final = 1 << 20
+PIECE_BYTES: Final = 1 << 17
+"""How much of a file is read and encrypted at once."""
+_SHORT: Final = "the file is shorter than announced"
+Encrypt = Callable[[bytes], bytes]
 
 
 class Transfer:
-    """One body being sent. ``is_near``: the client is on this machine. ``sent_bytes`` is the progress. A transfer ends
-    when everything is sent, when it fails, or when it is cancelled.
+    """One body being sent. ``is_near``: the client is on this machine. ``sent_bytes`` of it are sent. A transfer
+    ends when everything is sent, when it fails, or when it is cancelled.
     """
 
-    __slots__ = ("body", "done", "is_cancelled", "is_near", "sent_bytes", "sent_s", "socket_fd")
+    __slots__ = (
+        "_encrypt", "_encrypted", "_read_bytes", "accepted_bytes", "body", "done", "is_cancelled", "is_near",
+        "sent_bytes", "sent_s", "socket_fd",
+    )  # fmt: skip
 
-    def __init__(self, socket_fd: int, body: FileBody, is_near: bool, done: Callable[[OSError | None], None]) -> None:
+    def __init__(
+        self,
+        socket_fd: int,
+        body: FileBody,
+        is_near: bool,
+        done: Callable[[OSError | None], None],
+        encrypt: Encrypt | None = None,
+    ) -> None:
         self.socket_fd = socket_fd
         self.body = body
+        self._encrypt = encrypt
+        self._encrypted = memoryview(b"")
+        """Of the piece last read, what the socket has not accepted yet."""
+        self._read_bytes = 0
         self.is_near = is_near
         self.done = done
         self.sent_bytes = 0
+        self.accepted_bytes = 0
+        """What the socket has accepted, encryption included: the progress of a client that reads slowly."""
         self.sent_s = 0.0
         """When its last chunk was sent."""
         self.is_cancelled = False
+
+    @property
+    def is_complete(self) -> bool:
+        """Has the socket accepted everything?"""
+        return self.sent_bytes == self.body.size_bytes and not self._encrypted
+
+    def send(self) -> int:
+        """Send a chunk; returns the number of bytes of the body that it has brought. Raises OSError."""
+        body = self.body
+        if self._encrypt is not None:
+            return self._send_encrypted(self._encrypt)
+        left_bytes = body.size_bytes - self.sent_bytes
+        chunk_bytes = min(left_bytes, CHUNK_BYTES)
+        sent_bytes = os.sendfile(self.socket_fd, body.descriptor, body.offset + self.sent_bytes, chunk_bytes)
+        if not sent_bytes and left_bytes:
+            raise OSError(_SHORT)
+        self.sent_bytes += sent_bytes
+        self.accepted_bytes += sent_bytes
+        return sent_bytes
+
+    def _send_encrypted(self, encrypt: Encrypt) -> int:
+        """Read and encrypt a piece if the one before has been accepted, and send it. A piece counts as sent when the
+        socket has accepted all of it.
+        """
+        body = self.body
+        if not self._encrypted:
+            size_bytes = min(body.size_bytes - self.sent_bytes, PIECE_BYTES)
+            piece = os.pread(body.descriptor, size_bytes, body.offset + self.sent_bytes)
+            if not piece and size_bytes:
+                raise OSError(_SHORT)
+            self._read_bytes = len(piece)
+            self._encrypted = memoryview(encrypt(piece))
+        accepted_bytes = os.write(self.socket_fd, self._encrypted)
+        self.accepted_bytes += accepted_bytes
+        self._encrypted = self._encrypted[accepted_bytes:]
+        if self._encrypted:
+            return 0
+        self.sent_bytes += self._read_bytes
+        return self._read_bytes
 
 
 class FileSender:
@@ -68,11 +128,19 @@ class FileSender:
         self._is_stopping = False
         self._thread: threading.Thread | None = None
 
-    def send(self, socket_fd: int, body: FileBody, is_near: bool, done: Callable[[OSError | None], None]) -> Transfer:
+    def send(
+        self,
+        socket_fd: int,
+        body: FileBody,
+        is_near: bool,
+        done: Callable[[OSError | None], None],
+        encrypt: Encrypt | None = None,
+    ) -> Transfer:
         """Start to send a body, which now belongs to the thread. ``socket_fd`` must be non-blocking, and nothing else
-        may write to it until ``done`` is called with None or the failure.
+        may write to it until ``done`` is called with None or the failure. With TLS, ``encrypt`` makes records; the
+        thread calls it.
         """
-        transfer = Transfer(os.dup(socket_fd), body, is_near, done)
+        transfer = Transfer(os.dup(socket_fd), body, is_near, done, encrypt)
         self._new.append(transfer)
         try:
             if self._thread is None:
@@ -174,8 +242,6 @@ class FileSender:
             self._release(transfer)
 
     def _send_chunk(self, transfer: Transfer) -> None:
-        body = transfer.body
-        left = body.size_bytes - transfer.sent_bytes
         if transfer.is_cancelled:
             return
         if transfer.is_near and self._near_due_s > time.monotonic():
@@ -183,19 +249,14 @@ class FileSender:
             return
         failure: OSError | None = None
         try:
-            sent = os.sendfile(
-                transfer.socket_fd, body.descriptor, body.offset + transfer.sent_bytes, min(left, CHUNK_BYTES)
-            )
-            if not sent and left:
-                failure = OSError("the file is shorter than announced")
-            transfer.sent_bytes += sent
+            sent_bytes = transfer.send()
             transfer.sent_s = time.monotonic()
-            self._note_sent(transfer, sent)
+            self._note_sent(transfer, sent_bytes)
         except BlockingIOError:
             return
         except OSError as error:
             failure = error
-        if failure is not None or transfer.sent_bytes == body.size_bytes:
+        if failure is not None or transfer.is_complete:
             self._release(transfer)
             self._call_threadsafe(lambda: self._tell(transfer, failure))
 

@@ -6,15 +6,26 @@ import logging
 from collections.abc import Callable, Iterator
 from http import HTTPStatus
 from ipaddress import ip_address
-from typing import Any, final
+from typing import Any, Final, final
 
 import h11
 
 from artemis_py.server.http.channel import Channel
 from artemis_py.server.http.files import FileSender, Transfer
 from artemis_py.server.http.messages import FileBody, Response
+from artemis_py.server.transports import ENCRYPT
 
 log = logging.getLogger(__name__)
+SAFETY: Final = (
+    ("X-Content-Type-Options", "nosniff"),
+    ("Cache-Control", "no-store"),
+    ("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'"),
+    ("Cross-Origin-Resource-Policy", "same-origin"),
+    ("Referrer-Policy", "no-referrer"),
+)
+"""Headers of every response: a browser takes it for nothing but what it is, keeps it nowhere, and puts it into no other
+page.
+"""
 
 
 def close_body(response: Response) -> None:
@@ -55,7 +66,7 @@ class Outgoing:
         and a part of a file after the head. ``closes`` announces that the connection ends after it.
         """
         body = response.body
-        headers = [("Content-Type", response.content_type), *response.headers]
+        headers = [("Content-Type", response.content_type), *SAFETY, *response.headers]
         if isinstance(body, bytes | FileBody):
             headers.append(("Content-Length", str(len(body))))
         if closes:
@@ -102,7 +113,7 @@ class Outgoing:
         self._transferred_bytes = 0
         near = is_near(transport.get_extra_info("peername"), transport.get_extra_info("sockname"))
         socket_fd = transport.get_extra_info("socket").fileno()
-        self._transfer = self._files.send(socket_fd, body, near, done)
+        self._transfer = self._files.send(socket_fd, body, near, done, transport.get_extra_info(ENCRYPT))
         self.file = None
 
     def file_sent(self, failure: OSError | None) -> bool:
@@ -117,8 +128,8 @@ class Outgoing:
 
     def note_progress(self, now_ms: int) -> None:
         """A part of a file sent by the thread also counts as activity."""
-        if self._transfer is not None and self._transfer.sent_bytes != self._transferred_bytes:
-            self._transferred_bytes = self._transfer.sent_bytes
+        if self._transfer is not None and self._transfer.accepted_bytes != self._transferred_bytes:
+            self._transferred_bytes = self._transfer.accepted_bytes
             self._channel.last_activity_ms = now_ms
 
     def _end(self) -> None:

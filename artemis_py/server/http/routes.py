@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from http import HTTPStatus
 
 from artemis_py.metrics import MetricsExporter
@@ -17,13 +17,15 @@ def metrics_routes(exporter: MetricsExporter) -> list[Route]:
         content_type, pieces = exporter.scrape(request.headers.get("accept", ""))
         return Response(HTTPStatus.OK, content_type, pieces)
 
-    return [Route(path, {"GET": metrics}, is_open=True) for path in ("/metrics", "/metrics/")]
+    operations = {"GET": "getMetrics"}
+    return [Route(path, {"GET": metrics}, operations, is_open=True) for path in ("/metrics", "/metrics/")]
 
 
-def health_routes(not_ready_because: Callable[[], str | None]) -> list[Route]:
+def health_routes(not_ready_because: Callable[[], str | None], warnings: Callable[[], list[str]] = list) -> list[Route]:
     """``/health/live``: the process responds. ``/health/ready``: 200 if it accepts messages, else 503 with the reason.
 
-    ``not_ready_because`` returns None when the broker is ready.
+    ``not_ready_because`` returns None when the broker is ready. ``warnings`` returns what an operator must see to all
+    the same, such as a certificate that expires soon; they change no status.
     """
 
     def live(_request: Request) -> Response:
@@ -32,11 +34,20 @@ def health_routes(not_ready_because: Callable[[], str | None]) -> list[Route]:
     def ready(_request: Request) -> Response:
         reason = not_ready_because()
         if reason is None:
-            return _health(HTTPStatus.OK, "UP", None)
-        return _health(HTTPStatus.SERVICE_UNAVAILABLE, "DOWN", reason)
+            return _health(HTTPStatus.OK, "UP", None, warnings())
+        return _health(HTTPStatus.SERVICE_UNAVAILABLE, "DOWN", reason, warnings())
 
-    return [Route(path, {"GET": one}, is_open=True) for path, one in (("/health/live", live), ("/health/ready", ready))]
+    operations = {"GET": "getHealth"}
+    return [
+        Route("/health/live", {"GET": live}, operations, is_open=True),
+        Route("/health/ready", {"GET": ready}, operations, is_open=True),
+    ]
 
 
-def _health(status: HTTPStatus, state: str, reason: str | None) -> Response:
-    return json_response(status, {"status": state} if reason is None else {"status": state, "reason": reason})
+def _health(status: HTTPStatus, state: str, reason: str | None, warnings: Sequence[str] = ()) -> Response:
+    value: dict[str, object] = {"status": state}
+    if reason is not None:
+        value["reason"] = reason
+    if warnings:
+        value["warnings"] = warnings
+    return json_response(status, value)

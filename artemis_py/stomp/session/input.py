@@ -29,9 +29,12 @@ class Input:
         """Frames to be carried out next, each with its body."""
 
     @property
-    def frames_bytes(self) -> int:
-        """What the frames hold in memory."""
-        return sum([frame.size_bytes + len(body) for frame, body in self.frames])
+    def held_bytes(self) -> int:
+        """What is held in memory."""
+        held_bytes = self.parser.waiting_bytes
+        if self.frames:
+            held_bytes += sum([frame.size_bytes + len(body) for frame, body in self.frames])
+        return held_bytes
 
     def add(self, data: bytes, stop_at: int, *, waits: bool) -> None:
         """Take in bytes from the client, and read the frames that the budget has units for down to ``stop_at``; none

@@ -72,6 +72,11 @@ class Session:
         return self._phase == _CLOSING
 
     @property
+    def unreadable(self) -> FrameError | None:
+        """Why nothing more of the client's bytes can be read."""
+        return self._input.parser.error
+
+    @property
     def blocked_by(self) -> Awaited | None:
         """What the session waits for before it goes on."""
         return self.state.blocked_by
@@ -87,12 +92,8 @@ class Session:
     @property
     def held_bytes(self) -> tuple[int, int, int]:
         """What the session holds in memory: of its input, of frames to be written, and of open transactions."""
-        unwritten_bytes = self.out.part_count * PART_BYTES
         kept_bytes = self.transactions.held_bytes if self.transactions.by_name else 0
-        input_bytes = self._input.parser.waiting_bytes
-        if self._input.frames:
-            input_bytes += self._input.frames_bytes
-        return input_bytes, unwritten_bytes, kept_bytes
+        return self._input.held_bytes, self.out.part_count * PART_BYTES, kept_bytes
 
     # ---- input -----------------------------------------------------------------------------------
 

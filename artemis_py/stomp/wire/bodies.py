@@ -146,4 +146,5 @@ def no_nul(frame: BodiedFrame) -> FrameError:
 
 def too_large(frame: BodiedFrame, limit: int) -> FrameError:
     """The error for a body over the acceptor's limit."""
-    return FrameError(f"Body too large: more than {limit} bytes (maxBodyBytes of the acceptor)", receipt_of(frame))
+    reason = f"Body too large: more than {limit} bytes (maxBodyBytes of the acceptor)"
+    return FrameError(reason, receipt_of(frame), too_large=True)

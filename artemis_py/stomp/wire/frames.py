@@ -27,10 +27,14 @@ class FrameError(ArtemisError):
     something impossible.
     """
 
-    def __init__(self, message: str, receipt: str | None = None, *, syntax: bool = False) -> None:
+    def __init__(
+        self, message: str, receipt: str | None = None, *, syntax: bool = False, too_large: bool = False
+    ) -> None:
         super().__init__(message)
         self.receipt = receipt
         self.syntax = syntax
+        self.too_large = too_large
+        """Is it over a limit of bytes?"""
 
 
 class Frame:

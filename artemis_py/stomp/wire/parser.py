@@ -172,9 +172,11 @@ class Parser:
             return frames, b""
 
     def _fail(self, error: FrameError) -> None:
-        self.error = FrameError(str(error), error.receipt)  # without the frames that hold on to what was read
+        # without the frames that hold on to what was read
+        self.error = FrameError(str(error), error.receipt, too_large=error.too_large)
         self._data = b""
         self._start = bytearray()
+        self._unfinished = None
 
     # ---- header blocks ---------------------------------------------------------------------------
 
@@ -267,7 +269,7 @@ class Parser:
             start = block[:limit].rpartition(b"\n")[0]
             param = self.dialect.limits.header_bytes_param
             reason = f"Headers too large: more than {limit} bytes ({param} of the acceptor)"
-            raise FrameError(reason, receipt_in(start, self.dialect.version))
+            raise FrameError(reason, receipt_in(start, self.dialect.version), too_large=True)
         receipt = receipt_in(block.partition(b"\0")[0], self.dialect.version)
         raise FrameError("NUL among the headers: the empty line after them is missing", receipt)
 

@@ -18,9 +18,10 @@ _ESCAPES_11: Final = str.maketrans({"\\": "\\\\", "\n": "\\n", ":": "\\c"})
 _ESCAPES_12: Final = str.maketrans({"\\": "\\\\", "\n": "\\n", ":": "\\c", "\r": "\\r"})
 
 
-_END: Final = b"\0\n"
+END: Final = bytes((0, 10))
 """The end of a frame. STOMP allows line ends after the NUL; ActiveMQ, Artemis and RabbitMQ all write one, and some
-clients (PHP's pecl-stomp) drop one byte after each NUL without checking it.
+clients (PHP's pecl-stomp) drop one byte after each NUL without checking it. In the parts of MESSAGE frames it is
+always this object, so the end of a frame is found without a look at bodies.
 """
 _STAMP_BYTES: Final = len("\nredelivered:false\nexpires:\ntimestamp:\n")
 
@@ -69,7 +70,7 @@ def error(
     headers.extend(extra or [])
     body = message.encode()
     lines = "".join(f"{name}:{escape(value, version)}\n" for name, value in headers)
-    return f"ERROR\n{lines}content-length:{len(body)}\n\n".encode() + body + _END
+    return f"ERROR\n{lines}content-length:{len(body)}\n\n".encode() + body + END
 
 
 def head_block(head: Head, version: str) -> bytes:
@@ -140,7 +141,7 @@ class MessageWriter:
         body_bytes = len(message.body)
         expires_ms = message.expires_ms if self.lifetime is None else self.lifetime.expires_ms(message)
         size = len(self._prefix) + number + _STAMP_BYTES + len(str(expires_ms)) + len(str(message.timestamp_ms))
-        size += len(head_block(message.head, self._version)) + body_bytes + len(_END)
+        size += len(head_block(message.head, self._version)) + body_bytes + len(END)
         if self._ack:
             size += len(self._ack) + number
         if message.head.sized or (body_bytes and not self._sized_only):
@@ -189,9 +190,9 @@ class MessageWriter:
             if self._firsts:
                 self._firsts.discard(message.id)
             if ack:
-                out += (prefix, number, ack, number, stamp, length_line, block, body, _END)
+                out += (prefix, number, ack, number, stamp, length_line, block, body, END)
             else:
-                out += (prefix, number, stamp, length_line, block, body, _END)
+                out += (prefix, number, stamp, length_line, block, body, END)
 
     def _extras(self, message_id: int, timestamp_ms: int) -> bytes:
         lines = b""

@@ -221,7 +221,6 @@ def test_a_port_that_others_can_reach_needs_security_switched_off(security: str,
 @pytest.mark.parametrize(
     ("uri", "words"),
     [
-        ("tcp://localhost:1?sslEnabled=true;keyStorePath=x", "TLS"),
         ("tcp://localhost:1?proxyProtocolEnabled=true", "PROXY protocol"),
         ("vm://0", "Java virtual machine"),
         ("tcp://localhost:1?protocols=AMQP", "it speaks STOMP and HTTP"),

@@ -77,10 +77,3 @@ def test_a_uuid_is_looked_up_below_its_namespace() -> None:
 def test_a_plug_in_is_ignored_with_its_reason() -> None:
     core = settings('<security-setting-plugin class-name="x"/>')
     assert any("security-setting-plugin is ignored" in warning for warning in warnings_of(core))
-
-
-def test_that_nothing_is_enforced_is_said_while_security_is_on() -> None:
-    said = [each.message for each in load_core("").notices if each.message.startswith("security-enabled is true")]
-    assert len(said) == 1
-    off = load_core("<security-enabled>false</security-enabled>")
-    assert not any(each.message.startswith("security-enabled") for each in off.notices)

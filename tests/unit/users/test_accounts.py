@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from artemis_py.security.users.accounts import Account, Accounts
 from artemis_py.security.users.editing import PropertiesText, UsersFileError, replace_file
-from artemis_py.security.users.files import UserFiles, files_in
+from artemis_py.security.users.files import UserFiles
 from artemis_py.security.users.passwords import PlainPassword
 
 USERS = b"""\
@@ -33,9 +33,13 @@ guests=eve
 """
 
 
+def files_in_folder(folder: Path) -> UserFiles:
+    return UserFiles(folder / "artemis-users.properties", folder / "artemis-roles.properties")
+
+
 @pytest.fixture
 def files(tmp_path: Path) -> UserFiles:
-    files = files_in(tmp_path)
+    files = files_in_folder(tmp_path)
     files.users.write_bytes(USERS)
     files.roles.write_bytes(ROLES)
     return files
@@ -77,7 +81,7 @@ def test_every_line_of_a_user_given_twice_changes(files: UserFiles) -> None:
 
 
 def test_files_are_made_for_the_owner_alone(tmp_path: Path) -> None:
-    files = files_in(tmp_path)
+    files = files_in_folder(tmp_path)
     Accounts(files).add("bob", "x", [])
     assert (files.users.read_bytes(), files.roles.read_bytes()) == (b"bob = x\n", b"")
     for file in (files.users, files.roles):

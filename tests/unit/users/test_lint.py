@@ -8,8 +8,12 @@ from pathlib import Path
 import pytest
 
 from artemis_py.cli import main
+from artemis_py.config.problems import Problems
 from artemis_py.config.reader import load
-from artemis_py.security.users.files import UserFiles, files_of
+from artemis_py.errors import ConfigError
+from artemis_py.security.realms import open_realms
+from artemis_py.security.user_files import all_user_files, user_files_to_change
+from artemis_py.security.users.files import UserFiles
 from artemis_py.security.users.lint import problems_of_users
 from artemis_py.security.users.passwords import hashed
 from tests.unit.config.documents import document
@@ -120,17 +124,43 @@ def test_without_security_nothing_is_looked_at(world: World) -> None:
 
 
 def test_the_element_names_the_files(world: World) -> None:
-    def files() -> UserFiles:
-        return files_of(load(world.file, environ={}))
+    def files() -> list[UserFiles]:
+        return all_user_files(load(world.file, environ={}))
 
     folder = world.file.parent
+    assert files() == [UserFiles(world.users, world.roles)]
     world.write("<users-file> etc/users </users-file>")
-    assert files() == UserFiles(folder / "etc/users", folder / "etc/artemis-roles.properties")
+    assert files() == [UserFiles(folder / "etc/users", folder / "etc/artemis-roles.properties")]
     world.write(f'<users-file roles-file="{folder}/r">u</users-file>')
-    assert files() == UserFiles(folder / "u", folder / "r")
+    assert files() == [UserFiles(folder / "u", folder / "r")]
     assert world.found()[0].startswith("broker.xml:3: NOBODY CAN LOG IN: security is on, and u does not exist")
     world.write('<users-file first-user="ann">u</users-file>')
     assert world.found() == ["broker.xml:3: u does not exist yet; artemis-py run makes it, with a first user ann"]
+    world.write('<users-file first-role="amq">u</users-file>')
+    [warning] = [notice for notice in load(world.file, environ={}).notices if notice.code == "without-limit"]
+    assert "first-role has no effect without first-user" in str(warning)
+    world.write("<users-file> </users-file>")
+    with pytest.raises(ConfigError, match="users-file must name a file"):
+        load(world.file, environ={})
+
+
+def test_files_of_a_login_config(world: World) -> None:
+    (world.file.parent / "login.config").write_text(
+        "activemq { org.apache.activemq.artemis.spi.core.security.jaas.PropertiesLoginModule required\n"
+        ' org.apache.activemq.jaas.properties.user="people" org.apache.activemq.jaas.properties.role="groups"; };'
+    )
+    world.write('<authentication login-config="login.config"/>')
+    people, groups = world.file.parent / "people", world.file.parent / "groups"
+    people.write_text(f"bob = {HASH} ")
+    people.chmod(0o600)
+    groups.write_text("amq = bob")
+    config = load(world.file, environ={})
+    assert all_user_files(config) == [UserFiles(people, groups)]
+    assert user_files_to_change(config) == UserFiles(people, groups)
+    problems = Problems()
+    open_realms(config, problems)
+    [finding] = problems.found
+    assert finding.message.startswith("user 'bob': there are blanks around the password")
 
 
 def test_check_shows_no_line_of_these_files(world: World, capsys: pytest.CaptureFixture[str]) -> None:

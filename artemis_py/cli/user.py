@@ -1,0 +1,138 @@
+"""``artemis-py user``: the users of a configuration, in its files."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from artemis_py.cli import colour
+from artemis_py.cli.configuration import file_or_default
+from artemis_py.cli.login_trial import add_trial_arguments, try_login
+from artemis_py.cli.password_input import add_password, has_password, password_from
+from artemis_py.config.reader import load
+from artemis_py.security.client_login import PASSWORD
+from artemis_py.security.user_files import user_files_to_change
+from artemis_py.security.users.accounts import Account, Accounts, check_name
+from artemis_py.security.users.files import UserFiles
+from artemis_py.security.users.first_user import NEW_PASSWORD
+from artemis_py.security.users.passwords import HashedPassword, PlainPassword, hashed
+from artemis_py.shown import as_json, escaped, say, say_made, warn
+
+HELP: Final = "add, list, change, remove and test users"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """``add``, ``rm``, ``list``, ``reset`` and ``test``."""
+    commands = parser.add_subparsers(dest="command", required=True, metavar="add|rm|list|reset|test")
+    adding = commands.add_parser("add", help="add a user; the users file is made if there is none")
+    removing = commands.add_parser("rm", help="remove a user and its roles")
+    listing = commands.add_parser("list", help="print one line per user")
+    resetting = commands.add_parser("reset", help="change the password of a user, or its roles, or both")
+    testing = commands.add_parser("test", help="would this login work, and as what?")
+    for each in (adding, removing, resetting, testing):
+        each.add_argument("name", metavar="USER", help="the user's name")
+    for each in (adding, removing, listing, resetting, testing):
+        each.add_argument(
+            "--config",
+            metavar="PATH",
+            type=Path,
+            help="configuration file, or the directory of an Artemis instance (default: broker.xml)",
+        )
+    for each in (adding, resetting):
+        each.add_argument(
+            "--role", metavar="ROLE,…", type=role_names, help="the user's roles, separated by commas; all of them"
+        )
+        each.add_argument("--plaintext", action="store_true", help="keep the password readable, not as a hash")
+        add_password(each, NEW_PASSWORD)
+    listing.add_argument("--format", choices=("table", "json"), default="table", help="json: one object per line")
+    add_password(testing, PASSWORD)
+    add_trial_arguments(testing)
+
+
+def role_names(text: str) -> list[str]:
+    """The roles in an argument, blanks around them removed."""
+    return [role.strip() for role in text.split(",") if role.strip()]
+
+
+def run(args: argparse.Namespace) -> int:
+    """Runs the subcommand. Raises ConfigError for a refused configuration, and ArtemisError if it cannot be done."""
+    config = load(file_or_default(args.config, f"user {args.command} … --config"))
+    if args.command == "test":
+        return try_login(config, args)
+    files = user_files_to_change(config)
+    accounts = Accounts(files)
+    if args.command == "list":
+        _print_accounts(accounts.all(), args.format)
+        return 0
+    {"add": _add, "rm": _remove, "reset": _reset}[args.command](accounts, files, args)
+    if not config.security_enabled:
+        warn("warning: security-enabled is false in this configuration, so nobody is asked for a password")
+    return 0
+
+
+def _add(accounts: Accounts, files: UserFiles, args: argparse.Namespace) -> None:
+    check_name("user", args.name)
+    password = password_from(args, f"password of {args.name}")
+    roles: Sequence[str] = args.role or ()
+    accounts.add(args.name, _stored(password, args), roles)
+    say(f"added {args.name} to {files.users}{_with(roles)}")
+    if not roles:
+        warn(f"warning: without a role {args.name} may do nothing: artemis-py user reset {args.name} --role ROLE")
+
+
+def _remove(accounts: Accounts, files: UserFiles, args: argparse.Namespace) -> None:
+    accounts.remove(args.name)
+    say(f"removed {args.name} from {files.users}")
+
+
+def _reset(accounts: Accounts, files: UserFiles, args: argparse.Namespace) -> None:
+    """With roles and without a given password, only the roles change."""
+    changes_password = args.role is None or args.plaintext or has_password(args)
+    stored = None
+    if changes_password:
+        stored = _stored(password_from(args, f"new password of {args.name}"), args)
+    accounts.reset(args.name, stored, args.role)
+    what = " and ".join(
+        text for text, is_changed in (("password", changes_password), ("roles", args.role is not None)) if is_changed
+    )
+    say(f"changed the {what} of {args.name} in {files.users if changes_password else files.roles}")
+
+
+def _with(roles: Sequence[str]) -> str:
+    if not roles:
+        return ""
+    return f" with the role{'s' if len(roles) > 1 else ''} {', '.join(roles)}"
+
+
+def _stored(password: str, args: argparse.Namespace) -> str:
+    return password if args.plaintext else str(hashed(password))
+
+
+def password_kind(account: Account) -> str:
+    """How the password is stored, for people; nothing of the password."""
+    stored = account.password
+    if isinstance(stored, HashedPassword):
+        return f"hash, {stored.iterations:,} iterations"
+    return "plain text" if isinstance(stored, PlainPassword) else f"unreadable: {stored.reason}"
+
+
+def _print_accounts(accounts: Sequence[Account], form: str) -> None:
+    if form == "json":
+        for account in accounts:
+            fields = {"user": account.user, "roles": account.roles, "password": password_kind(account)}
+            say_made(as_json(fields))
+        return
+    rows = [
+        (escaped(account.user), escaped(", ".join(account.roles) or "no role"), password_kind(account))
+        for account in accounts
+    ]
+    head = ("user", "roles", "password")
+    widths = [max(len(row[column]) for row in (head, *rows)) for column in range(2)]
+    paint = colour.painter(sys.stdout)
+    say_made(paint(colour.BOLD, f"{head[0]:<{widths[0]}}  {head[1]:<{widths[1]}}  {head[2]}"))
+    for (user, roles, kind), account in zip(rows, accounts, strict=True):
+        painted = kind if isinstance(account.password, HashedPassword) else paint(colour.YELLOW, kind)
+        say_made(f"{user:<{widths[0]}}  {roles:<{widths[1]}}  {painted}")

@@ -1,0 +1,41 @@
+"""Which files of users and roles a configuration has, in an Artemis instance, too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from artemis_py.config.problems import Problems
+from artemis_py.config.settings import BrokerConfig
+from artemis_py.security.jaas.login_config import read_login_config
+from artemis_py.security.jaas.modules import PACKAGE, user_files
+from artemis_py.security.users.files import UserFiles, files_of
+
+_MODULE: Final = f"{PACKAGE}PropertiesLoginModule"
+
+
+def all_user_files(config: BrokerConfig) -> list[UserFiles]:
+    """Return the files in which users are looked for: those of the domain in a login.config, then those of
+    ``users-file``, or beside broker.xml.
+    """
+    found = list(_of_login_config(config))
+    if config.users_file is not None or not config.logins.of_instance:
+        found.append(files_of(config))
+    return list(dict.fromkeys(found))
+
+
+def user_files_to_change(config: BrokerConfig) -> UserFiles:
+    """Return the first of these files; without any, those that a plain broker.xml would have beside it."""
+    return next(iter(all_user_files(config)), files_of(config))
+
+
+def _of_login_config(config: BrokerConfig) -> Iterator[UserFiles]:
+    jaas = config.logins.jaas
+    if jaas is None:
+        return
+    untold = Problems()  # they are told when the realms are opened
+    login_config = read_login_config(jaas.file, config.properties, jaas.origin, untold)
+    for entry in login_config.modules_of(jaas.domain):
+        if entry.class_name == _MODULE:
+            yield user_files(entry, Path(login_config.file).parent)

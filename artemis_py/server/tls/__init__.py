@@ -1,0 +1,1 @@
+"""TLS: from an acceptor's parameters to encrypted connections."""

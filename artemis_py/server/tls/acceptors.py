@@ -1,0 +1,101 @@
+"""TLS of a broker: the sites of its acceptors, their handshakes, and what becomes of their files."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Final, final
+
+from artemis_py.config.settings import AcceptorConfig, BrokerConfig
+from artemis_py.core.holdings import Holdings
+from artemis_py.server.complaints import Complaints
+from artemis_py.server.tls.context import Loaded, TlsError, TlsFiles, shown_date
+from artemis_py.server.tls.handshakes import Handshakes
+from artemis_py.server.tls.link import TlsLink
+from artemis_py.server.tls.reload import Reload
+from artemis_py.server.tls.site import TlsSite
+
+WARN_BEFORE_S: Final = 14 * 86_400
+"""How long before its end a certificate shows in ``/health``."""
+
+
+@final
+class TlsAcceptors:
+    """For the event loop's thread; files are read in other threads, except at the start."""
+
+    def __init__(
+        self, config: BrokerConfig, loop: asyncio.AbstractEventLoop, complaints: Complaints, holdings: Holdings
+    ) -> None:
+        self.sites: list[TlsSite] = []
+        self._config = config
+        self._loop = loop
+        self._complaints = complaints
+        self._holdings = holdings
+        self._handshakes = Handshakes(loop)
+        self._loaded: dict[str, tuple[TlsFiles, Loaded]] = {}
+        self._reloads: list[Reload] = []
+        self._is_stopping = False
+
+    def load(self, acceptor: AcceptorConfig) -> None:
+        """Read an acceptor's files before its port is opened. Raises TlsError."""
+        files = TlsFiles(self._config, acceptor)
+        loaded = files.load()
+        complaint = loaded.complaint(time.time())
+        if complaint is not None:
+            self._complaints.tell(f"warning: {acceptor.origin}: acceptor {acceptor.name}: {complaint}")
+        self._loaded[acceptor.name] = files, loaded
+
+    def serve(
+        self, acceptor: AcceptorConfig, connect: Callable[[], asyncio.BaseProtocol]
+    ) -> Callable[[], asyncio.BaseProtocol]:
+        """Return what makes the protocols of sockets. ``connect`` makes those of clients after the handshake."""
+        files, loaded = self._loaded.pop(acceptor.name)
+        handshake_ms = acceptor.int_param("handshakeTimeout")
+        site = TlsSite(
+            acceptor.name, self._loop, loaded, connect, self._handshakes, handshake_ms, self._complaints, self._holdings
+        )
+        self.sites.append(site)
+        if acceptor.bool_param("sslAutoReload"):
+            self._reloads.append(Reload(files, site, self._complaints))
+        return partial(TlsLink, site)
+
+    def watch(self) -> None:
+        """Look at the files of acceptors with ``sslAutoReload`` from now on."""
+        period_ms = self._config.configuration_file_refresh_period
+        if self._reloads and period_ms > 0 and not self._is_stopping:
+            self._loop.call_later(period_ms / 1000, self._look)
+
+    def _look(self) -> None:
+        if self._is_stopping:
+            return
+        looked = self._loop.run_in_executor(None, lambda: [(each, each.look()) for each in self._reloads])
+        looked.add_done_callback(self._looked)
+
+    def _looked(self, looked: asyncio.Future[list[tuple[Reload, Loaded | TlsError | None]]]) -> None:
+        if looked.cancelled() or self._is_stopping:
+            return
+        for reload, found in looked.result():
+            if found is not None:
+                reload.take(found)
+        self.watch()
+
+    def warnings(self) -> list[str]:
+        """What an operator must see to, of certificates: for ``/health``."""
+        found = []
+        now_s = time.time()
+        for site in self.sites:
+            left_s = site.loaded.expires_s - now_s
+            if left_s <= 0:
+                found.append(f"acceptor {site.name}: the certificate has expired: {shown_date(site.loaded.expires_s)}")
+            elif left_s < WARN_BEFORE_S:
+                found.append(f"acceptor {site.name}: the certificate expires {shown_date(site.loaded.expires_s)}")
+            if site.reload_failure is not None:
+                found.append(f"acceptor {site.name}: a changed file is not used: {site.reload_failure}")
+        return found
+
+    def stop(self) -> None:
+        """Close connections whose handshake is under way, and read no more files."""
+        self._is_stopping = True
+        self._handshakes.stop()

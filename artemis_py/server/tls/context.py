@@ -1,0 +1,260 @@
+"""From the parameters of an acceptor to an ``ssl.SSLContext``.
+
+Everything here reads files, so it runs at the start, in ``check``, and later only in threads.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import ssl
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final, final
+from urllib.parse import unquote
+
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import Encoding
+
+from artemis_py.config.settings import AcceptorConfig, BrokerConfig
+from artemis_py.config.tables.tls import OPENSSL_NAMES, TLS13_SUITES, TLS_VERSIONS
+from artemis_py.errors import ConfigError
+from artemis_py.security.masked import acceptor_password
+from artemis_py.security.stores.read import read_store
+from artemis_py.security.stores.store import Store, StoreError, trusted_as_pem
+
+_VERSIONS: Final = dict(zip(TLS_VERSIONS, (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3), strict=True))
+
+
+class TlsError(StoreError):
+    """An acceptor cannot speak TLS. The text names the acceptor with its file and line, what is wrong, and the next
+    step.
+    """
+
+    def __init__(self, acceptor: AcceptorConfig, reason: str) -> None:
+        super().__init__(f"{acceptor.origin}: acceptor {acceptor.name} cannot speak TLS: {reason}")
+        self.reason = reason
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """What the files of an acceptor hold now. ``expires_s`` and ``begins_s`` are dates in seconds since 1970, of the
+    first certificate in the acceptor's own chain to expire and of the last one to become valid.
+    """
+
+    context: ssl.SSLContext
+    begins_s: float
+    expires_s: float
+    owner: str
+    """The subject of the acceptor's certificate."""
+
+    @property
+    def shown(self) -> str:
+        """The certificate, for people."""
+        return f"{self.owner}, valid until {shown_date(self.expires_s)}"
+
+    def complaint(self, now_s: float) -> str | None:
+        """Why clients will refuse the certificate now; None if they will not."""
+        if self.expires_s <= now_s:
+            return f"its certificate ({self.owner}) expired at {shown_date(self.expires_s)}; renew it"
+        if self.begins_s > now_s:
+            return f"its certificate ({self.owner}) is only valid from {shown_date(self.begins_s)}; check the clock"
+        return None
+
+
+def shown_date(date_s: float) -> str:
+    """A date for people, in UTC."""
+    return datetime.fromtimestamp(date_s, UTC).strftime("%Y-%m-%d %H:%M UTC")
+
+
+@final
+class TlsFiles:
+    """The files of one acceptor, and how to make a context of them."""
+
+    def __init__(self, config: BrokerConfig, acceptor: AcceptorConfig) -> None:
+        self.acceptor = acceptor
+        self._config = config
+        self.paths: tuple[Path, ...] = ()
+        """All files of the last attempt to load them, also if it failed."""
+
+    def load(self) -> Loaded:
+        """Read the files. Raises TlsError."""
+        acceptor, before = self.acceptor, self.paths
+        try:
+            return self._load()
+        except (StoreError, OSError, ssl.SSLError, ValueError) as error:
+            self.paths = tuple(dict.fromkeys((*self.paths, *before)))  # any of them may mend it
+            told = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+            raise TlsError(acceptor, told) from None
+
+    def stamps(self) -> list[object]:
+        """What tells whether a file has changed since."""
+        return [_stamp(path) for path in self.paths]
+
+    def _load(self) -> Loaded:
+        acceptor = self.acceptor
+        key_path = self._path("keyStorePath")
+        assert key_path is not None  # else the configuration refuses the acceptor
+        trust_path, crl_path = self._path("trustStorePath"), self._path("crlPath")
+        self.paths = tuple(path for path in (key_path, trust_path, crl_path) if path is not None)
+        own = read_store(key_path, self._password("keyStorePassword"), acceptor.text_param("keyStoreAlias"))
+        self.paths = tuple(dict.fromkeys((*own.files, *self.paths)))
+        if own.key is None:
+            raise StoreError(f"{key_path} has certificates but no private key, so it can only be a trust store")
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.options |= ssl.OP_NO_RENEGOTIATION | ssl.OP_CIPHER_SERVER_PREFERENCE
+        _set_versions(context, acceptor)
+        _load_key(context, own)
+        if trust_path is not None:
+            trust = read_store(trust_path, self._password("trustStorePassword"))
+            self.paths = tuple(dict.fromkeys((*self.paths, *trust.files)))
+            _trust(context, trust_path, trust)
+        if crl_path is not None:
+            _load_revoked(context, crl_path)
+        if acceptor.bool_param("needClientAuth"):
+            context.verify_mode = ssl.CERT_REQUIRED
+        elif acceptor.bool_param("wantClientAuth"):
+            context.verify_mode = ssl.CERT_OPTIONAL
+        wanted = acceptor.text_param("sniHost")
+        if wanted is not None:
+            context.sni_callback = _name_check(re.compile(wanted).fullmatch)
+        chain = own.key.chain
+        begins_s = max(one.not_valid_before_utc.timestamp() for one in chain)
+        expires_s = min(one.not_valid_after_utc.timestamp() for one in chain)
+        return Loaded(context, begins_s, expires_s, chain[0].subject.rfc4514_string())
+
+    def _path(self, name: str) -> Path | None:
+        """The file that a parameter names: a URL, a path from the working directory, or one beside broker.xml."""
+        text = self.acceptor.text_param(name)
+        if text is None:
+            return None
+        if text.startswith("file:"):
+            return Path("/" + unquote(text.removeprefix("file:")).lstrip("/"))
+        here = Path(text)
+        return here if here.exists() else Path(self._config.file).parent / text
+
+    def _password(self, name: str) -> str | None:
+        try:
+            return acceptor_password(self._config, self.acceptor, name)
+        except ConfigError as error:
+            raise StoreError(str(error.problems[0].message)) from None
+
+
+def _stamp(path: Path) -> object:
+    try:
+        found = path.stat()
+    except OSError as error:
+        return error.errno
+    return found.st_mtime_ns, found.st_size, found.st_ino
+
+
+def _set_versions(context: ssl.SSLContext, acceptor: AcceptorConfig) -> None:
+    """Set versions and suites. Suites of one version alone switch the other version off, as in Java."""
+    words = [word.strip() for word in acceptor.list_param("enabledProtocols")]
+    versions = [_VERSIONS[word] for word in TLS_VERSIONS if word in words]
+    context.minimum_version, context.maximum_version = versions[0], versions[-1]
+    suites = [word.strip() for word in acceptor.list_param("enabledCipherSuites")]
+    if not suites:
+        return
+    old = [OPENSSL_NAMES[word] for word in suites if word in OPENSSL_NAMES]
+    has_new = any(word in TLS13_SUITES for word in suites)
+    if old:
+        context.set_ciphers(":".join(old))
+    if not has_new:
+        context.maximum_version = ssl.TLSVersion.TLSv1_2
+    if not old:
+        context.minimum_version = ssl.TLSVersion.TLSv1_3
+    if context.minimum_version > context.maximum_version:
+        raise StoreError("no suite in enabledCipherSuites belongs to a version in enabledProtocols; add one")
+
+
+def _load_key(context: ssl.SSLContext, store: Store) -> None:
+    """Give the key to OpenSSL, which takes only files, by one in memory: no key goes to the disk."""
+    assert store.key is not None
+    with _MemoryFile(store.key.as_pem()) as path:
+        try:
+            context.load_cert_chain(path)
+        except ssl.SSLError as error:
+            raise StoreError(
+                f"{store.files[0]}: OpenSSL does not accept the key or certificate: {_told(error)}"
+            ) from None
+
+
+def _trust(context: ssl.SSLContext, path: Path, store: Store) -> None:
+    if not store.trusted:
+        raise StoreError(f"{path} has no certificate of an issuer, so no client could have one; add it to the file")
+    context.load_verify_locations(cadata=trusted_as_pem(store.trusted))
+
+
+def _load_revoked(context: ssl.SSLContext, path: Path) -> None:
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise StoreError(f"{path} (crlPath) cannot be read: {error.strerror or error}") from None
+    try:
+        found = x509.load_pem_x509_crl(data) if b"-----BEGIN" in data else x509.load_der_x509_crl(data)
+    except ValueError as error:
+        raise StoreError(f"{path} (crlPath) is not a list of revoked certificates: {error}") from None
+    until = found.next_update_utc
+    if until is not None and until < datetime.now(UTC):
+        raise StoreError(
+            f"{path} (crlPath) is out of date since {shown_date(until.timestamp())}, so every client with a "
+            "certificate would be refused; get a new one from the issuer"
+        )
+    with _MemoryFile(found.public_bytes(Encoding.PEM)) as name:
+        context.load_verify_locations(cafile=name)
+    context.verify_flags |= ssl.VERIFY_CRL_CHECK_LEAF
+
+
+def _name_check(matches: Callable[[str], object]) -> Callable[[ssl.SSLObject, str | None, ssl.SSLContext], int | None]:
+    def check(_connection: ssl.SSLObject, name: str | None, _context: ssl.SSLContext) -> int | None:
+        """A client that asks for no name is accepted, as in Artemis."""
+        return None if name is None or matches(name) else ssl.ALERT_DESCRIPTION_UNRECOGNIZED_NAME
+
+    return check
+
+
+def _told(error: ssl.SSLError) -> str:
+    return (error.reason or str(error)).replace("_", " ").lower()
+
+
+@final
+class _MemoryFile:
+    """A file in memory with a name that OpenSSL can open."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._descriptor = -1
+
+    def __enter__(self) -> str:
+        self._descriptor = os.memfd_create("store", os.MFD_CLOEXEC)
+        view = memoryview(self._data)
+        while view:
+            view = view[os.write(self._descriptor, view) :]
+        return f"/proc/self/fd/{self._descriptor}"
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._descriptor)
+
+
+def check_files(config: BrokerConfig) -> list[tuple[AcceptorConfig, str, bool]]:
+    """Open the files of all TLS acceptors that are opened, as a start would. Return for each problem the acceptor, the
+    text, and whether the broker would not start.
+    """
+    found: list[tuple[AcceptorConfig, str, bool]] = []
+    now_s = datetime.now(UTC).timestamp()
+    for acceptor in config.acceptors:
+        if not (acceptor.is_opened and acceptor.is_tls):
+            continue
+        name = f"acceptor {acceptor.name}"
+        try:
+            complaint = TlsFiles(config, acceptor).load().complaint(now_s)
+        except TlsError as error:
+            found.append((acceptor, f"{name} cannot speak TLS: {error.reason}", True))
+        else:
+            if complaint is not None:
+                found.append((acceptor, f"{name}: {complaint}", False))
+    return found

@@ -1,0 +1,1 @@
+"""STOMP over WebSocket (RFC 6455), on the port of STOMP itself."""

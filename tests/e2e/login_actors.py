@@ -1,0 +1,95 @@
+"""Brokers with users: their files, an authenticator of the test's own, and clients that log in."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.e2e.broker_process import HTTP, STOMP, BrokerProcess, configuration
+
+# The password is "password" (Artemis' own test vector has this form); 100,000 iterations of PBKDF2 with HMAC-SHA1.
+ITERATIONS = 100_000
+SALT = bytes(range(32))
+
+_OPEN = "<security-enabled>false</security-enabled>"
+_PERMISSIONS = "".join(
+    f'<permission type="{name}" roles="amq"/>'
+    for name in (
+        "send", "consume", "browse", "manage", "createAddress", "deleteAddress", "createDurableQueue",
+        "deleteDurableQueue", "createNonDurableQueue", "deleteNonDurableQueue", "view", "edit",
+    )
+)  # fmt: skip
+_SECURITY = f"""<security-enabled>true</security-enabled>
+<security-settings><security-setting match="#">{_PERMISSIONS}</security-setting></security-settings>
+{{authentication}}"""
+
+_AUTHENTICATOR = '''\
+"""Users whose password is their name. The login of anybody whose name begins with slow takes two seconds."""
+
+import time
+
+from artemis_py.security.identity import Identity
+
+
+class OwnUsers:
+    def __init__(self, role):
+        self._roles = frozenset({role})
+
+    def authenticate(self, credentials):
+        if credentials.user is None or credentials.user != credentials.password:
+            return None
+        if credentials.user.startswith("slow"):
+            time.sleep(2)
+        return Identity(credentials.user, self._roles)
+'''
+
+
+def hashed(password: str, iterations: int = ITERATIONS) -> str:
+    """A password as Artemis writes it to the users' file."""
+    import hashlib
+
+    made = hashlib.pbkdf2_hmac("sha1", password.encode(), SALT, iterations, 64)
+    return f"ENC({iterations}:{SALT.hex().upper()}:{made.hex().upper()})"
+
+
+def secured(authentication: str = "", acceptor: str = "") -> str:
+    """A broker.xml with users; everybody with the role amq may do everything."""
+    text = configuration({"stomp": STOMP + acceptor, "http": HTTP})
+    assert _OPEN in text
+    return text.replace(_OPEN, _SECURITY.format(authentication=authentication))
+
+
+def write_users(folder: Path, names: Sequence[str], password: str) -> None:
+    """Files with these users, who have the role amq, beside broker.xml."""
+    (folder / "artemis-users.properties").write_text("".join(f"{name} = {password}\n" for name in names))
+    (folder / "artemis-roles.properties").write_text(f"amq = {','.join(names)}\n")
+
+
+def write_authenticator(folder: Path) -> dict[str, str]:
+    """Install the authenticator ``own`` as another distribution would be; returns the environment that has it."""
+    site = folder / "site"
+    info = site / "own_users-1.dist-info"
+    info.mkdir(parents=True)
+    (site / "own_users.py").write_text(_AUTHENTICATOR)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: own-users\nVersion: 1\n")
+    (info / "entry_points.txt").write_text("[artemis_py.authenticators]\nown = own_users:OwnUsers\n")
+    paths = [str(site), *filter(None, [os.environ.get("PYTHONPATH"), *sys.path[:1]])]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+
+
+@contextmanager
+def running_secured(folder: Path, text: str, environment: dict[str, str] | None = None) -> Iterator[BrokerProcess]:
+    """A broker from its readiness to its end."""
+    file = folder / "broker.xml"
+    file.write_text(text, "utf-8")
+    broker = BrokerProcess(["run", str(file)], folder / "broker.log", environment=environment)
+    try:
+        broker.await_ready()
+        yield broker
+        assert broker.stop() == 0, broker.said
+        assert "Traceback" not in broker.said, broker.said
+    finally:
+        broker.kill()

@@ -1,0 +1,162 @@
+"""Logins at a real broker: who gets in, what the others are told, and that nobody waits for somebody else's."""
+
+from __future__ import annotations
+
+import socket
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.broker_process import LOOPBACK, WAIT_S, BrokerProcess, eventually
+from tests.e2e.login_actors import hashed, running_secured, secured, write_authenticator, write_users
+from tests.e2e.stomp_socket import StompSocket, frame
+
+pytestmark = pytest.mark.e2e
+
+OWN = '<authentication><authenticator name="own"><option name="role" value="amq"/></authenticator></authentication>'
+ROUND_TRIP_MS_MAX = 1000
+
+
+def told(broker: BrokerProcess, **headers: object) -> str:
+    """What the broker answers to CONNECT with an ERROR, before it closes."""
+    with StompSocket(broker.port) as client:
+        client.send("CONNECT", {"accept-version": "1.2", "host": "x", **headers})
+        error = client.expect("ERROR")
+        assert client.read_to_end() == []
+        return str(error.header("message")).replace("\\c", ":")
+
+
+def test_users_of_a_file_log_in_and_others_do_not(tmp_path: Path) -> None:
+    write_users(tmp_path, ["ann"], hashed("secret of ann", 1024))
+    with running_secured(tmp_path, secured()) as broker:
+        with StompSocket(broker.port) as client:
+            client.connect(login="ann", passcode="secret of ann")
+            client.send("SUBSCRIBE", {"destination": "/queue/q", "id": 1})
+            client.send("SEND", {"destination": "/queue/q"}, b"hello")
+            assert client.expect("MESSAGE").body == b"hello"
+        assert told(broker, login="ann", passcode="wrong") == (
+            "Security Error occurred: User name [ann] or password is invalid"
+        )
+        assert told(broker) == "Security Error occurred: User name [null] or password is invalid"
+        assert told(broker, login="bob", passcode="secret of ann") == (
+            "Security Error occurred: User name [bob] or password is invalid"
+        )
+        assert broker.metric("artemis_authentication_count", result="success") == 1
+        assert broker.metric("artemis_authentication_count", result="failure") == 3
+        assert broker.metric("artemis_login_refusals_total", reason="invalid") == 3
+        eventually("the log", lambda: broker.said, lambda said: "login of 'bob' from 127.0.0.1" in said)
+        assert "secret" not in broker.said
+        assert "wrong" not in broker.said
+
+
+def test_a_login_of_two_seconds_stops_nobody(tmp_path: Path) -> None:
+    environment = write_authenticator(tmp_path)
+    with running_secured(tmp_path, secured(OWN), environment) as broker:
+        with StompSocket(broker.port) as client, StompSocket(broker.port) as slow:
+            client.connect(login="ann", passcode="ann")
+            client.send("SUBSCRIBE", {"destination": "/queue/q", "id": 1})
+            slow.send("CONNECT", {"accept-version": "1.2", "host": "x", "login": "slow", "passcode": "slow"})
+            broker.await_metric(1, "artemis_logins_waiting")
+            trips, longest_s = 0, 0.0
+            slow.socket.setblocking(False)
+            while _has_nothing(slow.socket):
+                began_s = time.monotonic()
+                client.send("SEND", {"destination": "/queue/q"}, b"hello")
+                client.expect("MESSAGE")
+                longest_s = max(longest_s, time.monotonic() - began_s)
+                trips += 1
+                if trips == 20:  # other logins do not wait either
+                    with StompSocket(broker.port) as other:
+                        other.connect(login="bob", passcode="bob")
+            slow.socket.settimeout(WAIT_S)
+            slow.expect("CONNECTED")
+        assert trips > 100
+        assert longest_s * 1000 < ROUND_TRIP_MS_MAX
+        assert broker.metric("artemis_turn_duration_seconds_max") * 1000 < ROUND_TRIP_MS_MAX
+
+
+def _has_nothing(client: socket.socket) -> bool:
+    try:
+        client.recv(1, socket.MSG_PEEK)
+    except BlockingIOError:
+        return True
+    return False
+
+
+def test_strangers_hold_little(tmp_path: Path) -> None:
+    environment = write_authenticator(tmp_path)
+    limits = ";maxConnectionsBeforeLogin=3;handshakeTimeout=1500;maxConnectBytes=1000"
+    with running_secured(tmp_path, secured(OWN, limits), environment) as broker:
+        with StompSocket(broker.port) as first, StompSocket(broker.port) as second, StompSocket(broker.port) as late:
+            first.connect(login="ann", passcode="ann")
+            second.send("CONNECT", {"accept-version": "1.2", "host": "x", "login": "slow", "passcode": "slow"})
+            idle = StompSocket(broker.port)
+            with StompSocket(broker.port) as one_too_many:
+                error = one_too_many.expect("ERROR")
+                assert "3 connections from your address have not logged in yet" in str(error.header("message"))
+                assert one_too_many.read_to_end() == []
+            assert "The login was not decided within 1500 ms" in str(second.expect("ERROR").header("message"))
+            assert "No CONNECT frame within 1500 ms" in str(idle.expect("ERROR").header("message"))
+            late.expect("ERROR")
+            idle.close()
+        with socket.create_connection((LOOPBACK, broker.port), WAIT_S) as large:
+            large.sendall(b"CONNECT\nx:" + b"y" * 2000)
+            assert b"maxConnectBytes" in large.recv(65536)
+        assert broker.metric("artemis_login_refusals_total", reason="connections") == 1
+        assert broker.metric("artemis_login_refusals_total", reason="deadline") == 3
+        broker.await_metric(0, "artemis_logins_waiting")
+
+
+def test_guesses_become_slow_and_others_do_not(tmp_path: Path) -> None:
+    environment = write_authenticator(tmp_path)
+    with running_secured(tmp_path, secured(OWN), environment) as broker:
+        with StompSocket(broker.port) as known:
+            known.connect(login="ann", passcode="ann")
+        began_s = time.monotonic()
+        for number in range(7):
+            told(broker, login="ann", passcode=f"guess {number}")
+        assert time.monotonic() - began_s > 0.2 + 0.4 + 0.8
+        with StompSocket(broker.port) as known:
+            began_s = time.monotonic()
+            known.connect(login="ann", passcode="ann")
+            assert time.monotonic() - began_s < 1.0  # it would have to wait 1.6 s were it not remembered
+
+
+def test_a_session_ends_with_its_token(tmp_path: Path) -> None:
+    jwt = pytest.importorskip("jwt", reason="PyJWT is not installed (extra jwt)")
+    secret = "0123456789abcdef0123456789abcdef"
+    (tmp_path / "secret").write_text(secret)
+    options = {"issuer": "me", "audience": "broker", "secret-file": str(tmp_path / "secret"), "leeway": "0"}
+    named = "".join(f'<option name="{name}" value="{value}"/>' for name, value in options.items())
+    text = secured(f'<authentication><authenticator name="jwt">{named}</authenticator></authentication>')
+
+    def token(lasts_s: float) -> str:
+        claims = {"iss": "me", "aud": "broker", "sub": "ann", "roles": "amq"}
+        return str(jwt.encode({**claims, "exp": datetime.now(UTC) + timedelta(seconds=lasts_s)}, secret, "HS256"))
+
+    with running_secured(tmp_path, text) as broker:
+        with StompSocket(broker.port) as client:
+            client.connect(passcode=token(3))
+            client.send("SUBSCRIBE", {"destination": "/queue/q", "id": 1})
+            client.send("SEND", {"destination": "/queue/q"}, b"hello")
+            assert client.expect("MESSAGE").body == b"hello"
+            assert "its token expired" in str(client.expect("ERROR").header("message"))
+            assert client.read_to_end() == []
+        assert "Security Error" in told(broker, login="ann", passcode=token(-1))
+        assert "Security Error" in told(broker, login="bob", passcode=token(60))
+        assert broker.metric("artemis_login_refusals_total", reason="expired") == 1
+
+
+def test_a_client_that_leaves_meanwhile_is_forgotten(tmp_path: Path) -> None:
+    environment = write_authenticator(tmp_path)
+    with running_secured(tmp_path, secured(OWN), environment) as broker:
+        with socket.create_connection((LOOPBACK, broker.port), WAIT_S) as client:
+            client.sendall(
+                frame("CONNECT", {"accept-version": "1.2", "host": "x", "login": "slow", "passcode": "slow"})
+            )
+            broker.await_metric(1, "artemis_logins_waiting")
+        broker.await_metric(0, "artemis_connection_count")
+        broker.await_metric(0, "artemis_logins_waiting")
+        assert broker.metric("artemis_session_count") == 0

@@ -1,0 +1,171 @@
+"""HTTPS: the log arrives byte for byte, also by parts and by slow readers; a client that leaves stops nothing."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import socket
+import ssl
+import subprocess
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.certificates import DAY, Authority
+from tests.e2e.broker_process import LOOPBACK, STOMP, WAIT_S, BrokerProcess, configuration, running
+from tests.e2e.stomp_socket import StompSocket
+from tests.e2e.tls import shake, trusting, uri
+
+SEGMENT = "/log/segments/1"
+
+
+@dataclass
+class World:
+    """A broker with a log, over HTTP and HTTPS."""
+
+    broker: BrokerProcess
+    authority: Authority
+
+    def get(self, path: str, headers: dict[str, str] | None = None, acceptor: str = "https") -> tuple[int, bytes]:
+        port = self.broker.ports[acceptor]
+        if acceptor == "http":
+            connection = http.client.HTTPConnection(LOOPBACK, port, timeout=WAIT_S)
+        else:
+            connection = http.client.HTTPSConnection("localhost", port, timeout=WAIT_S, context=self.context)
+        connection.request("GET", path, headers=headers or {})
+        answer = connection.getresponse()
+        found = answer.status, answer.read()
+        connection.close()
+        return found
+
+    @property
+    def context(self) -> ssl.SSLContext:
+        return trusting(self.authority)
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    folder = tmp_path_factory.mktemp("https")
+    authority = Authority()
+    soon = authority.issue("soon", until=5 * DAY).pem(folder / "soon.pem")
+    own = authority.issue("broker").pem(folder / "broker.pem")
+    acceptors = {
+        "stomp": STOMP,
+        "http": "tcp://127.0.0.1:0?protocols=HTTP",
+        "https": uri("HTTP", keyStorePath=own),
+        "soon": uri("HTTP", keyStorePath=soon),
+        "slow": uri("HTTP", keyStorePath=own, maxLogBytesPerSecond=1_000_000),
+    }
+    text = configuration(acceptors).replace(
+        "<persistence-enabled>false</persistence-enabled>",
+        f"<journal-directory>{folder}/journal</journal-directory><journal-file-size>10485760</journal-file-size>"
+        f"<journal-retention-directory period='1'>{folder}/retention</journal-retention-directory>"
+        f"<large-messages-directory>{folder}/large</large-messages-directory>"
+        f"<paging-directory>{folder}/paging</paging-directory><bindings-directory>{folder}/bindings</bindings-directory>",
+    )
+    with running(text, folder) as broker:
+        with StompSocket(broker.port) as client:
+            client.connect()
+            for number in range(400):
+                client.send("SEND", {"destination": "/queue/log", "persistent": "true"}, b"%06d" % number * 8_000)
+            client.ask("SEND", {"destination": "/queue/log", "persistent": "true"}, b"last")
+        yield World(broker, authority)
+
+
+def test_the_log_is_the_same_over_tls(world: World) -> None:
+    status, plain = world.get(SEGMENT, acceptor="http")
+    assert status == 200
+    assert len(plain) > 5_000_000
+    assert world.get(SEGMENT) == (200, plain)
+    for begin, end in ((0, 0), (1, 131_072), (131_071, 131_073), (1_000_000, 5_000_000)):
+        assert world.get(SEGMENT, {"Range": f"bytes={begin}-{end}"}) == (206, plain[begin : end + 1])
+    assert json.loads(world.get("/log")[1])["segments"] == json.loads(world.get("/log", acceptor="http")[1])["segments"]
+
+
+def test_several_requests_follow_each_other_on_a_connection(world: World) -> None:
+    plain = world.get(SEGMENT, acceptor="http")[1]
+    connection = http.client.HTTPSConnection(
+        "localhost", world.broker.ports["https"], timeout=WAIT_S, context=world.context
+    )
+    for _ in range(3):
+        connection.request("GET", SEGMENT, headers={"Range": "bytes=0-2999999"})
+        assert connection.getresponse().read() == plain[:3_000_000]
+        connection.request("GET", "/health/live")
+        assert connection.getresponse().read() == b'{"status": "UP"}\n'
+    connection.close()
+
+
+def test_many_read_at_once(world: World) -> None:
+    plain = world.get(SEGMENT, acceptor="http")[1]
+    with ThreadPoolExecutor(8) as threads:
+        assert set(threads.map(lambda _: world.get(SEGMENT), range(8))) == {(200, plain)}
+
+
+def test_a_slow_reader_gets_everything(world: World) -> None:
+    plain = world.get(SEGMENT, {"Range": "bytes=0-3999999"}, acceptor="http")[1]
+    raw = socket.socket()
+    raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    raw.connect((LOOPBACK, world.broker.ports["https"]))
+    with trusting(world.authority).wrap_socket(raw, server_hostname="localhost") as client:
+        client.settimeout(WAIT_S)
+        client.sendall(
+            f"GET {SEGMENT} HTTP/1.1\r\nHost: localhost\r\nRange: bytes=0-3999999\r\nConnection: close\r\n\r\n".encode()
+        )
+        got = b""
+        while piece := client.recv(16_384):
+            got += piece
+    assert got.partition(b"\r\n\r\n")[2] == plain
+
+
+def test_clients_that_leave_stop_nothing(world: World) -> None:
+    for _ in range(20):
+        client = shake(world.broker.ports["https"], world.context)
+        client.sendall(f"GET {SEGMENT} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+        client.recv(1000)
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+        client.close()
+    assert world.get("/health/live")[0] == 200
+    world.broker.eventually(
+        "given back", lambda: world.broker.metric("artemis_held_bytes", kind="tls"), lambda held: held == 0
+    )
+
+
+def test_the_speed_limit_holds(world: World) -> None:
+    begun_s = time.monotonic()
+    connection = http.client.HTTPSConnection(
+        "localhost", world.broker.ports["slow"], timeout=WAIT_S, context=world.context
+    )
+    connection.request("GET", SEGMENT, headers={"Range": "bytes=0-1499999"})
+    assert len(connection.getresponse().read()) == 1_500_000
+    connection.close()
+    assert time.monotonic() - begun_s > 1.0
+
+
+def test_curl_reads_metrics_and_health(world: World, tmp_path: Path) -> None:
+    import shutil
+
+    curl = shutil.which("curl")
+    if curl is None:
+        pytest.skip("curl is not on this machine")
+    trust = world.authority.pem(tmp_path / "trust.pem")
+    address = f"https://localhost:{world.broker.ports['https']}"
+    for path, words in (("/metrics", b"artemis_tls_handshakes_total"), ("/health/ready", b'"status": "UP"')):
+        done = subprocess.run([curl, "-sf", "--cacert", trust, address + path], capture_output=True, check=True)
+        assert words in done.stdout
+
+
+def test_expiry_is_a_metric_and_a_warning(world: World) -> None:
+    def left_days(acceptor: str) -> float:
+        value = world.broker.metric("artemis_tls_certificate_expiry_timestamp_seconds", acceptor=acceptor)
+        return (value - time.time()) / 86_400
+
+    assert 4.9 < left_days("soon") < 5.1
+    assert left_days("https") > 3_000
+    health = json.loads(world.get("/health/ready")[1])
+    assert health["status"] == "UP"
+    (warning,) = health["warnings"]
+    assert warning.startswith("acceptor soon: the certificate expires ")

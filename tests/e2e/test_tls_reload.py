@@ -1,0 +1,156 @@
+"""``sslAutoReload``: new connections get the new certificate, a broken file changes nothing, traffic goes on."""
+
+from __future__ import annotations
+
+import json
+import ssl
+import threading
+import urllib.request
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from cryptography.hazmat.primitives.serialization import Encoding
+
+from tests.certificates import DAY, Authority, Issued
+from tests.e2e.broker_process import HTTP, LOOPBACK, WAIT_S, BrokerProcess, configuration, running
+from tests.e2e.stomp_socket import StompSocket
+from tests.e2e.tls import served, shake, trusting, uri
+
+
+@dataclass
+class World:
+    """A broker that looks at its files ten times a second."""
+
+    broker: BrokerProcess
+    folder: Path
+    authority: Authority
+
+    def await_served(self, issued: Issued, acceptor: str = "stomp") -> None:
+        wanted = issued.certificate.public_bytes(Encoding.DER)
+        port = self.broker.ports[acceptor]
+        self.broker.eventually("served", lambda: served(port, self.authority), lambda found: found == wanted)
+
+    def warnings(self) -> list[str]:
+        url = f"http://{LOOPBACK}:{self.broker.ports['http']}/health/ready"
+        with urllib.request.urlopen(url, timeout=WAIT_S) as answer:
+            return list(json.load(answer).get("warnings", []))
+
+    def await_said(self, text: str) -> None:
+        self.broker.eventually(text, lambda: self.broker.said, lambda said: text in said)
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    authority = Authority()
+    authority.pem(tmp_path / "trust.pem")
+    authority.revoke(tmp_path / "crl.pem")
+    first = authority.issue("first")
+    first.pem(tmp_path / "broker.pem")
+    (tmp_path / "key.pem").write_bytes(first.key_pem())
+    (tmp_path / "chain.pem").write_bytes(first.chain_pem())
+    (tmp_path / "broker.pemcfg").write_text("source.key=key.pem\nsource.cert=chain.pem\n")
+    acceptors = {
+        "stomp": uri("STOMP", keyStorePath="broker.pem", sslAutoReload="true"),
+        "parts": uri("STOMP", keyStorePath="broker.pemcfg", sslAutoReload="true"),
+        "fixed": uri("STOMP", keyStorePath="broker.pem"),
+        "crl": uri(
+            "STOMP", keyStorePath="key.pemcfg", trustStorePath="trust.pem", needClientAuth="true", crlPath="crl.pem",
+            sslAutoReload="true",
+        ),
+        "http": HTTP,
+    }  # fmt: skip
+    (tmp_path / "key.pemcfg").write_text("source.key=key.pem\nsource.cert=chain.pem\n")
+    text = configuration(acceptors).replace(
+        "<security-enabled>",
+        "<configuration-file-refresh-period>100</configuration-file-refresh-period><security-enabled>",
+    )
+    with running(text, tmp_path) as broker:
+        yield World(broker, tmp_path, authority)
+
+
+def test_new_connections_get_the_new_certificate_while_others_work(world: World) -> None:
+    ended = threading.Event()
+    failures: list[BaseException] = []
+
+    def traffic() -> None:
+        try:
+            with StompSocket(world.broker.port, tls=trusting(world.authority)) as client:
+                client.connect()
+                while not ended.is_set():
+                    client.ask("SEND", {"destination": "traffic"}, b"x" * 20_000)
+                    shake(world.broker.port, trusting(world.authority)).close()
+        except BaseException as error:
+            failures.append(error)
+
+    thread = threading.Thread(target=traffic)
+    thread.start()
+    try:
+        for number in range(5):
+            issued = world.authority.issue(f"new{number}")
+            issued.pem(world.folder / "broker.pem")
+            world.await_served(issued)
+    finally:
+        ended.set()
+        thread.join()
+    assert failures == []
+    world.await_said("acceptor stomp: new connections get the certificate CN=new4, valid until ")
+    assert world.broker.metric("artemis_tls_reloads_total", acceptor="stomp") >= 5
+    assert served(world.broker.ports["fixed"], world.authority) != issued.certificate.public_bytes(Encoding.DER)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        (lambda world: (world.folder / "broker.pem").write_bytes(b"nothing"), "broker.pem is no key or trust store"),
+        (lambda world: (world.folder / "broker.pem").unlink(), "broker.pem cannot be read: No such file"),
+        (
+            lambda world: world.authority.issue("old", since=-2 * DAY, until=-DAY).pem(world.folder / "broker.pem"),
+            "(CN=old) expired at ",
+        ),
+    ],
+)
+def test_a_broken_file_keeps_the_old_certificate(world: World, spoil: Callable[[World], object], words: str) -> None:
+    before = served(world.broker.port, world.authority)
+    spoil(world)
+    world.await_said("a changed file is not used, and new connections still get the certificate loaded before: ")
+    assert words in world.broker.said
+    assert served(world.broker.port, world.authority) == before
+    (warning,) = world.warnings()
+    assert words in warning
+    assert world.broker.metric("artemis_tls_files_stale", acceptor="stomp") == 1
+    issued = world.authority.issue("mended")
+    issued.pem(world.folder / "broker.pem")
+    world.await_served(issued)
+    world.broker.eventually("no warning", world.warnings, lambda found: found == [])
+    assert world.broker.metric("artemis_tls_files_stale", acceptor="stomp") == 0
+
+
+def test_parts_that_do_not_fit_yet(world: World) -> None:
+    """A PEMCFG's files are watched, and replaced one after the other."""
+    issued = world.authority.issue("second")
+    (world.folder / "key.pem").write_bytes(issued.key_pem())
+    world.await_said("acceptor parts: a changed file is not used")
+    (world.folder / "chain.pem").write_bytes(issued.chain_pem())
+    world.await_served(issued, "parts")
+
+
+def test_a_new_list_of_revoked_certificates(world: World) -> None:
+    client = world.authority.issue("client")
+    context = trusting(world.authority, client, world.folder)
+    context.maximum_version = ssl.TLSVersion.TLSv1_2  # the refusal comes in the handshake
+
+    def is_accepted() -> bool:
+        try:
+            shake(world.broker.ports["crl"], context).close()
+            return True
+        except (ssl.SSLError, ConnectionError):
+            return False
+
+    assert is_accepted()
+    world.authority.revoke(world.folder / "crl.pem", client)
+    world.broker.eventually("refused", is_accepted, lambda accepted: not accepted)
+    world.authority.revoke(world.folder / "crl.pem", until=-DAY)
+    world.await_said("crl.pem (crlPath) is out of date since ")
+    assert not is_accepted()

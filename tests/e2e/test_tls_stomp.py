@@ -1,0 +1,379 @@
+"""STOMP over TLS with real sockets: handshakes that succeed and fail, client certificates, names, large bodies."""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import ssl
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import stomp
+from websockets.sync.client import connect
+
+from artemis_py.cli.main import main
+from tests.certificates import DAY, PASSWORD, Authority, Issued
+from tests.e2e.broker_process import LOOPBACK, WAIT_S, BrokerProcess, configuration, running
+from tests.e2e.stomp_py_client import Listener
+from tests.e2e.stomp_socket import StompSocket
+from tests.e2e.tls import OPENSSL, needs_openssl, shake, trusting, uri
+
+HTTP = "tcp://127.0.0.1:0?protocols=HTTP"
+SUITE = "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384"
+
+
+@dataclass
+class World:
+    """A broker, and who trusts whom."""
+
+    broker: BrokerProcess
+    folder: Path
+    authority: Authority
+    client: Issued
+    revoked: Issued
+
+    def port(self, acceptor: str) -> int:
+        return self.broker.ports[acceptor]
+
+    def context(self, issued: Issued | None = None) -> ssl.SSLContext:
+        return trusting(self.authority, issued, self.folder)
+
+    def result(self, acceptor: str, result: str) -> float:
+        return self.broker.metric("artemis_tls_handshakes_total", acceptor=acceptor, result=result)
+
+    def await_said(self, pattern: str) -> None:
+        self.broker.eventually(pattern, lambda: self.broker.said, lambda text: re.search(pattern, text) is not None)
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    folder = tmp_path_factory.mktemp("tls")
+    authority = Authority()
+    client, revoked = authority.issue("client"), authority.issue("revoked")
+    authority.pem(folder / "trust.pem")
+    authority.revoke(folder / "revoked.pem", revoked)
+    own = {"keyStorePath": authority.issue("broker").pem(folder / "broker.pem", PASSWORD), "keyStorePassword": PASSWORD}
+    trust = {**own, "trustStorePath": folder / "trust.pem"}
+    acceptors = {
+        "stomp": uri("STOMP", **own, anycastPrefix="/queue/"),
+        "need": uri("STOMP", **trust, needClientAuth="true"),
+        "want": uri("STOMP", **trust, wantClientAuth="true"),
+        "crl": uri("STOMP", **trust, needClientAuth="true", crlPath=folder / "revoked.pem"),
+        "sni": uri("STOMP", **own, sniHost="(local|other)host"),
+        "old": uri("STOMP", **own, enabledProtocols="TLSv1.2", enabledCipherSuites=SUITE),
+        "new": uri("STOMP", **own, enabledProtocols="TLSv1.3"),
+        "hurried": uri("STOMP", **own, handshakeTimeout=300),
+        "narrow": uri("STOMP", **own, maxUnsentBytes=1048576),
+        "few": uri("STOMP", **own, connectionsAllowed=1),
+        "http": HTTP,
+    }
+    with running(configuration(acceptors), folder) as broker:
+        yield World(broker, folder, authority, client, revoked)
+        assert PASSWORD not in broker.said
+
+
+def test_messages_and_receipts_travel(world: World) -> None:
+    with StompSocket(world.port("stomp"), tls=world.context()) as client:
+        client.connect()
+        client.subscribe("tls.travels", ack="auto")
+        for number in range(200):
+            client.send("SEND", {"destination": "tls.travels"}, b"%d" % number * 100)
+        assert [client.expect("MESSAGE").body for _ in range(200)] == [b"%d" % number * 100 for number in range(200)]
+
+
+@pytest.mark.parametrize("size_bytes", [16_383, 16_385, 70_000, 3_000_000, 6_000_000])
+def test_large_bodies_travel_both_ways(world: World, size_bytes: int) -> None:
+    body = bytes(range(256)) * (size_bytes // 256 + 1)
+    with StompSocket(world.port("stomp"), tls=world.context()) as client:
+        client.connect()
+        client.subscribe(f"tls.large.{size_bytes}", ack="auto")
+        client.ask("SEND", {"destination": f"tls.large.{size_bytes}"}, body[:size_bytes])
+        assert client.expect("MESSAGE").body == body[:size_bytes]
+
+
+def test_a_client_that_reads_nothing_is_cut_off_and_others_go_on(world: World) -> None:
+    with ExitStack() as stack:
+        lazy = stack.enter_context(StompSocket(world.port("narrow"), tls=world.context()))
+        lazy.connect()
+        lazy.subscribe("tls.lazy", ack="auto")
+        busy = stack.enter_context(StompSocket(world.port("stomp"), tls=world.context()))
+        busy.connect()
+        for _ in range(400):
+            busy.send("SEND", {"destination": "tls.lazy"}, b"x" * 50_000)
+        busy.ask("SEND", {"destination": "tls.elsewhere"}, b"here")
+        world.broker.eventually(
+            "cut off", lambda: world.broker.metric("artemis_consumer_count", queue="tls.lazy"), lambda n: n == 0
+        )
+
+
+def test_a_client_may_end_its_side_and_still_gets_its_receipt(world: World) -> None:
+    connection = shake(world.port("stomp"), world.context())
+    connection.settimeout(WAIT_S)
+    connection.sendall(
+        b"CONNECT\naccept-version:1.2\nhost:x\n\n\0SEND\ndestination:/queue/tls.end\nreceipt:last\n\nhello\0"
+    )
+    raw = socket.socket(fileno=connection.detach())
+    with raw:
+        raw.shutdown(socket.SHUT_WR)
+        raw.settimeout(WAIT_S)
+        while raw.recv(65536):
+            pass
+    with StompSocket(world.port("stomp"), tls=world.context()) as reader:
+        reader.connect()
+        reader.subscribe("/queue/tls.end", ack="auto")
+        assert reader.expect("MESSAGE").body == b"hello"
+
+
+def test_an_error_arrives_before_an_orderly_end(world: World) -> None:
+    with StompSocket(world.port("stomp"), tls=world.context()) as client:
+        client.connect()
+        client.raw(b"NONSENSE\n\n\0")
+        assert "NONSENSE" in str(client.expect("ERROR"))
+        assert client.socket.recv(10) == b""  # an end of TLS, or this raises
+
+
+def test_the_limit_of_connections_answers_with_an_error(world: World) -> None:
+    with (
+        StompSocket(world.port("few"), tls=world.context()) as first,
+        StompSocket(world.port("few"), tls=world.context()) as second,
+    ):
+        first.connect()
+        assert "allows 1 connections" in str(second.expect("ERROR"))
+
+
+# ---- client certificates -------------------------------------------------------------------------
+
+
+def _is_accepted(port: int, context: ssl.SSLContext) -> bool:
+    """A server of TLS 1.3 refuses a client's certificate after the client believes that all is well."""
+    try:
+        with StompSocket(port, tls=context) as client:
+            client.connect()
+            return True
+    except (ssl.SSLError, ConnectionError, AssertionError):
+        return False
+
+
+def test_needed_certificates(world: World) -> None:
+    stranger = Authority("Stranger").issue("client")
+    old = world.authority.issue("old", since=-2 * DAY, until=-DAY)
+    assert _is_accepted(world.port("need"), world.context(world.client))
+    assert not _is_accepted(world.port("need"), world.context())
+    assert not _is_accepted(world.port("need"), world.context(stranger))
+    assert not _is_accepted(world.port("need"), world.context(old))
+    world.await_said("acceptor need: no TLS connection with 127.0.0.1:\\d+: it has no certificate")
+    world.await_said("acceptor need: .*its certificate is not accepted: certificate has expired")
+
+
+def test_wanted_certificates(world: World) -> None:
+    assert _is_accepted(world.port("want"), world.context(world.client))
+    assert _is_accepted(world.port("want"), world.context())
+    assert not _is_accepted(world.port("want"), world.context(Authority("Stranger").issue("client")))
+
+
+def test_revoked_certificates(world: World) -> None:
+    assert _is_accepted(world.port("crl"), world.context(world.client))
+    assert not _is_accepted(world.port("crl"), world.context(world.revoked))
+    world.await_said("acceptor crl: .*its certificate is not accepted: certificate revoked")
+
+
+def test_stomp_py_with_a_certificate(world: World) -> None:
+    port = world.port("need")
+    pem = world.client.pem(world.folder / "stomp-py.pem")
+    connection = stomp.StompConnection12([("localhost", port)], heartbeats=(0, 0))
+    connection.set_ssl(
+        [("localhost", port)], ca_certs=str(world.folder / "trust.pem"), cert_file=str(pem), key_file=str(pem)
+    )
+    listener = Listener()
+    connection.set_listener("", listener)
+    connection.connect(wait=True)
+    connection.subscribe("tls.stomp-py", "1", ack="auto")
+    connection.send("tls.stomp-py", "x" * 100_000, content_type="text/plain")
+    assert listener.messages.get(timeout=WAIT_S).body == "x" * 100_000
+    connection.disconnect()
+    assert listener.gone.wait(WAIT_S)
+
+
+# ---- names, versions, suites ---------------------------------------------------------------------
+
+
+def test_names(world: World) -> None:
+    context = world.context()
+    shake(world.port("sni"), context).close()
+    context.check_hostname = False
+    shake(world.port("sni"), context, None).close()  # a client that names no server is accepted, as in Artemis
+    with pytest.raises(ssl.SSLError, match=r"(?i)unrecognized.name"):
+        shake(world.port("sni"), context, "localhost.example.com")
+    world.await_said("acceptor sni: .*it asked for a server name that sniHost does not match")
+
+
+def test_versions_and_suites(world: World) -> None:
+    with shake(world.port("old"), world.context()) as old, shake(world.port("new"), world.context()) as new:
+        assert old.version() == "TLSv1.2"
+        assert old.cipher()[0] == "ECDHE-ECDSA-AES256-GCM-SHA384"
+        assert new.version() == "TLSv1.3"
+    context = world.context()
+    context.maximum_version = ssl.TLSVersion.TLSv1_2
+    with pytest.raises(ssl.SSLError):
+        shake(world.port("new"), context)
+    context.set_ciphers("ECDHE-ECDSA-AES128-GCM-SHA256")
+    with pytest.raises(ssl.SSLError):
+        shake(world.port("old"), context)
+
+
+@needs_openssl
+@pytest.mark.parametrize(
+    ("acceptor", "options", "is_accepted"),
+    [
+        ("stomp", ["-tls1_3"], True),
+        ("stomp", ["-tls1_2"], True),
+        ("stomp", ["-tls1_1", "-cipher", "DEFAULT@SECLEVEL=0"], False),
+        ("old", ["-tls1_3"], False),
+        ("old", ["-tls1_2", "-cipher", "ECDHE-ECDSA-AES256-GCM-SHA384"], True),
+        ("old", ["-tls1_2", "-cipher", "ECDHE-ECDSA-CHACHA20-POLY1305"], False),
+        ("new", ["-tls1_2"], False),
+        ("need", ["-tls1_2"], False),
+    ],
+)
+def test_openssl_agrees(world: World, acceptor: str, options: list[str], is_accepted: bool) -> None:
+    done = subprocess.run(
+        [OPENSSL, "s_client", "-connect", f"localhost:{world.port(acceptor)}", "-CAfile", world.folder / "trust.pem",
+         "-verify_return_error", "-brief", *options],
+        input=b"", capture_output=True, check=False, timeout=WAIT_S,
+    )  # fmt: skip
+    assert (done.returncode == 0) is is_accepted, done.stderr
+
+
+# ---- clients that do not shake hands -------------------------------------------------------------
+
+
+def test_plain_text_is_answered_and_told(world: World) -> None:
+    before = world.result("stomp", "plain")
+    with StompSocket(world.port("stomp")) as client:
+        client.send("CONNECT", {"accept-version": "1.2", "host": "x"})
+        assert client.expect("ERROR").header("message") == "This port speaks TLS only"
+    with socket.create_connection((LOOPBACK, world.port("stomp")), WAIT_S) as client:
+        client.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert client.recv(1000).startswith(b"HTTP/1.1 400 Bad Request")
+    world.await_said("acceptor stomp: .*it speaks STOMP without TLS; it must use TLS on this port")
+    world.broker.eventually("counted", lambda: world.result("stomp", "plain"), lambda count: count == before + 2)
+
+
+def test_a_handshake_has_a_deadline(world: World) -> None:
+    begun_s = time.monotonic()
+    with socket.create_connection((LOOPBACK, world.port("hurried")), WAIT_S) as client:
+        client.sendall(b"\x16\x03\x01")
+        assert client.recv(10) == b""
+    assert time.monotonic() - begun_s >= 0.29
+    world.await_said(r"acceptor hurried: .*the handshake took longer than 0.3 s \(handshakeTimeout")
+
+
+def test_failures_are_told_at_a_limited_rate(world: World) -> None:
+    before = world.result("new", "failed")
+    for _ in range(20):
+        with socket.create_connection((LOOPBACK, world.port("new")), WAIT_S) as client:
+            client.sendall(b"\x16\x03\x01\x00\x02\x01\x00garbage")
+            client.recv(1000)
+    world.broker.eventually("counted", lambda: world.result("new", "failed"), lambda count: count >= before + 20)
+    assert len(re.findall("acceptor new: no TLS connection", world.broker.said)) <= 6
+
+
+def test_slow_handshakes_stop_nobody(world: World) -> None:
+    """More than the limit: the oldest are closed, and everybody else connects and works at once."""
+    with ExitStack() as stack:
+        slow = []
+        for _ in range(1_050):
+            client = stack.enter_context(socket.create_connection((LOOPBACK, world.port("stomp")), WAIT_S))
+            client.sendall(b"\x16\x03\x01\x02")
+            slow.append(client)
+        begun_s = time.monotonic()
+        with StompSocket(world.port("stomp"), tls=world.context()) as client:
+            client.connect()
+            client.ask("SEND", {"destination": "tls.slow"}, b"x")
+        assert time.monotonic() - begun_s < 5
+        assert slow[0].recv(10) == b""
+        assert world.result("stomp", "crowded") >= 50
+
+
+def test_records_that_are_no_tls_end_the_connection(world: World) -> None:
+    connection = shake(world.port("stomp"), world.context())
+    raw = socket.socket(fileno=connection.detach())
+    with raw:
+        raw.settimeout(WAIT_S)
+        raw.sendall(b"CONNECT\n\n\0 this is not encrypted")
+        while raw.recv(65536):
+            pass
+    world.await_said("acceptor stomp: the TLS connection with 127.0.0.1:\\d+ is closed: ")
+
+
+def test_memory_of_tls_is_counted_and_given_back(world: World) -> None:
+    def held() -> float:
+        return world.broker.metric("artemis_held_bytes", kind="tls")
+
+    world.broker.eventually("none held", held, lambda size: size == 0)
+    with StompSocket(world.port("stomp"), tls=world.context()) as client:
+        client.connect()
+        assert held() > 0
+    world.broker.eventually("given back", held, lambda size: size == 0)
+
+
+# ---- other ways in -------------------------------------------------------------------------------
+
+
+def test_websocket_over_tls(world: World) -> None:
+    url = f"wss://localhost:{world.port('stomp')}/"
+    with connect(url, ssl=world.context(), subprotocols=["v12.stomp"], max_size=None) as client:  # type: ignore[list-item]
+        client.send(b"CONNECT\naccept-version:1.2\nhost:x\n\n\0")
+        assert bytes(client.recv(WAIT_S, decode=False)).startswith(b"CONNECTED\n")
+        client.send(b"SUBSCRIBE\nid:1\ndestination:tls.web\nack:auto\nreceipt:1\n\n\0")
+        assert bytes(client.recv(WAIT_S, decode=False)).startswith(b"RECEIPT\n")
+        client.send(b"SEND\ndestination:tls.web\n\n" + b"x" * 50_000 + b"\0")
+        assert b"x" * 50_000 in bytes(client.recv(WAIT_S, decode=False))
+
+
+def test_perf_measures_over_tls(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+    url, trust = f"stomp+ssl://localhost:{world.port('stomp')}", str(world.folder / "trust.pem")
+    arguments = ["perf", url, "--trust", trust, "--warmup", "0", "--scenario"]
+    assert main([*arguments, "1t,1,2,5,6,8t", "--messages", "3000"]) == 0
+    assert "over TLS" in capsys.readouterr().out
+    assert main(["perf", url, "--scenario", "1t"]) != 0
+    assert "belong together" in capsys.readouterr().err
+    other = Authority("Other").pem(world.folder / "other.pem")
+    assert main(["perf", url, "--trust", str(other), "--scenario", "1t"]) != 0
+    assert "no TLS with stomp+ssl://localhost" in str(capsys.readouterr())
+
+
+@needs_openssl
+def test_the_documented_steps(tmp_path: Path) -> None:
+    """Every command under the heading TLS of docs/security.md, as it stands there."""
+    text = (Path(__file__).resolve().parents[2] / "docs/security.md").read_text("utf-8")
+    section = text.partition("\n## TLS\n")[2].partition("\n## ")[0]
+    (make, use), (acceptor,) = (
+        re.findall(r"```sh\n(.*?)```", section, re.S),
+        re.findall(r"```xml\n(.*?)```", section, re.S),
+    )
+    scripts = str(Path(sys.executable).parent)
+    environment = {**os.environ, "PATH": f"{scripts}:{os.environ['PATH']}"}
+    subprocess.run(["sh", "-ec", make], cwd=tmp_path, env=environment, check=True, capture_output=True)
+    found = re.search(r'name="(\w+)">(tcp://[^<]+)<', acceptor)
+    assert found is not None
+    anywhere = (
+        found[2]
+        .replace("0.0.0.0:61614", "127.0.0.1:0")
+        .replace("protocols=STOMP", "protocols=STOMP;anycastPrefix=/queue/")
+    )
+    with running(configuration({found[1]: anywhere}), tmp_path) as broker:
+        use = use.replace("localhost:61614", f"localhost:{broker.ports[found[1]]}")
+        done = subprocess.run(
+            ["sh", "-ec", use], cwd=tmp_path, env=environment, check=False, capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert "Verification: OK" in done.stderr
+        assert "transient 100 B over TLS" in done.stdout

@@ -1,0 +1,127 @@
+"""An instance that a real Artemis has made, with users that it has added: both brokers let the same people in.
+
+They run in the same folder, one after the other, and neither harms the files of the other.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.oracle.artemis_broker import START_S, artemis_home
+from tests.oracle.brokers import free_ports, stop, wait_until_listening
+from tests.oracle.client import Client, Ended
+from tests.oracle.own_broker import ROOT
+
+pytestmark = [pytest.mark.oracle, pytest.mark.timeout(300)]
+
+ADMIN = ("admin", "admin pass:word")
+ADDED = (
+    ("hashed", "pässwörd", "amq", False),
+    ("plain", "se=cret", "amq", True),
+    ("guest only", "idle", "guests", False),
+)
+LOGINS: tuple[tuple[str | None, str | None], ...] = (
+    ADMIN,
+    ("admin", "wrong"),
+    ("admin", ""),
+    ("admin", None),
+    ("Admin", ADMIN[1]),
+    *((user, password) for user, password, _, _ in ADDED),
+    *((user, password.upper()) for user, password, _, _ in ADDED),
+    ("nobody", "x"),
+    ("", ""),
+    (None, None),
+    (None, "x"),
+)
+
+
+@pytest.fixture(params=["--require-login", "--allow-anonymous"])
+def instance(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Path, int]:
+    """A new instance, and the port on which it speaks STOMP among others; skips without Artemis."""
+    home = artemis_home()
+    if home is None:
+        pytest.skip("no Artemis: neither ARTEMIS_HOME nor apache-artemis-* in a folder of .cache, or no Java")
+    folder, port = tmp_path / "instance", free_ports(("all",))["all"]
+    _run(
+        [str(home / "bin" / "artemis"), "create", "--silent", "--user", ADMIN[0], "--password", ADMIN[1], request.param,
+         "--default-port", str(port), "--no-autotune", "--no-amqp-acceptor", "--no-hornetq-acceptor",
+         "--no-mqtt-acceptor", "--no-stomp-acceptor", "--no-web", "--nio", str(folder)]
+    )  # fmt: skip
+    return folder, port
+
+
+def test_the_same_people_get_in(instance: tuple[Path, int]) -> None:
+    folder, port = instance
+    with _running([str(folder / "bin" / "artemis"), "run"], port, folder / "artemis.log"):
+        for user, password, role, is_plain in ADDED:
+            _add(folder, port, user, password, role, is_plain)
+        wanted = [_login(port, *each) for each in LOGINS]
+    assert any(each.startswith("CONNECTED") for each in wanted)
+    before = _files(folder)
+    with _running([sys.executable, "-m", "artemis_py", "run", str(folder)], port, folder / "ours.log"):
+        assert [_login(port, *each) for each in LOGINS] == wanted
+    after = _files(folder)
+    assert {name: after[name] for name in before} == before
+    with _running([str(folder / "bin" / "artemis"), "run"], port, folder / "again.log"):
+        assert [_login(port, *each) for each in LOGINS] == wanted
+
+
+def _login(port: int, user: str | None, password: str | None) -> str:
+    """What the broker answers to these credentials, and whether they may then send."""
+    client = Client(port, "1.2")
+    given = {"login": user, "passcode": password}
+    headers = {"accept-version": "1.2", "host": "h", **{name: text for name, text in given.items() if text is not None}}
+    try:
+        client.send("CONNECT", headers)
+        answer = client.answer()
+        if answer.command != "CONNECTED":
+            return f"{answer.command} {answer.headers.get('message')}"
+        answer = client.request("SEND", {"destination": "orders", "destination-type": "ANYCAST"}, b"1")
+        return f"CONNECTED {answer.command}"  # the text names objects of Java
+    except Ended:
+        return "closed"
+    finally:
+        client.close()
+
+
+def _add(folder: Path, port: int, user: str, password: str, role: str, is_plain: bool) -> None:
+    _run(
+        [str(folder / "bin" / "artemis"), "user", "add", "--silent", "--user", ADMIN[0], "--password", ADMIN[1],
+         "--url", f"tcp://127.0.0.1:{port}", "--user-command-user", user, "--user-command-password", password,
+         "--role", role, *(["--plaintext"] if is_plain else [])]
+    )  # fmt: skip
+
+
+def _run(command: Sequence[str]) -> None:
+    environment = os.environ | {"LC_ALL": "C.UTF-8"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@contextmanager
+def _running(command: Sequence[str], port: int, log: Path) -> Iterator[None]:
+    with log.open("wb") as output:
+        process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
+    try:
+        wait_until_listening(process, {"all": port}, START_S, log)
+        yield
+    finally:
+        stop(process)
+
+
+def _files(folder: Path) -> dict[str, str]:
+    """What every file in the folders of settings and data contains."""
+    return {
+        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for part in ("etc", "data")
+        for path in sorted((folder / part).rglob("*"))
+        if path.is_file()
+    }

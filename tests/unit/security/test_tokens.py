@@ -1,0 +1,389 @@
+"""Real signed tokens: which are good, what is read from them, and where the keys come from."""
+
+from __future__ import annotations
+
+import base64
+import json
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from artemis_py.errors import ArtemisError, AuthenticatorError
+from artemis_py.security.identity import Credentials, Identity
+from artemis_py.security.signing_keys import LIFETIME_S, RETRY_S, SetUrl
+
+jwt = pytest.importorskip("jwt", reason="PyJWT is not installed (extra jwt)")
+from cryptography.hazmat.primitives.asymmetric import ec, rsa  # noqa: E402
+from cryptography.hazmat.primitives.serialization import (  # noqa: E402
+    Encoding,
+    PublicFormat,
+)
+
+from artemis_py.security.tokens import JwtAuthenticator  # noqa: E402
+
+RSA = rsa.generate_private_key(65537, 2048)
+OTHER_RSA = rsa.generate_private_key(65537, 2048)
+EC = ec.generate_private_key(ec.SECP256R1())
+SECRET = b"0123456789abcdef0123456789abcdef"
+WHO = {"issuer": "https://issuer.example", "audience": "broker"}
+
+
+def claims(**more: Any) -> dict[str, Any]:
+    """What a good token says; None takes a claim away."""
+    said: dict[str, Any] = {
+        "iss": WHO["issuer"],
+        "aud": ["broker", "other"],
+        "sub": "ann",
+        "exp": int(time.time()) + 600,
+        "roles": ["amq"],
+    }
+    said.update(more)
+    return {name: value for name, value in said.items() if value is not None}
+
+
+def token(key: Any = RSA, algorithm: str = "RS256", headers: dict[str, Any] | None = None, **more: Any) -> str:
+    """A signed token."""
+    return str(jwt.encode(claims(**more), key, algorithm, headers=headers))
+
+
+def pem(key: Any) -> bytes:
+    """The public key."""
+    return bytes(key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo))
+
+
+def key_set(**keys: Any) -> bytes:
+    """A key set with RSA keys by id."""
+    listed = [
+        {**json.loads(jwt.algorithms.RSAAlgorithm.to_jwk(key.public_key())), "kid": name, "use": "sig"}
+        for name, key in keys.items()
+    ]
+    return json.dumps({"keys": listed}).encode()
+
+
+@pytest.fixture
+def rsa_file(tmp_path: Path) -> Path:
+    """The public key of ``RSA``."""
+    file = tmp_path / "key.pem"
+    file.write_bytes(pem(RSA))
+    return file
+
+
+@pytest.fixture
+def by_rsa(rsa_file: Path) -> JwtAuthenticator:
+    """Trusts ``RSA``."""
+    return JwtAuthenticator(**WHO, key_file=str(rsa_file))
+
+
+def test_a_good_token_names_user_roles_and_end(by_rsa: JwtAuthenticator) -> None:
+    exp = int(time.time()) + 600
+    found = by_rsa.authenticate(Credentials("ann", token(exp=exp)))
+    assert found == Identity("ann", frozenset({"amq"}), (exp + 30) * 1000)
+
+
+@pytest.mark.parametrize(
+    ("user", "admitted"), [(None, True), ("", True), ("token", True), ("ann", True), ("bob", False)]
+)
+def test_nobody_logs_in_under_another_name(by_rsa: JwtAuthenticator, user: str | None, admitted: bool) -> None:
+    assert (by_rsa.authenticate(Credentials(user, token())) is not None) == admitted
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"exp": int(time.time()) - 60},
+        {"exp": None},
+        {"exp": "soon"},
+        {"exp": float("inf")},
+        {"aud": "somebody else"},
+        {"aud": None},
+        {"iss": "https://other.example"},
+        {"iss": None},
+        {"nbf": int(time.time()) + 600},
+        {"sub": None},
+        {"sub": ""},
+        {"key": OTHER_RSA},
+        {"headers": {"crit": ["x"], "x": 1}},
+        {"key": EC, "algorithm": "ES256"},
+        {"algorithm": "RS384"},
+    ],
+)
+def test_other_tokens_are_refused(by_rsa: JwtAuthenticator, wrong: dict[str, Any]) -> None:
+    assert by_rsa.authenticate(Credentials(None, token(**wrong))) is None
+
+
+def unsigned(algorithm: str) -> str:
+    """A token without a signature."""
+    parts = [json.dumps(part).encode() for part in ({"alg": algorithm, "typ": "JWT"}, claims())]
+    return ".".join([base64.urlsafe_b64encode(part).rstrip(b"=").decode() for part in parts] + [""])
+
+
+@pytest.mark.parametrize("algorithm", ["none", "None", "NONE", "RS256", ""])
+def test_a_token_without_a_signature_is_refused(by_rsa: JwtAuthenticator, algorithm: str) -> None:
+    assert by_rsa.authenticate(Credentials(None, unsigned(algorithm))) is None
+
+
+def test_a_public_key_is_no_shared_secret(by_rsa: JwtAuthenticator) -> None:
+    """The attack: sign with HMAC and the public key, which everybody has."""
+    import hashlib
+    import hmac
+
+    header, said, _ = unsigned("HS256").split(".")
+    made = hmac.digest(pem(RSA), f"{header}.{said}".encode(), hashlib.sha256)
+    forged = f"{header}.{said}.{base64.urlsafe_b64encode(made).rstrip(b'=').decode()}"
+    assert by_rsa.authenticate(Credentials(None, forged)) is None
+
+
+@pytest.mark.parametrize(
+    "password",
+    [
+        None,
+        "",
+        "secret",
+        "a.b.c",
+        "..",
+        "\ud800.b.c",
+        "é.é.é",
+        "W10.W10.W10",
+        "bnVsbA.bnVsbA.",
+        "a" * 20000 + ".b.c",
+        base64.urlsafe_b64encode(b"[" * 9000).decode() + ".b.c",
+    ],
+    ids=lambda it: repr(it)[:12],
+)
+def test_what_is_no_token_is_nobody(by_rsa: JwtAuthenticator, password: str | None) -> None:
+    assert by_rsa.authenticate(Credentials("ann", password)) is None
+
+
+def test_elliptic_curves_and_certificates(tmp_path: Path) -> None:
+    file = tmp_path / "ec.pem"
+    file.write_bytes(pem(EC))
+    assert JwtAuthenticator(**WHO, key_file=str(file)).authenticate(Credentials(None, token(EC, "ES256"))) is not None
+
+
+def test_a_shared_secret(tmp_path: Path) -> None:
+    file = tmp_path / "secret"
+    file.write_bytes(SECRET + b"\n")
+    by_secret = JwtAuthenticator(**WHO, secret_file=str(file))
+    assert by_secret.authenticate(Credentials(None, token(SECRET, "HS256"))) is not None
+    assert by_secret.authenticate(Credentials(None, token(SECRET[::-1], "HS256"))) is None
+    assert by_secret.authenticate(Credentials(None, token(RSA, "RS256"))) is None
+    file.write_bytes(b"short")
+    with pytest.raises(AuthenticatorError, match="5 bytes, at least 32 are needed"):
+        JwtAuthenticator(**WHO, secret_file=str(file))
+
+
+@pytest.mark.parametrize(
+    ("name", "said", "roles"),
+    [
+        ("roles", {"roles": ["a", "b", 3, ""]}, {"a", "b"}),
+        ("roles", {"roles": None}, set()),
+        ("roles", {"roles": {"a": 1}}, set()),
+        ("scope", {"scope": "read  write"}, {"read", "write"}),
+        ("realm_access.roles", {"realm_access": {"roles": ["a"]}}, {"a"}),
+        ("realm_access.roles", {"realm_access": ["roles"]}, set()),
+        ("https://x.example/roles", {"https://x.example/roles": ["a"]}, {"a"}),
+    ],
+)
+def test_roles_come_from_a_claim(rsa_file: Path, name: str, said: dict[str, Any], roles: set[str]) -> None:
+    found = JwtAuthenticator(**WHO, key_file=str(rsa_file), roles_claim=name).authenticate(
+        Credentials(None, token(**said))
+    )
+    assert found is not None
+    assert found.roles == roles
+
+
+def test_the_user_comes_from_a_claim_and_clocks_may_differ(rsa_file: Path) -> None:
+    lenient = JwtAuthenticator(**WHO, key_file=str(rsa_file), user_claim="preferred_username", leeway="300")
+    found = lenient.authenticate(Credentials(None, token(preferred_username="Ann", exp=int(time.time()) - 200)))
+    assert found is not None
+    assert found.user == "Ann"
+    assert found.expires_ms > time.time() * 1000
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({}, "exactly one of key-file"),
+        ({"key_file": "a", "jwks_file": "b"}, "exactly one of key-file"),
+        ({"key_file": "KEY", "algorithms": "none"}, "algorithm none does not go with public keys"),
+        ({"key_file": "KEY", "algorithms": "HS256"}, "algorithm HS256 does not go with public keys"),
+        ({"secret_file": "KEY", "algorithms": "RS256"}, "algorithm RS256 does not go with a secret"),
+        ({"key_file": "KEY", "leeway": "301"}, "leeway must be"),
+        ({"key_file": "KEY", "issuer": ""}, "issuer and audience"),
+        ({"key_file": "/no/such/file"}, "/no/such/file: No such file"),
+        ({"jwks_url": "http://keys.example/jwks"}, "over https"),
+        ({"jwks_url": "file:///etc/passwd"}, "over https"),
+        ({"jwks_url": "https://keys.example", "ca_file": "/no/ca"}, "/no/ca has no certificates"),
+    ],
+)
+def test_options_that_make_no_sense_are_named(rsa_file: Path, options: dict[str, str], words: str) -> None:
+    given = {name: str(rsa_file) if value == "KEY" else value for name, value in {**WHO, **options}.items()}
+    with pytest.raises(ArtemisError, match=words):
+        JwtAuthenticator(**given)
+
+
+def test_options_that_do_not_exist_are_python_errors() -> None:
+    with pytest.raises(TypeError, match="colour"):
+        JwtAuthenticator(**WHO, colour="red")
+    with pytest.raises(TypeError, match="issuer"):
+        JwtAuthenticator(audience="x")
+
+
+def test_a_key_file_is_read_again_when_it_changes(rsa_file: Path, by_rsa: JwtAuthenticator) -> None:
+    other = token(OTHER_RSA)
+    assert by_rsa.authenticate(Credentials(None, other)) is None
+    rsa_file.write_bytes(pem(OTHER_RSA) + b"\n")
+    assert by_rsa.authenticate(Credentials(None, other)) is not None
+    rsa_file.write_bytes(b"no key")
+    with pytest.raises(AuthenticatorError, match="has no public key in PEM"):
+        by_rsa.authenticate(Credentials(None, other))
+
+
+def test_a_key_set_in_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "jwks.json"
+    file.write_bytes(key_set(one=RSA))
+    by_set = JwtAuthenticator(**WHO, jwks_file=str(file))
+    assert by_set.authenticate(Credentials(None, token(headers={"kid": "one"}))) is not None
+    assert by_set.authenticate(Credentials(None, token())) is not None  # there is only one
+    assert by_set.authenticate(Credentials(None, token(headers={"kid": "two"}))) is None
+    file.write_bytes(key_set(one=RSA, two=OTHER_RSA))
+    assert by_set.authenticate(Credentials(None, token(OTHER_RSA, headers={"kid": "two"}))) is not None
+    assert by_set.authenticate(Credentials(None, token(headers={"kid": "two"}))) is None
+    assert by_set.authenticate(Credentials(None, token())) is None  # which one?
+    file.write_bytes(b'{"keys": [{"kty": "oct", "k": "c2VjcmV0"}]}')
+    with pytest.raises(AuthenticatorError, match="has no key for signatures"):
+        by_set.authenticate(Credentials(None, token()))
+
+
+class Issuer:
+    """Serves a key set over HTTP, which the test may change or break."""
+
+    def __init__(self) -> None:
+        self.content = key_set(one=RSA)
+        self.status = 200
+        self.hangs = threading.Event()
+        self.hangs.set()
+        self.asked = 0
+        issuer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                issuer.asked += 1
+                issuer.hangs.wait(30)
+                self.send_response(issuer.status)
+                self.send_header("Location", "/elsewhere")
+                self.end_headers()
+                self.wfile.write(issuer.content)
+
+            def log_message(self, format: str, *args: object) -> None:
+                return
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}/jwks"
+
+
+@contextmanager
+def issuing() -> Iterator[Issuer]:
+    """An issuer that runs."""
+    issuer = Issuer()
+    thread = threading.Thread(target=issuer.server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield issuer
+    finally:
+        issuer.hangs.set()
+        issuer.server.shutdown()
+        thread.join()
+        issuer.server.server_close()
+
+
+@pytest.fixture
+def issuer() -> Iterator[Issuer]:
+    """An issuer that runs."""
+    with issuing() as one:
+        yield one
+
+
+class Clock:
+    """Steady seconds that the test moves."""
+
+    def __init__(self) -> None:
+        self.now_s = 0.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+def test_keys_are_fetched_once_and_again_for_one_that_is_new(issuer: Issuer) -> None:
+    clock = Clock()
+    keys = SetUrl(issuer.url, clock_s=clock)
+    assert keys.key_for("one") is not None
+    assert keys.key_for("one") is not None
+    assert issuer.asked == 1
+    issuer.content = key_set(two=OTHER_RSA)
+    for number in range(20):  # strangers name what they like
+        assert keys.key_for(f"stranger {number}") is None
+    assert issuer.asked == 1
+    clock.now_s = RETRY_S
+    assert keys.key_for("two") is not None
+    assert keys.key_for("one") is None
+    assert issuer.asked == 2
+    clock.now_s += LIFETIME_S - 1
+    assert keys.key_for("two") is not None
+    assert issuer.asked == 2
+    clock.now_s += 1
+    assert keys.key_for("two") is not None
+    assert issuer.asked == 3
+
+
+@pytest.mark.parametrize(
+    ("status", "content"), [(500, b""), (302, b""), (200, b"{}"), (200, b"[" * 5000), (200, b"x" * 2000000)]
+)
+def test_old_keys_last_while_new_ones_cannot_be_fetched(issuer: Issuer, status: int, content: bytes) -> None:
+    clock = Clock()
+    keys = SetUrl(issuer.url, clock_s=clock)
+    assert keys.key_for("one") is not None
+    issuer.status, issuer.content = status, content
+    clock.now_s = LIFETIME_S
+    assert keys.key_for("one") is not None
+    assert issuer.asked == 2
+    clock.now_s += RETRY_S
+    with pytest.raises(AuthenticatorError, match=r"127\.0\.0\.1"):
+        keys.key_for("two")
+    assert issuer.asked == 3
+
+
+def test_an_issuer_that_hangs_stops_only_who_needs_it(issuer: Issuer) -> None:
+    clock = Clock()
+    keys = SetUrl(issuer.url, clock_s=clock)
+    assert keys.key_for("one") is not None
+    issuer.hangs.clear()
+    clock.now_s = LIFETIME_S
+    thread = threading.Thread(target=keys.key_for, args=("one",))
+    thread.start()
+    while issuer.asked < 2:
+        time.sleep(0.001)
+    assert keys.key_for("one") is not None  # while the other thread waits
+    issuer.hangs.set()
+    thread.join()
+    assert keys.fetched == 2
+
+
+def test_tokens_with_keys_at_a_url(issuer: Issuer) -> None:
+    by_url = JwtAuthenticator(**WHO, jwks_url=issuer.url)
+    assert by_url.authenticate(Credentials(None, token(headers={"kid": "one"}))) is not None
+    issuer.server.server_close()
+    assert by_url.authenticate(Credentials(None, token(headers={"kid": "one"}))) is not None
+
+
+def test_nobody_can_tell_while_the_issuer_is_down() -> None:
+    with issuing() as issuer:
+        url = issuer.url
+    with pytest.raises(AuthenticatorError, match=r"the keys at http://127\.0\.0\.1:\d+/jwks cannot be fetched"):
+        JwtAuthenticator(**WHO, jwks_url=url).authenticate(Credentials(None, token(headers={"kid": "one"})))

@@ -1,0 +1,105 @@
+"""``artemis-py check`` opens the stores of acceptors, as a start would, and says what is wrong and what to do."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from artemis_py.cli.main import main
+from artemis_py.config.reader import load
+from artemis_py.server.tls.context import TlsFiles
+from tests.certificates import DAY, PASSWORD, Authority
+from tests.e2e.broker_process import configuration
+from tests.e2e.tls import uri
+
+AUTHORITY = Authority()
+
+
+def checked(folder: Path, capsys: pytest.CaptureFixture[str], **params: object) -> tuple[int, str]:
+    """The exit code and the words of ``check`` for an acceptor with these parameters."""
+    file = folder / "broker.xml"
+    file.write_text(configuration({"secure": uri("STOMP", **params)}))
+    code = main(["check", str(file)])
+    said = capsys.readouterr().out
+    assert PASSWORD not in said
+    return code, said
+
+
+def test_what_is_right(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    AUTHORITY.issue("broker").pkcs12(tmp_path / "broker.p12")
+    code, said = checked(tmp_path, capsys, keyStorePath="broker.p12", keyStorePassword=PASSWORD, keyStoreAlias="broker")
+    assert code == 0
+    assert "for STOMP over TLS (acceptor secure)" in said
+
+
+@pytest.mark.parametrize(
+    ("params", "words"),
+    [
+        (
+            {"keyStorePassword": "wrong"},
+            "broker.p12: the password is wrong, or the file is damaged; try it with: keytool",
+        ),
+        ({"keyStorePassword": PASSWORD, "keyStoreAlias": "x"}, "has no key with the alias 'x', only: broker"),
+        ({"keyStorePassword": PASSWORD, "keyStorePath": "trust.pem"}, "trust.pem has certificates but no private key"),
+        ({"keyStorePassword": PASSWORD, "keyStorePath": "none.p12"}, "none.p12 cannot be read: No such file"),
+        ({"keyStorePassword": PASSWORD, "crlPath": "trust.pem"}, "is not a list of revoked certificates"),
+        ({"keyStorePassword": PASSWORD, "trustStorePath": "none.pem"}, "none.pem cannot be read: No such file"),
+        ({"keyStorePassword": "ENC(00)"}, "keyStorePassword: the masked password does not belong to this key"),
+    ],
+)
+def test_what_is_wrong_is_an_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], params: dict[str, str], words: str
+) -> None:
+    AUTHORITY.issue("broker").pkcs12(tmp_path / "broker.p12")
+    AUTHORITY.pem(tmp_path / "trust.pem")
+    code, said = checked(tmp_path, capsys, **{"keyStorePath": "broker.p12", **params})
+    assert code == 2
+    assert "acceptor secure cannot speak TLS: " in said
+    assert "broker.xml:9: error: " in said
+    assert "listening" not in said
+    assert words in said
+
+
+@pytest.mark.parametrize(
+    ("since", "until", "words"),
+    [(-2 * DAY, -DAY, "its certificate (CN=broker) expired at "), (DAY, 2 * DAY, "is only valid from ")],
+)
+def test_a_certificate_that_no_client_accepts_is_a_warning(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], since: object, until: object, words: str
+) -> None:
+    AUTHORITY.issue("broker", since=since, until=until).pem(tmp_path / "broker.pem")  # type: ignore[arg-type]
+    code, said = checked(tmp_path, capsys, keyStorePath="broker.pem")
+    assert code == 0
+    assert words in said
+    assert "warning[certificate]" in said
+
+
+def test_a_masked_password(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As ``artemis mask`` writes ``secureexample``, with Artemis' default key."""
+    AUTHORITY.issue("broker").pkcs12(tmp_path / "broker.p12", password="secureexample")
+    masked = "ENC(2a7c211d21c295cdbcde3589c205decb)"
+    assert checked(tmp_path, capsys, keyStorePath="broker.p12", keyStorePassword=masked)[0] == 0
+
+
+def test_no_key_reaches_the_disk(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Nothing is written beside the store, nor where temporary files go, and no descriptor stays open."""
+    AUTHORITY.issue("broker").pkcs12(tmp_path / "broker.p12")
+    checked(tmp_path, capsys, keyStorePath="broker.p12", keyStorePassword=PASSWORD)
+    config = load(tmp_path / "broker.xml")
+    written: list[object] = []
+    real_open = os.open
+
+    def noting(path: object, flags: int, *more: object, **named: object) -> int:
+        if flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT):
+            written.append(path)
+        return real_open(path, flags, *more, **named)  # type: ignore[arg-type]
+
+    before, files = len(os.listdir("/proc/self/fd")), set(tmp_path.iterdir())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "open", noting)
+        TlsFiles(config, config.acceptors[0]).load()
+    assert written == []
+    assert set(tmp_path.iterdir()) == files
+    assert len(os.listdir("/proc/self/fd")) == before

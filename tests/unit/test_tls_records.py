@@ -1,0 +1,105 @@
+"""TLS records without a socket: what arrives, what is resumed, what ends."""
+
+from __future__ import annotations
+
+import ssl
+import time
+from pathlib import Path
+
+import pytest
+from cryptography.hazmat.primitives.serialization import Encoding
+
+from artemis_py.server.tls.records import Records
+from tests.certificates import Authority
+
+AUTHORITY = Authority()
+
+
+class Client:
+    """The other side, in memory."""
+
+    def __init__(self, context: ssl.SSLContext, session: ssl.SSLSession | None = None) -> None:
+        self.incoming, self.outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self.object = context.wrap_bio(self.incoming, self.outgoing, server_hostname="localhost", session=session)
+
+    def shake(self, records: Records) -> None:
+        """The whole handshake."""
+        is_done = [False, False]
+        while not all(is_done):
+            try:
+                self.object.do_handshake()
+                is_done[0] = True
+            except ssl.SSLWantReadError:
+                pass
+            records.feed(memoryview(self.outgoing.read()))
+            is_done[1] = records.shake()
+            self.incoming.write(records.take())
+
+    def say(self, data: bytes) -> memoryview:
+        self.object.write(data)
+        return memoryview(self.outgoing.read())
+
+
+@pytest.fixture
+def contexts(tmp_path: Path) -> tuple[ssl.SSLContext, ssl.SSLContext]:
+    """Those of a server and of a client with a certificate."""
+    trust = AUTHORITY.certificate.public_bytes(Encoding.PEM).decode()
+    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    server.load_cert_chain(AUTHORITY.issue("broker").pem(tmp_path / "server.pem"))
+    server.load_verify_locations(cadata=trust)
+    server.verify_mode = ssl.CERT_OPTIONAL
+    client = ssl.create_default_context(cadata=trust)
+    client.maximum_version = ssl.TLSVersion.TLSv1_2  # the session is there when the handshake is
+    client.load_cert_chain(AUTHORITY.issue("client").pem(tmp_path / "client.pem"))
+    return server, client
+
+
+def test_bytes_fill_the_buffer_and_the_rest_waits(contexts: tuple[ssl.SSLContext, ssl.SSLContext]) -> None:
+    records, client = Records(contexts[0]), Client(contexts[1])
+    client.shake(records)
+    buffer = memoryview(bytearray(1_000))
+    records.feed(client.say(b"a" * 1_500))
+    assert records.read_into(buffer) == (1_000, False)
+    assert records.read_into(buffer) == (500, False)
+    assert records.read_into(buffer) == (0, False)
+    client.incoming.write(records.encrypt(b"b" * 100_000))
+    assert b"".join(client.object.read(16_384) for _ in range(7)) == b"b" * 100_000
+
+
+def test_what_came_before_the_end_is_read_first(contexts: tuple[ssl.SSLContext, ssl.SSLContext]) -> None:
+    records, client = Records(contexts[0]), Client(contexts[1])
+    client.shake(records)
+    said = bytes(client.say(b"the last words"))
+    with pytest.raises(ssl.SSLWantReadError):
+        client.object.unwrap()
+    records.feed(memoryview(said + client.outgoing.read()))
+    buffer = memoryview(bytearray(1_000))
+    assert records.read_into(buffer) == (14, True)
+    client.incoming.write(records.encrypt(b"heard") + records.end())
+    assert client.object.read(100) == b"heard"
+    assert client.object.unwrap() is None
+
+
+def test_what_is_no_record_is_refused(contexts: tuple[ssl.SSLContext, ssl.SSLContext]) -> None:
+    records, client = Records(contexts[0]), Client(contexts[1])
+    client.shake(records)
+    records.feed(memoryview(b"not encrypted at all, but long enough for a record"))
+    with pytest.raises(ssl.SSLError):
+        records.read_into(memoryview(bytearray(1_000)))
+
+
+def test_a_certificate_that_has_expired_is_not_resumed(
+    contexts: tuple[ssl.SSLContext, ssl.SSLContext], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, records = Client(contexts[1]), Records(contexts[0])
+    first.shake(records)
+    own = records.certificate()
+    again, records = Client(contexts[1], first.object.session), Records(contexts[0])
+    again.shake(records)
+    assert records.object.session_reused
+    assert records.certificate() == own
+    later_s = time.time() + 20 * 365 * 86_400
+    monkeypatch.setattr("artemis_py.server.tls.records.time.time", lambda: later_s)
+    late, records = Client(contexts[1], first.object.session), Records(contexts[0])
+    with pytest.raises(ssl.SSLError, match="expired since"):
+        late.shake(records)

@@ -1,0 +1,86 @@
+"""A client over WebSocket, in the place of one with a plain socket."""
+
+from __future__ import annotations
+
+from tests.wire.client_frames import ServerFrame
+from tests.wire.in_process import Client, InProcessBroker
+from tests.wire.web_frames import BINARY, CLOSE, PING, PONG, TEXT, WebMessage, WebStream, frame, request
+
+PIECE_BYTES = 60_000
+"""Less than the broker takes in one frame."""
+
+
+class WebClient(Client):
+    """It sends each write as one message, a text if it is one; long ones in pieces, as stompjs does. ``wire_bytes``:
+    how many bytes of its stream arrive together; 0: all.
+    """
+
+    wire_bytes = 0
+    opcode = TEXT
+
+    def __init__(self, world: InProcessBroker, *headers: str, protocols: str | None = "v12.stomp") -> None:
+        super().__init__(world)
+        self.web = WebStream()
+        self.pings = 0
+        self.got: list[WebMessage] = []
+        """All messages with frames of STOMP."""
+        self.send_wire(request(*headers, protocols=protocols))
+
+    def send_wire(self, data: bytes) -> None:
+        """Write bytes of the connection itself."""
+        size = self.wire_bytes or max(len(data), 1)
+        for at in range(0, len(data), size):
+            super().send(data[at : at + size])
+
+    def send(self, data: bytes) -> None:
+        if len(data) <= PIECE_BYTES:
+            self._send_message(data)
+            return
+        for at in range(0, len(data), PIECE_BYTES):
+            self._send_message(data[at : at + PIECE_BYTES])
+
+    def _send_message(self, data: bytes) -> None:
+        opcode = self.opcode
+        if opcode == TEXT:
+            try:
+                data.decode()
+            except UnicodeDecodeError:
+                opcode = BINARY
+        self.send_wire(frame(opcode, data))
+
+    def leave(self, payload: bytes = b"\x03\xe8") -> None:
+        """Say goodbye."""
+        self.send_wire(frame(CLOSE, payload))
+
+    def collect(self) -> list[ServerFrame]:
+        taken = self.transport.taken
+        self.web.take(bytes(taken))
+        taken.clear()
+        for message in self.web.messages:
+            if message.opcode == PING:
+                self.pings += 1
+            elif message.opcode != PONG:
+                self._take(message)
+        self.web.messages.clear()
+        return self.stream.frames
+
+    def _take(self, message: WebMessage) -> None:
+        self.got.append(message)
+        before = len(self.stream.frames)
+        self.stream.take(message.payload)
+        assert self.stream.is_whole, f"a message with a part of a frame: {message.payload[-80:]!r}"
+        if message.opcode == TEXT:
+            message.payload.decode()
+            assert len(self.stream.frames) - before <= 1, "several frames in a text message"
+
+
+class BinaryWebClient(WebClient):
+    """It sends all its messages as binary ones."""
+
+    opcode = BINARY
+
+
+class SlowWebClient(WebClient):
+    """Each byte of its stream arrives alone."""
+
+    wire_bytes = 1
