@@ -26,6 +26,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """``--seed N`` repeats a run: fixtures and Hypothesis draw from it."""
     parser.addoption("--spark-cluster", action="store_true", help="tests of Spark on a master and two workers")
     parser.addoption("--churn-minutes", type=float, help="how long clients come and go in tests/e2e/test_churn.py")
+    parser.addoption("--fuzz-inputs", type=int, metavar="N", help="inputs of each long run in tests/fuzz (a million)")
     parser.addoption("--seed", type=int, default=None, metavar="N", help="repeat the run that printed this seed")
 
 

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import argparse
 import json
+import ssl
 import time
 import urllib.error
 import urllib.request
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 
+from artemis_py.cli import logins
 from artemis_py.cli.journal_records import shown_time
 from artemis_py.cli.read_only import ReadOnlyDisk
 from artemis_py.errors import ArtemisError
+from artemis_py.security.client_tls import why_refused
 from artemis_py.shown import as_json, say, say_made
 from artemis_py.storage.disk.committer import ThreadCommitter
 from artemis_py.storage.disk.disk import DirectoryLock, FileDisk, LockedError
@@ -38,13 +42,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         each.add_argument(
             "where", metavar="WHERE", help="http://host:port of a running broker, or journal-directory of a stopped one"
         )
+        running = each.add_argument_group("a running broker")
+        logins.add_login(running)
+        logins.add_tls(running)
     listing.add_argument("--format", choices=("table", "json"), default="table", help="json: one object per line")
     drop.add_argument("name", metavar="NAME", help="the cursor's name")
 
 
 def run(args: argparse.Namespace) -> int:
     """Runs the subcommand. Raises ArtemisError if the broker or the files refuse it."""
-    broker = _RunningBroker(args.where) if "://" in args.where else _StoppedBroker(Path(args.where))
+    broker = _RunningBroker(args) if "://" in args.where else _StoppedBroker(Path(args.where))
     if args.command == "drop":
         broker.drop(check_name(args.name))
         say(f"dropped {args.name}")
@@ -61,10 +68,13 @@ def run(args: argparse.Namespace) -> int:
 class _RunningBroker:
     """The cursors of a running broker, over HTTP."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, args: argparse.Namespace) -> None:
+        url, user = logins.without_user(args.where)
         if not url.startswith(("http://", "https://")):
             raise ArtemisError(f"{url} is not the URL of an HTTP acceptor; write http://host:port")
         self._url = url.rstrip("/") + "/log/cursors"
+        self._login = logins.login_of(args, user)
+        self._context = logins.tls_of(args).context() if url.startswith("https://") else None
 
     def cursors(self) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = json.loads(self._ask(self._url, "GET"))["cursors"]
@@ -76,13 +86,21 @@ class _RunningBroker:
     def _ask(self, url: str, method: str) -> bytes:
         try:
             request = urllib.request.Request(url, method=method)
-            with urllib.request.urlopen(request, timeout=_TIMEOUT_S) as answer:
+            if self._login.authorization is not None:
+                request.add_unredirected_header("Authorization", self._login.authorization)
+            with urllib.request.urlopen(request, timeout=_TIMEOUT_S, context=self._context) as answer:
                 text: bytes = answer.read()
                 return text
         except urllib.error.HTTPError as error:
-            raise ArtemisError(error.read().decode(errors="replace").strip() or str(error)) from None
+            said = error.read().decode(errors="replace").strip() or str(error)
+            if error.code == HTTPStatus.UNAUTHORIZED:
+                said = f"{url}: the broker refuses {self._login} (--user, --password-file, --token-file): {said}"
+            raise ArtemisError(said) from None
         except OSError as error:
-            raise ArtemisError(f"{url}: {getattr(error, 'reason', error)}") from None
+            reason = getattr(error, "reason", error)
+            if isinstance(reason, ssl.SSLError):
+                reason = why_refused(reason, logins.TLS_NAMES)
+            raise ArtemisError(f"{url}: {reason}") from None
 
 
 class _StoppedBroker:

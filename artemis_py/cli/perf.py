@@ -7,7 +7,8 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from artemis_py.errors import PerfError
+from artemis_py.cli import logins
+from artemis_py.errors import ArtemisError, PerfError
 from artemis_py.shown import say, say_made, warn
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="URL",
         nargs="?",
         default="stomp://127.0.0.1:61613",
-        help="stomp://host:port, or stomp+ssl://host:port (default %(default)s)",
+        help="stomp://host:port, stomp+ssl://host:port or stomp://user@host:port (default %(default)s)",
     )
     parser.add_argument("--scenario", metavar="IDS", help="comma-separated ids, or all (default: see --list)")
     parser.add_argument("--list", action="store_true", help="list the scenarios and exit")
@@ -100,8 +101,9 @@ def _add_load(group: argparse._ArgumentGroup) -> None:
 def _add_dialect(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--version", choices=("1.0", "1.1", "1.2"), default="1.2", help="STOMP version (default 1.2)")
     group.add_argument("--trust", metavar="FILE", help="stomp+ssl: PEM file with the certificate, or its issuer")
-    group.add_argument("--login", help="login header of CONNECT")
-    group.add_argument("--passcode", help="passcode header of CONNECT")
+    logins.add_login(group)
+    group.add_argument("--login", help="login header of CONNECT, as it is")
+    group.add_argument("--passcode", help="passcode header of CONNECT; others see it in the list of processes")
     group.add_argument("--queue-prefix", default="/queue/", help="prefix of queue destinations (default %(default)s)")
     group.add_argument("--topic-prefix", default="/topic/", help="prefix of topic destinations (default %(default)s)")
     for command in ("connect", "subscribe", "send"):
@@ -157,7 +159,7 @@ def run(args: argparse.Namespace) -> int:
     try:
         scenarios = choose(DEFAULT if args.scenario is None else [name.strip() for name in args.scenario.split(",")])
         target = _target(args)
-    except PerfError as error:
+    except ArtemisError as error:
         warn(f"artemis-py perf: {error}")
         return 2
     if any_needs_broker(scenarios):
@@ -174,16 +176,20 @@ def run(args: argparse.Namespace) -> int:
 
 def _target(args: argparse.Namespace) -> Target:
     from artemis_py.perf.target import Target, is_tls_url, parse_header, parse_url
+    from artemis_py.security.client_login import ClientLogin
 
-    host, port = parse_url(args.url)
-    if is_tls_url(args.url) != (args.trust is not None):
+    url, user = logins.without_user(args.url)
+    host, port = parse_url(url)
+    if is_tls_url(url) != (args.trust is not None):
         raise PerfError("a URL stomp+ssl://host:port and --trust FILE belong together")
+    has_own = args.login is not None or args.passcode is not None
+    login = ClientLogin() if has_own else logins.login_of(args, user)
     return Target(
         host=host,
         port=port,
         version=args.version,
-        login=args.login,
-        passcode=args.passcode,
+        login=args.login if has_own else login.user,
+        passcode=args.passcode if has_own else login.passcode,
         queue_prefix=args.queue_prefix,
         topic_prefix=args.topic_prefix,
         connect_headers=tuple(map(parse_header, args.connect_header)),

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from artemis_py.cli import colour
+from artemis_py.cli import colour, logins
 from artemis_py.errors import ArtemisError
 from artemis_py.shown import say_made
 from artemis_py.spark.jobs.commands import JOBS, Call
@@ -28,7 +28,6 @@ HELP: Final = "analyse, archive or replay the broker's log, on Spark"
 _UNLIMITED: Final = 1_000_000
 _BROKER_TIMEOUT_S: Final = 10
 """Shorter than for an unattended query, because a person waits."""
-_PASSWORD: Final = "ARTEMIS_PY_PASSWORD"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -59,8 +58,9 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
     source.add_argument(
         "--archive", metavar="DIR", type=Path, help=("an archive that the job archive wrote"), dest="archived"
     )
-    source.add_argument("--user", metavar="NAME", help="login for --url")
-    source.add_argument("--password", metavar="TEXT", help=f"password for --url (default: from {_PASSWORD})")
+    logins.add_login(source)
+    source.add_argument("--password", metavar="TEXT", help="the password; others see it in the list of processes")
+    logins.add_tls(source)
     now = partial(_moment, now_ms=time.time_ns() // 1_000_000)
     source.add_argument("--from", dest="from_ms", type=now, metavar="TIME", help=f"start, inclusive: {FORMS}")
     source.add_argument("--to", dest="to_ms", type=now, metavar="TIME", help="end, exclusive")
@@ -149,9 +149,10 @@ def source_of(args: argparse.Namespace) -> Source:
         options["brokerTimeoutSeconds"] = str(_BROKER_TIMEOUT_S)
     if addresses:
         options["subscribe"] = ",".join(addresses)
-    if args.user:
-        options["user"] = args.user
-        options["password"] = args.password or os.environ.get(_PASSWORD, "")
+    if args.url:
+        options |= logins.spark_options(args)
+        if args.password:
+            options["password"] = args.password
     return LogTables(options, span)
 
 

@@ -8,8 +8,9 @@ import time
 import urllib.request
 from typing import Final
 
-from artemis_py.errors import PerfError
+from artemis_py.errors import ArtemisError, PerfError
 from artemis_py.perf.result import percentile
+from artemis_py.security.client_login import USER, completed
 
 PROBES: Final = 400
 WRITE_BYTES: Final = 256
@@ -53,12 +54,16 @@ def syncs_of(metrics_url: str) -> float | None:
 def value_of(metrics_url: str, name: str) -> float | None:
     """The value of an unlabelled metric from the broker's ``/metrics``; None if it is missing.
 
-    Raises PerfError if nothing answers there.
+    Where metrics need a login, it is that of the environment. Raises PerfError if nothing answers there.
     """
     try:
-        with urllib.request.urlopen(metrics_url, timeout=SCRAPE_S) as answer:
+        request = urllib.request.Request(metrics_url)
+        authorization = completed({}, os.environ, {"user": USER}).authorization
+        if authorization is not None:
+            request.add_unredirected_header("Authorization", authorization)
+        with urllib.request.urlopen(request, timeout=SCRAPE_S) as answer:
             text = answer.read().decode()
-    except (OSError, ValueError) as error:
+    except (ArtemisError, OSError, ValueError) as error:
         raise PerfError(f"no metrics at {metrics_url}: {error}") from error
     for line in text.splitlines():
         if line.startswith((name + "{", name + " ", name + "_total")):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -28,7 +28,7 @@ class Target:
     port: int
     version: str = "1.2"
     login: str | None = None
-    passcode: str | None = None
+    passcode: str | None = field(default=None, repr=False)
     queue_prefix: str = "/queue/"
     topic_prefix: str = "/topic/"
     connect_headers: Headers = ()
@@ -55,7 +55,7 @@ def parse_url(url: str) -> tuple[str, int]:
     if parts.scheme not in SCHEMES or not parts.hostname:
         raise PerfError(f"{url!r} is not a URL of a STOMP broker; write stomp://host:port")
     if parts.path not in ("", "/") or parts.query or parts.username is not None:
-        raise PerfError(f"{url!r}: the URL takes only host and port; use the options for logins and headers")
+        raise PerfError(f"{url!r}: the URL takes only a user, host and port; use the options for headers")
     return parts.hostname, DEFAULT_PORT if port is None else port
 
 

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from artemis_py.config.codes import kind_of, told
 from artemis_py.config.problems import WARNING, Problems
@@ -31,9 +31,11 @@ from artemis_py.server.complaints import Complaints
 from artemis_py.server.connection import Acceptance
 from artemis_py.server.descriptors import raise_limit
 from artemis_py.server.disk_watch import DiskWatch
+from artemis_py.server.encryption import Encryption
 from artemis_py.server.faults import Faults, TurnError
 from artemis_py.server.http import HttpLimits, HttpService, Response
 from artemis_py.server.http.cursor_routes import cursor_routes
+from artemis_py.server.http.doors import Doors
 from artemis_py.server.http.hosts import Hosts
 from artemis_py.server.http.log_routes import log_routes
 from artemis_py.server.http.memory_routes import memory_routes
@@ -57,9 +59,6 @@ from artemis_py.storage.disk.disk import DiskError, LockedError, NoSpaceError
 from artemis_py.storage.format.codec import CodecError
 from artemis_py.storage.recovery.findings import loss_lines
 from artemis_py.storage.recovery.recovery import LossError
-
-if TYPE_CHECKING:
-    from artemis_py.server.tls.acceptors import TlsAcceptors
 
 EXIT_LOSS: Final = 4
 """The journal lacks files, queues or many records, and the broker was not told to start without them."""
@@ -132,8 +131,7 @@ class Server:
         self._stomp_listeners: list[Listener] = []
         self._http_listeners: list[Listener] = []
         self._is_stopping = False
-        self._tls: TlsAcceptors | None = None
-        """None until an acceptor speaks TLS."""
+        self._encryption = Encryption(config, loop, self.complaints, self.broker.holdings, self.stats)
         self._exporter = MetricsExporter(
             self.broker,
             self.stats,
@@ -141,7 +139,9 @@ class Server:
             global_max_size_bytes=memory_bytes,
             store_directory=Path(config.journal_directory) if keeps else None,
         )
-        self._routes = metrics_routes(self._exporter) + health_routes(self._not_ready_because, self._warnings)
+        self._routes = metrics_routes(self._exporter) + health_routes(
+            self._not_ready_because, self._encryption.warnings
+        )
         self._routes += memory_routes(self.turns.guard)
         self._routes += log_routes(store.log_view, config.name, wall_clock_ms, partial(loop.run_in_executor, None))
         if store.cursor_desk is not None:
@@ -208,22 +208,19 @@ class Server:
             return "the broker is stopping"
         return None if self._stomp_listeners else "no port is open for STOMP"
 
-    def _warnings(self) -> list[str]:
-        """What an operator must see to, although the broker is ready."""
-        return [] if self._tls is None else self._tls.warnings()
-
     # ---- start -----------------------------------------------------------------------------------
 
     async def listen(self) -> None:
-        """Open every acceptor that may be opened. Raises ListenError, and then none is open."""
+        """Open every acceptor that may be opened. Raises ListenError for a port and StoreError for a key; then none is
+        open.
+        """
         sockets: list[tuple[AcceptorConfig, socket.socket]] = []
         try:
             for acceptor in self.config.acceptors:
                 if acceptor.is_opened:
-                    if acceptor.is_tls:
-                        self._load_tls(acceptor)
+                    self._encryption.load(acceptor)
                     sockets.append((acceptor, _bind(acceptor)))
-        except ListenError:
+        except ArtemisError:
             for _, bound in sockets:
                 bound.close()
             raise
@@ -235,25 +232,11 @@ class Server:
         self._look_at_blocked()
         self._look_after_store()
         self._look_at_clock()
-        if self._tls is not None:
-            self._tls.watch()
+        self._encryption.watch()
         if self._serves("HTTP"):
             self._loop.call_later(_PREPARE_METRICS_S, self._loop.run_in_executor, None, self._exporter.prepare)
         if self.store.log_view is not None:
             self._loop.run_in_executor(None, self.store.log_view.indexing())
-
-    def _load_tls(self, acceptor: AcceptorConfig) -> None:
-        """Read the keys of an acceptor; this imports what TLS needs. Raises ListenError."""
-        from artemis_py.server.tls.acceptors import TlsAcceptors
-        from artemis_py.server.tls.context import TlsError
-
-        if self._tls is None:
-            self._tls = TlsAcceptors(self.config, self._loop, self.complaints, self.broker.holdings)
-            self.stats.tls_sites = self._tls.sites
-        try:
-            self._tls.load(acceptor)
-        except TlsError as error:
-            raise ListenError(str(error)) from None
 
     def _serves(self, protocol: str) -> bool:
         return any(protocol in acceptor.protocols for acceptor, _, _ in self.bound)
@@ -290,7 +273,12 @@ class Server:
                     file_bytes_per_second_max=acceptor.int_param("maxLogBytesPerSecond"),
                     near_bytes_per_second_max=acceptor.int_param("busyLogBytesPerSecond"),
                 ),
-                hosts=Hosts(acceptor.list_param("allowedHosts"), acceptor.host),
+                hosts=Hosts(
+                    acceptor.list_param("allowedHosts"),
+                    acceptor.host,
+                    scheme="https" if acceptor.bool_param("sslEnabled") else "http",
+                ),
+                doors=self._doors(acceptor),
                 is_busy=self._load.is_busy,
                 faults=self.stats.faults,
                 holdings=self.broker.holdings,
@@ -299,6 +287,11 @@ class Server:
             self._listen(self._http_listeners, acceptor, bound, http.connect, self._descriptors.http_max)
         host, port = bound.getsockname()[:2]
         self.bound.append((acceptor, host, port))
+
+    def _doors(self, acceptor: AcceptorConfig) -> Doors | None:
+        if self.desk is None or self.authorizer is None:
+            return None
+        return Doors.of(acceptor, self.config.management_rbac_prefix, self.desk, self.authorizer)
 
     def _listen(
         self,
@@ -309,10 +302,8 @@ class Server:
         descriptor_max: int,
     ) -> None:
         stored = self.store.open_files
-        if acceptor.is_tls:
-            assert self._tls is not None
-            connect = self._tls.serve(acceptor, connect)
-        listener = Listener(self._loop, acceptor.name, bound, connect, descriptor_max, self.complaints, stored)
+        protocols = self._encryption.around(acceptor, connect)
+        listener = Listener(self._loop, acceptor.name, bound, protocols, descriptor_max, self.complaints, stored)
         listeners.append(listener)
         self.stats.listeners.append(listener)
         listener.open(max(acceptor.int_param("backlog"), _BACKLOG_MIN))
@@ -355,8 +346,7 @@ class Server:
         self._is_stopping = True
         for listener in self._stomp_listeners:
             listener.close()
-        if self._tls is not None:
-            self._tls.stop()
+        self._encryption.stop()
         self.turns.stop()
         deadline = self._loop.time() + _DRAIN_S
         while self.stats.connections and self._loop.time() < deadline:
@@ -382,8 +372,7 @@ class Server:
         """End at once: no further frame is sent."""
         for listener in self._stomp_listeners + self._http_listeners:
             listener.close()
-        if self._tls is not None:
-            self._tls.stop()
+        self._encryption.stop()
         self.turns.end()
         for connection in list(self.stats.connections):
             connection.cut()
@@ -494,7 +483,7 @@ async def _run(config: BrokerConfig, loop: asyncio.AbstractEventLoop, authentica
         return 1
     try:
         await server.listen()
-    except ListenError as error:
+    except ArtemisError as error:  # a port or a key
         warn(error)
         await server.stop()
         return 1

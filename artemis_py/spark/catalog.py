@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 
 from artemis_py.errors import PipelineError
+from artemis_py.spark.logins import SECRETS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -29,6 +30,12 @@ _WHERE: Final = frozenset(
         "broker",
         "url",
         "user",
+        "passwordfile",
+        "tokenfile",
+        "cafile",
+        "certificatefile",
+        "keyfile",
+        "verify",
         "brokertimeoutseconds",
         "failondataloss",
         "skipunavailablebrokers",
@@ -44,19 +51,20 @@ _VIEW_OF: Final = "artemisAddress"
 
 
 def declared(given: Mapping[str, str]) -> dict[str, str] | None:
-    """The options of a table being created; None if none is. Raises PipelineError for a password: readers of the table,
-    or of a file written from it, would see it.
+    """The options of a table being created; None if none is. Raises PipelineError for a password or token: readers of
+    the table, or of a file written from it, would see it.
     """
     if _PROVIDER not in given:
         return None
     found = {name[len(_OPTION) :]: text for name, text in given.items() if name.startswith(_OPTION)}
     if "path" in given:  # as OPTIONS (path …), and as LOCATION
         found["path"] = given["path"]
-    if "password" in {name.lower() for name in found}:
-        raise PipelineError(
-            "option password would be stored in the catalog, and in files written from the table. Leave it out, and "
-            "give it where the table is read: SELECT … FROM the_table WITH (password '…')"
-        )
+    for name in found:
+        if name.lower() in SECRETS:
+            raise PipelineError(
+                f"option {name} would be stored in the catalog, and in files written from the table. Leave it out, and "
+                f"give {name}File, or give it where the table is read: SELECT … FROM the_table WITH ({name} '…')"
+            )
     return found
 
 
@@ -96,11 +104,13 @@ def views(spark: SparkSession, source: str | Mapping[str, str], database: str = 
     Raises PipelineError for a password, and if the database has another table with such a name.
     """
     options = options_of(source)
-    if "password" in {name.lower() for name in options}:
-        raise PipelineError(
-            "tables in the catalog show their options to everybody, so they cannot have a password. Leave it out, "
-            f"and give it where a table is read: SELECT … FROM {database}.orders WITH (password '…')"
-        )
+    for name in options:
+        if name.lower() in SECRETS:
+            raise PipelineError(
+                f"tables in the catalog show their options to everybody, so they cannot have a {name}. Leave it out, "
+                f"and give {name}File, or give it where a table is read: SELECT … FROM {database}.orders WITH "
+                f"({name} '…')"
+            )
     where = {name: text for name, text in options.items() if name.lower() in _WHERE}
     rows = spark.read.format("artemis").options(**where, table="addresses", columns="address").load()
     names = table_names({row.address for row in rows.distinct().collect()})

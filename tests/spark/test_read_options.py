@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from artemis_py.errors import PipelineError
+from artemis_py.security.client_login import ClientLogin
+from artemis_py.security.client_tls import ClientTls
 from artemis_py.spark.read.options import read_options
 
 HERE = {"journal": "/log"}
@@ -36,7 +38,8 @@ def test_every_option_is_taken() -> None:
     assert not options.fails_on_loss
     assert (options.rows_max, options.partition_bytes) == (9, 10)
     remote = read_options({"url": "http://a:1, https://b:2", "user": "u", "password": "p", "brokerTimeoutSeconds": "5"})
-    assert (remote.urls, remote.user, remote.password, remote.wait_s) == (("http://a:1", "https://b:2"), "u", "p", 5)
+    assert (remote.urls, remote.wait_s) == (("http://a:1", "https://b:2"), 5)
+    assert (remote.login, remote.tls) == (ClientLogin("u", "p"), ClientTls())
     stream = read_options(
         {**HERE, "maxOffsetsPerTrigger": "5", "maxBytesPerTrigger": "6", "cursor": "c", "cursorTtlSeconds": "7"},
         streaming=True,

@@ -205,7 +205,10 @@ def test_rows_that_make_no_message(columns: dict[str, Any], said: str) -> None:
     [
         ({}, "needs the option url"),
         ({"url": "http://host:8161"}, "name a STOMP acceptor"),
-        ({"url": "ssl://host:61614"}, "without encryption"),
+        ({"url": "amqp://host:5672"}, "stomps:// with TLS"),
+        ({"url": "tcp://ann:secret@host:1"}, "must not contain a login"),
+        ({**URL, "caFile": "/etc/ca.pem"}, "option caFile is about TLS"),
+        ({"url": "ssl://host:1", "verify": "no"}, "whether to check the broker"),
         ({"url": "host"}, "Option url is 'host'"),
         ({"url": "host:99999"}, "Option url"),
         ({**URL, "adress": "a"}, "no option adress: did you mean address"),
@@ -229,7 +232,7 @@ def test_options_in_full() -> None:
         "URL": "tcp://one:1, stomp://[::1]:2,three:3", "timeout": "2 minutes", "bytespertransaction": "1MiB",
         "checkpointLocation": "/c",
     })  # fmt: skip
-    assert found.endpoints == (("one", 1), ("::1", 2), ("three", 3))
+    assert found.endpoints == (("one", 1, False), ("::1", 2, False), ("three", 3, False))
     assert (found.timeout_s, found.transaction_bytes_max, found.persistent) == (120.0, 1048576, True)
     assert [sink_options({**URL, "timeout": text}).timeout_s for text in ("500ms", "3", "1 h")] == [0.5, 3.0, 3600.0]
 

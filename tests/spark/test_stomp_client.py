@@ -172,7 +172,7 @@ def test_a_login_that_is_refused() -> None:
     error = b"ERROR\nmessage:Security Error occurred\\c User is unknown\n\n\0"
     with (
         answering(error) as port,
-        pytest.raises(PipelineError, match="refuses the connection: Security Error occurred: User"),
+        pytest.raises(PipelineError, match="refuses the connection to user 'me' of options user, password: Sec"),
     ):
         published(plan_for(port, "a", user="me", password="wrong"))
 

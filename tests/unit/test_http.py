@@ -14,6 +14,7 @@ import pytest
 
 from artemis_py.server.http import Handler, HttpLimits, HttpService, Request, Response, Route
 from artemis_py.server.http.connection import HttpConnection
+from artemis_py.server.http.doors import Doors
 from artemis_py.server.http.hosts import Hosts
 from artemis_py.server.http.routes import health_routes, metrics_routes
 from tests.unit.metrics_fakes import FakeBroker, exporter_of
@@ -51,7 +52,12 @@ class FakeTransport(asyncio.Transport):
 class SteppedHttp:
     """One service with a clock and a loop under the test's control."""
 
-    def __init__(self, routes: Mapping[str, Handler] | Sequence[Route] = (), limits: HttpLimits | None = None) -> None:
+    def __init__(
+        self,
+        routes: Mapping[str, Handler] | Sequence[Route] = (),
+        limits: HttpLimits | None = None,
+        doors: Doors | None = None,
+    ) -> None:
         self.now_ms = 1_000
         self.soon: list[Callable[[], None]] = []
         self.requests: list[Request] = []
@@ -64,6 +70,7 @@ class SteppedHttp:
             call_threadsafe=self.soon.append,
             hosts=Hosts(["broker"]),
             limits=limits,
+            doors=doors,
         )
 
     def echo(self, request: Request) -> Response:

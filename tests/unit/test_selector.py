@@ -6,8 +6,6 @@ import time
 from collections.abc import Callable, Mapping
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from artemis_py.errors import SelectorError
 from artemis_py.selector import BROKER_LIMITS, compile_selector
@@ -510,31 +508,3 @@ def test_strange_texts_are_refused_quickly(text: str) -> None:
     with pytest.raises(SelectorError):
         compile_selector(text)
     assert time.process_time() - started < 2.0
-
-
-# fmt: off
-_SOUP = [
-    "a", '"b c"', "'x'", "'%_'", "5", "0x1F", "1.5", "(", ")", ",", "+", "-", "*", "/", "%", "=", "<>", "<", "<=", ">",
-    ">=", "AND", "OR", "NOT", "BETWEEN", "LIKE", "ESCAPE", "IN", "IS", "TRUE", "FALSE", "NULL", "XPATH", "--", "/*",
-    "*/", "'", '"', ".", "!", "\n", "é", "\0", "convert_string_expressions:", "hyphenated_props:",
-]
-# fmt: on
-
-
-def refusal_of(text: str) -> SelectorError | None:
-    try:
-        compile_selector(text)
-    except SelectorError as error:
-        return error
-    return None
-
-
-@given(st.lists(st.sampled_from(_SOUP), max_size=14).map(" ".join))
-def test_any_text_compiles_or_is_refused(text: str) -> None:
-    refusal = refusal_of(text)
-    if refusal is not None:
-        assert 1 <= refusal.line <= text.count("\n") + 1
-        assert 1 <= refusal.column <= len(text) + 1
-        return
-    for value in ("x", 5, 1.5, True, None):
-        assert isinstance(matches(text, dict.fromkeys(("a", "b c", "é"), value)), bool)

@@ -174,7 +174,15 @@ _LIMITS: Final = (
         "allowedHosts",
         (),
         "host names under which the log may be read over HTTP, besides localhost, the acceptor's host and IP "
-        "addresses; *: any. /metrics and /health are not restricted",
+        "addresses; *: any. /metrics and /health are not restricted, except on a loopback address where users log in",
+    ),
+    _param(
+        CHOICE,
+        "openWithoutLogin",
+        None,
+        "what HTTP clients may have without a login where users log in: none, health, or metrics (and health)",
+        choices=("none", "health", "metrics"),
+        shown="metrics on a loopback address, else none",
     ),
     _param(LONG, "maxSubscriptions", 1024, "maximum number of subscriptions per connection", check=POSITIVE),
     _param(

@@ -173,7 +173,9 @@ class CoreSettings:
         "activemq.notifications", "address for notifications", check=NOT_EMPTY, ignored=NO_MANAGEMENT
     )
     management_message_rbac: bool = boolean(False, "check permissions of management messages", ignored=NO_MANAGEMENT)
-    management_rbac_prefix: str = text("mops", "prefix of these permissions", ignored=NO_MANAGEMENT)
+    management_rbac_prefix: str = text(
+        "mops", "first word of the addresses by which operations are permitted: `mops.broker.getLog`", check=NOT_EMPTY
+    )
     view_permission_method_match_pattern: str = text(
         "^(get|is|count|list|browse|query).*$", "operations that only read", ignored=NO_MANAGEMENT
     )

@@ -66,7 +66,7 @@ class PropertiesText:
         if self._rows and not _end_of(self._rows[-1]):
             self._rows[-1] += end
         if self._rows and _continues(self._rows[-1]):
-            self._rows.append(end)
+            self._rows.append(_end_of(self._rows[-1]))  # another end could make one line end of the two
         self._rows.append(line + end)
 
 

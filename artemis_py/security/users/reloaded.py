@@ -66,6 +66,8 @@ class ReloadedFile(Generic[Parsed]):
 
     def _look(self) -> None:
         try:
+            if "\0" in str(self.path):
+                raise AuthenticatorError("no file has a NUL in its name")
             found = os.stat(self.path)
             mark = _Mark(found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino)
             if mark == self._mark and self._is_settled:

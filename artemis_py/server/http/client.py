@@ -13,6 +13,10 @@ class HttpClient(Protocol):
     """Was it accepted while all regular connections were being answered?"""
     number: int
     """The connection's number, counted by the acceptor."""
+    peer: str
+    """The client's IP address; empty if unknown."""
+    is_known: bool
+    """Has somebody logged in here?"""
     waiting_since_ms: int
     """When the last response was sent, or the connection accepted."""
 

@@ -16,6 +16,7 @@ from typing import cast, final
 
 import h11
 
+from artemis_py.server.http.admission import Admission
 from artemis_py.server.http.channel import Channel
 from artemis_py.server.http.incoming import Incoming, Refusal
 from artemis_py.server.http.messages import Response, text_response
@@ -33,10 +34,13 @@ class HttpConnection(asyncio.Protocol):
         self._channel = Channel(site.now_ms)
         self._incoming = Incoming(self._machine, site.limits, site.routes, site.now_ms)
         self._outgoing = Outgoing(self._machine, self._channel, site.files)
+        self._admission = Admission(site, partial(self.guard, self._go_on))
         self._awaited: asyncio.Future[Response] | None = None
         self._step_is_due = False
         self.waiting_since_ms = self._channel.last_activity_ms
         self.is_spare = False
+        self.is_known = False
+        self.peer = ""
         self.number = 0
 
     # --- what the event loop calls ---
@@ -44,16 +48,12 @@ class HttpConnection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Accept the socket, or refuse it if the service is stopping."""
         self._channel.open(cast(asyncio.Transport, transport))
-        self.guard(self._begin_socket)
-
-    def _begin_socket(self) -> None:
-        transport = self._channel.transport
-        assert transport is not None
+        self.peer = peer_address(transport)
         if self._site.is_stopping:
-            transport.write(b"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
+            self._channel.write(b"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
             self._channel.close()
         else:
-            self._site.crowd.admit(self)
+            self.guard(self._site.crowd.admit, self)
 
     def data_received(self, data: bytes) -> None:
         """Process bytes from the client."""
@@ -127,7 +127,7 @@ class HttpConnection(asyncio.Protocol):
     def look(self, now_ms: int) -> None:
         """End the connection if it is idle too long, or its request takes too long to arrive."""
         self._outgoing.note_progress(now_ms)
-        if self._incoming.takes_too_long(now_ms):
+        if self._incoming.takes_too_long(now_ms) and not self._admission.is_awaited:
             late = Refusal(HTTPStatus.REQUEST_TIMEOUT, "the request took too long to arrive")
             self.guard(self._refuse, late)
         elif now_ms - self._channel.last_activity_ms >= self._site.limits.idle_ms_max:
@@ -135,6 +135,7 @@ class HttpConnection(asyncio.Protocol):
 
     def _give_up(self) -> None:
         """The client is gone: drop the rest of the response."""
+        self._admission.forget()
         if self._awaited is not None:
             self._awaited.cancel()
             self._awaited = None
@@ -146,6 +147,8 @@ class HttpConnection(asyncio.Protocol):
         """Continue until h11 needs more bytes or a request is complete."""
         try:
             while self._channel.transport is not None and self._outgoing.pieces is None:
+                if self._admission.is_awaited:
+                    break
                 event = self._machine.next_event()
                 if event is h11.NEED_DATA or event is h11.PAUSED:
                     break
@@ -166,26 +169,41 @@ class HttpConnection(asyncio.Protocol):
 
     def _begin(self, event: h11.Request) -> None:
         """The head of a request arrived: refuse what this client may not have, or not now."""
-        refusal = self._incoming.begin(event) or self._refusal()
+        incoming, admission, transport = self._incoming, self._admission, self._channel.transport
+        refusal = incoming.begin(event)
+        request, route = incoming.request, incoming.route
+        if refusal is None and request is not None and route is not None and transport is not None:
+            refusal = admission.refusal(request, route, self)
+            if refusal is None:
+                admission.begin(request, route, self, transport)
+                incoming.denial = admission.response
         if refusal is not None:
             self._refuse(refusal)
+        elif admission.is_awaited:
+            self._channel.pause_reading()
         elif self._machine.they_are_waiting_for_100_continue:
+            self._continue()
+
+    def _continue(self) -> None:
+        """The client asks whether to send the body."""
+        if self._incoming.denial is not None:
+            self._send(self._incoming.denial, closes=True)
+        elif not self._incoming.takes_body:
+            self._refuse(Refusal(HTTPStatus.EXPECTATION_FAILED, "this path takes no request body"))
+        else:
             self._channel.write(self._machine.send(h11.InformationalResponse(status_code=100, headers=[])) or b"")
 
-    def _refusal(self) -> Refusal | None:
-        incoming, site = self._incoming, self._site
-        request, route = incoming.request, incoming.route
-        if request is not None and route is not None:
-            if not site.crowd.may_have(route, self):
-                return Refusal(
-                    HTTPStatus.SERVICE_UNAVAILABLE, "too many connections are reading the log; try again later"
-                )
-            reason = None if route.is_open else site.hosts.refusal(request)
-            if reason is not None:
-                return Refusal(HTTPStatus.FORBIDDEN, reason)
-        if self._machine.they_are_waiting_for_100_continue and not incoming.takes_body:
-            return Refusal(HTTPStatus.EXPECTATION_FAILED, "this path takes no request body")
-        return None
+    def _go_on(self) -> None:
+        """The awaited login is decided."""
+        transport = self._channel.transport
+        if transport is None:
+            return
+        self._admission.decide(self)
+        self._incoming.denial = self._admission.response
+        transport.resume_reading()
+        if self._machine.they_are_waiting_for_100_continue:
+            self._continue()
+        self._read_events()
 
     def _answer(self) -> None:
         answer = self._incoming.answer()
@@ -209,14 +227,15 @@ class HttpConnection(asyncio.Protocol):
     def _refuse(self, refusal: Refusal) -> None:
         """Answer an invalid request and close: where the next request begins is unknown."""
         if self._machine.our_state in (h11.IDLE, h11.SEND_RESPONSE):
-            self._send(text_response(refusal.status, refusal.reason, (("Connection", "close"),)))
+            self._send(text_response(refusal.status, refusal.reason), closes=True)
         if self._channel.transport is not None and self._outgoing.pieces is None:
             self.close()
 
     # --- answers ---
 
-    def _send(self, response: Response) -> None:
-        self._outgoing.begin(response, with_body=self._incoming.wants_body, closes=self._site.is_stopping)
+    def _send(self, response: Response, *, closes: bool = False) -> None:
+        closes = closes or self._site.is_stopping
+        self._outgoing.begin(response, with_body=self._incoming.wants_body, closes=closes)
         self._step_soon()
 
     def _step_soon(self) -> None:
@@ -259,4 +278,11 @@ def shown_peer(transport: asyncio.Transport) -> str:
     with suppress(Exception):
         host, port = transport.get_extra_info("peername")[:2]
         return f"{host}:{port}"
+    return ""
+
+
+def peer_address(transport: asyncio.BaseTransport) -> str:
+    """The client's IP address; empty if the socket does not know."""
+    with suppress(Exception):
+        return str(transport.get_extra_info("peername")[0])
     return ""

@@ -10,17 +10,21 @@ from artemis_py.core.holdings import HTTP, HTTP_CONNECTION_BYTES, Holdings
 from artemis_py.server.http.client import HttpClient
 from artemis_py.server.http.messages import HttpLimits
 from artemis_py.server.http.routing import Route
+from artemis_py.server.logins.networks import network_of
 
 
 @final
 class Crowd:
-    """Counts connections, also in ``holdings``. As many as ``limits`` allow are regular, a few more are spares."""
+    """Counts connections, also in ``holdings``. As many as ``limits`` allow are regular, a few more are spares. Where
+    users log in (``knows_users``), strangers do not get the places of those who have.
+    """
 
-    def __init__(self, limits: HttpLimits, holdings: Holdings | None) -> None:
+    def __init__(self, limits: HttpLimits, holdings: Holdings | None, *, knows_users: bool = False) -> None:
         self.accepted_count = 0
         """The number of connections accepted since the start."""
         self._limits = limits
         self._holdings = holdings
+        self._knows_users = knows_users
         self._connections: set[HttpClient] = set()
 
     def __len__(self) -> int:
@@ -39,13 +43,15 @@ class Crowd:
         With ``connections_max`` connections, the one that has gone longest without a complete request is closed. If all
         of them are being answered, the new one is a spare, for the open routes; if there are too many spares, the
         oldest is closed. So a client that opens connections and does nothing, or reads nothing, cannot block health
-        checks.
+        checks. Connections without a login are closed first, and one IP address has few of them.
         """
         limits = self._limits
+        if self._knows_users:
+            self._make_room_for_peer(network_of(connection.peer))
         if self._regular_count >= limits.connections_max:
             waiting = [one for one in self._connections if one.is_waiting and not one.is_spare]
             if waiting:
-                self._end(min(waiting, key=attrgetter("waiting_since_ms")))
+                self._end(min(waiting, key=attrgetter("is_known", "waiting_since_ms", "number")))
         connection.is_spare = self._regular_count >= limits.connections_max
         spare = [one for one in self._connections if one.is_spare]
         if connection.is_spare and len(spare) >= limits.spare_connections:
@@ -55,6 +61,12 @@ class Crowd:
         self._connections.add(connection)
         if self._holdings is not None:
             self._holdings.move(HTTP, HTTP_CONNECTION_BYTES)
+
+    def _make_room_for_peer(self, network: str) -> None:
+        strangers = [one for one in self._connections if not one.is_known and network_of(one.peer) == network]
+        if len(strangers) >= self._limits.strangers_per_peer_max:
+            waiting = [one for one in strangers if one.is_waiting]
+            self._end(min(waiting or strangers, key=attrgetter("waiting_since_ms", "number")))
 
     def _end(self, connection: HttpClient) -> None:
         self.forget(connection)

@@ -21,7 +21,11 @@ def cursor_routes(desk: CursorDesk, durably: Durably) -> list[Route]:
     """
     routes = _CursorRoutes(desk, durably)
     one = {"GET": routes.get, "PUT": routes.put, "DELETE": routes.drop}
-    return [Route("/log/cursors", {"GET": routes.all}), Route("/log/cursors/{name}", one)]
+    operations = {"GET": "getLogCursor", "PUT": "setLogCursor", "DELETE": "removeLogCursor"}
+    return [
+        Route("/log/cursors", {"GET": routes.all}, {"GET": "listLogCursors"}),
+        Route("/log/cursors/{name}", one, operations),
+    ]
 
 
 class _CursorRoutes:

@@ -14,18 +14,20 @@ from typing import Final, final
 from artemis_py.server.http.messages import Request
 
 ANY: Final = "*"
-_HTTP_PORT: Final = "80"
+_PORTS: Final = {"http": "80", "https": "443"}
+_ELSEWHERE: Final = frozenset({"cross-site", "same-site"})
 
 
 @final
 class Hosts:
     """``Host`` may contain ``names``, ``localhost`` and ``own``, the acceptor's host, without ports; pages of these
-    hosts may read, too. ``*``: any name.
+    hosts may read, too. ``*``: any name. ``scheme`` is that of the acceptor's URLs.
     """
 
-    __slots__ = ("_names", "_origins")
+    __slots__ = ("_names", "_origins", "_scheme")
 
-    def __init__(self, names: Iterable[str] = (), own: str = "localhost") -> None:
+    def __init__(self, names: Iterable[str] = (), own: str = "localhost", scheme: str = "http") -> None:
+        self._scheme = scheme
         self._origins = frozenset(_split(name)[0] for name in names)
         self._names = self._origins | {"localhost", _split(own)[0]}
 
@@ -35,16 +37,27 @@ class Hosts:
         """
         for authority in (request.headers.get("host"), request.authority):
             if authority is not None and not self._allows(authority):
+                shown = authority.rpartition("@")[2][:100]
                 return (
-                    f"the host name {authority[:100]!r} may not be used for the log and /memory; use localhost or the "
+                    f"the host name {shown!r} may not be used for the log and /memory; use localhost or the "
                     "broker's IP address, or add allowedHosts=NAME to the acceptor's URI"
                 )
-        origin = request.headers.get("origin")
-        if origin is not None and not self._allows_origin(origin, request.headers.get("host", "")):
+        return self.page_refusal(request)
+
+    def page_refusal(self, request: Request) -> str | None:
+        """Why a request is refused because a web page of somebody else sent it, or None. Browsers say so in ``Origin``,
+        or only in ``Sec-Fetch-Site`` (a picture, a script). A link that a person follows is no such request.
+        """
+        headers = request.headers
+        origin = headers.get("origin")
+        if origin is not None and not self._allows_origin(origin, headers.get("host", "")):
             return (
                 f"web pages of {origin[:100]!r} may not read the broker's log; the acceptor's allowedHosts lists the "
                 "hosts that may"
             )
+        is_link = headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
+        if origin is None and headers.get("sec-fetch-site") in _ELSEWHERE and not is_link:
+            return "a web page of another site sent this, and such pages may not use the broker's log"
         return None
 
     def _allows(self, authority: str) -> bool:
@@ -58,19 +71,24 @@ class Hosts:
         scheme, separator, authority = origin.partition("://")
         if not separator:
             return False
-        if scheme == "http" and _split(authority) == _split(host):
+        if scheme == self._scheme and self._split(authority) == self._split(host):
             return True
         return not self._origins.isdisjoint((_split(authority)[0], ANY))
 
+    def _split(self, authority: str) -> tuple[str, str]:
+        """The host, and the port that counts."""
+        host, port = _split(authority)
+        return host, port or _PORTS[self._scheme]
+
 
 def _split(authority: str) -> tuple[str, str]:
-    """The host in lower case, without brackets and a final dot, and the port, 80 if there is none."""
+    """The host in lower case, without brackets and a final dot, and the port, empty if there is none."""
     text = authority.strip().lower()
     if text.startswith("["):
         host, _, rest = text[1:].partition("]")
-        return host, rest.removeprefix(":") or _HTTP_PORT
+        return host, rest.removeprefix(":")
     host, _, port = text.partition(":")
-    return host.removesuffix("."), port or _HTTP_PORT
+    return host.removesuffix("."), port
 
 
 def _is_number(host: str) -> bool:

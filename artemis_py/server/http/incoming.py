@@ -17,6 +17,9 @@ from artemis_py.shown import escaped
 
 log = logging.getLogger(__name__)
 _INTERNAL_ERROR: Final = text_response(HTTPStatus.INTERNAL_SERVER_ERROR, "internal error")
+_NEVER: Final = frozenset({"TRACE", "TRACK", "CONNECT"})
+"""Methods that mirror a request or open a tunnel."""
+_READ_ALONE: Final = (("Allow", "GET, HEAD"),)
 
 
 @final
@@ -33,6 +36,7 @@ def request_of(event: h11.Request) -> Request:
     for raw_name, raw_value in event.headers:
         name, value = raw_name.decode("ascii"), raw_value.decode("latin-1")
         headers[name] = f"{headers[name]}, {value}" if name in headers else value
+    authorization = headers.pop("authorization", None)
     target = event.target.decode("latin-1")
     _scheme, is_absolute, rest = target.partition("://")
     authority: str | None = None
@@ -41,7 +45,8 @@ def request_of(event: h11.Request) -> Request:
         rest = rest[len(authority) :]
         target = rest if rest.startswith("/") else "/" + rest
     path, _, query = target.partition("?")
-    return Request(event.method.decode("ascii"), path, query, headers, authority=authority)
+    method = event.method.decode("ascii")
+    return Request(method, path, query, headers, authority=authority, authorization=authorization)
 
 
 @final
@@ -52,6 +57,8 @@ class Incoming:
         self.request: Request | None = None
         self.route: Route | None = None
         """The route that answers it; None if there is none."""
+        self.denial: Response | None = None
+        """The answer instead of the route's, to a client that may not have that."""
         self._machine = machine
         self._limits = limits
         self._routes = routes
@@ -74,7 +81,9 @@ class Incoming:
     @property
     def takes_body(self) -> bool:
         """Does a handler want this request's body? Otherwise it is counted and dropped."""
-        return self.route is not None and self.request is not None and self.route.takes_body(self.request.method)
+        if self.route is None or self.request is None or self.denial is not None:
+            return False
+        return self.route.takes_body(self.request.method)
 
     def takes_too_long(self, now_ms: int) -> bool:
         """Has a request begun but not arrived completely in time?"""
@@ -92,7 +101,7 @@ class Incoming:
         self.request = request = request_of(event)
         self._body_bytes = 0
         self._body = []
-        self.route = None
+        self.route = self.denial = None
         # h11 looks at its limit only while the head is incomplete; this one holds however the bytes were split.
         head_bytes = len(event.target) + sum(len(name) + len(value) for name, value in event.headers)
         if head_bytes > self._limits.head_bytes_max:
@@ -119,6 +128,10 @@ class Incoming:
         if self._body:
             request = replace(request, body=b"".join(self._body))
             self._body = []
+        if self.denial is not None:
+            return self.denial
+        if request.method in _NEVER:
+            return text_response(HTTPStatus.METHOD_NOT_ALLOWED, f"nothing here takes {request.method}", _READ_ALONE)
         if self.route is None:
             return text_response(HTTPStatus.NOT_FOUND, f"no such path: {request.path}")
         handler = self.route.handler(request.method)

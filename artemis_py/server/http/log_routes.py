@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from functools import partial
 from http import HTTPStatus
+from typing import Final
 from urllib.parse import parse_qs
 
 from artemis_py.server.http.messages import Answer, Request, Response, text_response
@@ -13,6 +14,7 @@ from artemis_py.server.http.ranges import file_response
 from artemis_py.server.http.routing import Route
 from artemis_py.server.log_view import LogView, NotInLogError
 
+_READING: Final = {"GET": "getLog"}
 InThread = Callable[[Callable[[], Response]], "asyncio.Future[Response]"]
 
 
@@ -22,13 +24,13 @@ def log_routes(view: LogView | None, broker_name: str, now_ms: Callable[[], int]
     """
     if view is None:
         paths = ("/log", "/log/{part}", "/log/{part}/{name}", "/log/{part}/{name}/{file}")
-        return [Route(path, {"GET": _no_log}) for path in paths]
+        return [Route(path, {"GET": _no_log}, _READING) for path in paths]
     files = _LogFiles(view, broker_name, now_ms, in_thread)
     return [
-        Route("/log", {"GET": files.listing}),
-        Route("/log/segments/{number}", {"GET": files.segment}),
-        Route("/log/segments/{number}/places", {"GET": files.places}),
-        Route("/log/bodies/{number}", {"GET": files.body}),
+        Route("/log", {"GET": files.listing}, _READING),
+        Route("/log/segments/{number}", {"GET": files.segment}, _READING),
+        Route("/log/segments/{number}/places", {"GET": files.places}, _READING),
+        Route("/log/bodies/{number}", {"GET": files.body}, _READING),
     ]
 
 

@@ -30,7 +30,7 @@ def memory_routes(guard: MemoryGuard) -> list[Route]:
             },
         )
 
-    return [Route("/memory", {"GET": memory})]
+    return [Route("/memory", {"GET": memory}, {"GET": "getMemory"})]
 
 
 def _fields(connection: Client) -> dict[str, Any]:

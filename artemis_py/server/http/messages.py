@@ -26,6 +26,8 @@ class Request:
     body: bytes = b""
     authority: str | None = None
     """The host and port of the target, if it has them (as sent to proxies)."""
+    authorization: str | None = field(default=None, repr=False)
+    """The header of this name, which ``headers`` lacks: no handler and no message needs to know it."""
 
 
 @final
@@ -79,6 +81,8 @@ class HttpLimits:
     connections_max: int = 100
     spare_connections: int = 20
     """Additional connections for what is always answered: metrics and health."""
+    strangers_per_peer_max: int = 40
+    """How many connections of one IP address (IPv6: of one /64) may have no login yet, where users log in."""
     idle_ms_max: int = 60_000
     request_ms_max: int = 10_000
     """How long a request may take from its first byte to its last."""

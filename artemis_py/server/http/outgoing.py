@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Iterator
 from http import HTTPStatus
 from ipaddress import ip_address
-from typing import Any, final
+from typing import Any, Final, final
 
 import h11
 
@@ -16,6 +16,16 @@ from artemis_py.server.http.messages import FileBody, Response
 from artemis_py.server.transports import ENCRYPT
 
 log = logging.getLogger(__name__)
+SAFETY: Final = (
+    ("X-Content-Type-Options", "nosniff"),
+    ("Cache-Control", "no-store"),
+    ("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'"),
+    ("Cross-Origin-Resource-Policy", "same-origin"),
+    ("Referrer-Policy", "no-referrer"),
+)
+"""Headers of every response: a browser takes it for nothing but what it is, keeps it nowhere, and puts it into no other
+page.
+"""
 
 
 def close_body(response: Response) -> None:
@@ -56,7 +66,7 @@ class Outgoing:
         and a part of a file after the head. ``closes`` announces that the connection ends after it.
         """
         body = response.body
-        headers = [("Content-Type", response.content_type), *response.headers]
+        headers = [("Content-Type", response.content_type), *SAFETY, *response.headers]
         if isinstance(body, bytes | FileBody):
             headers.append(("Content-Length", str(len(body))))
         if closes:

@@ -17,7 +17,8 @@ def metrics_routes(exporter: MetricsExporter) -> list[Route]:
         content_type, pieces = exporter.scrape(request.headers.get("accept", ""))
         return Response(HTTPStatus.OK, content_type, pieces)
 
-    return [Route(path, {"GET": metrics}, is_open=True) for path in ("/metrics", "/metrics/")]
+    operations = {"GET": "getMetrics"}
+    return [Route(path, {"GET": metrics}, operations, is_open=True) for path in ("/metrics", "/metrics/")]
 
 
 def health_routes(not_ready_because: Callable[[], str | None], warnings: Callable[[], list[str]] = list) -> list[Route]:
@@ -36,7 +37,11 @@ def health_routes(not_ready_because: Callable[[], str | None], warnings: Callabl
             return _health(HTTPStatus.OK, "UP", None, warnings())
         return _health(HTTPStatus.SERVICE_UNAVAILABLE, "DOWN", reason, warnings())
 
-    return [Route(path, {"GET": one}, is_open=True) for path, one in (("/health/live", live), ("/health/ready", ready))]
+    operations = {"GET": "getHealth"}
+    return [
+        Route("/health/live", {"GET": live}, operations, is_open=True),
+        Route("/health/ready", {"GET": ready}, operations, is_open=True),
+    ]
 
 
 def _health(status: HTTPStatus, state: str, reason: str | None, warnings: Sequence[str] = ()) -> Response:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import unquote
 
@@ -20,12 +20,20 @@ class Route:
 
     path: str
     handlers: Mapping[str, Handler]
+    operations: Mapping[str, str] = field(default_factory=dict)
+    """By method what the handler does, in the names of Artemis' management: who may use it is granted under this name.
+    Where users log in, nobody may use a method without one.
+    """
     is_open: bool = False
-    """Is it answered for any client and host name, even while all regular connections are in use?"""
+    """Is it answered for any host name, even while all regular connections are in use?"""
 
     def handler(self, method: str) -> Handler | None:
         """The handler of a method, or None."""
         return self.handlers.get("GET" if method == "HEAD" else method)
+
+    def operation(self, method: str) -> str | None:
+        """What the handler of a method does, or None."""
+        return self.operations.get("GET" if method == "HEAD" else method)
 
     def takes_body(self, method: str) -> bool:
         """Is the body of such a request read? Otherwise it is skipped."""

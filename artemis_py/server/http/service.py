@@ -9,6 +9,7 @@ from typing import final
 from artemis_py.core.holdings import Holdings
 from artemis_py.server.faults import Faults
 from artemis_py.server.http.crowd import Crowd
+from artemis_py.server.http.doors import Doors
 from artemis_py.server.http.files import FileSender
 from artemis_py.server.http.hosts import Hosts
 from artemis_py.server.http.messages import HttpLimits
@@ -22,11 +23,12 @@ class HttpService:
 
     ``now_ms`` is a steady clock in milliseconds. ``call_soon`` runs a function in the next round of the event loop;
     ``call_threadsafe`` does so from other threads. Other threads call ``is_busy`` to find out whether readers on this
-    machine must wait. ``holdings`` counts the memory of connections. Nothing here knows what the routes do. A failure
-    in a connection's step ends only that connection and is reported to ``faults``.
+    machine must wait. ``holdings`` counts the memory of connections. ``doors`` says who may use which route; without
+    it everybody may use all. Nothing here knows what the routes do. A failure in a connection's step ends only that
+    connection and is reported to ``faults``.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - all but the routes are named where they are given
         self,
         routes: Iterable[Route],
         *,
@@ -35,6 +37,7 @@ class HttpService:
         call_threadsafe: Callable[[Callable[[], None]], object],
         limits: HttpLimits | None = None,
         hosts: Hosts | None = None,
+        doors: Doors | None = None,
         is_busy: Callable[[], bool] = lambda: False,
         faults: Faults | None = None,
         holdings: Holdings | None = None,
@@ -42,10 +45,10 @@ class HttpService:
         limits = limits or HttpLimits()
         self.limits = limits
         self.faults = faults or Faults()
-        self._crowd = Crowd(limits, holdings)
+        self._crowd = Crowd(limits, holdings, knows_users=doors is not None)
         self._files = FileSender(call_threadsafe, limits, is_busy)
         self._site = Site(
-            Routes(routes), limits, hosts or Hosts(), self._crowd, self._files, self.faults, now_ms, call_soon
+            Routes(routes), limits, hosts or Hosts(), self._crowd, self._files, self.faults, now_ms, call_soon, doors
         )
 
     @property

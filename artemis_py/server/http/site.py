@@ -8,6 +8,7 @@ from typing import final
 
 from artemis_py.server.faults import Faults
 from artemis_py.server.http.crowd import Crowd
+from artemis_py.server.http.doors import Doors
 from artemis_py.server.http.files import FileSender
 from artemis_py.server.http.hosts import Hosts
 from artemis_py.server.http.messages import HttpLimits
@@ -29,4 +30,6 @@ class Site:
     faults: Faults
     now_ms: Callable[[], int]
     call_soon: Callable[[Callable[[], None]], object]
+    doors: Doors | None = None
+    """Who may use what; None: everybody everything."""
     is_stopping: bool = False

@@ -155,7 +155,12 @@ def _replay_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--publish", action="store_true", help="publish; without this option, a dry run")
     parser.add_argument("--target", metavar="tcp://HOST:PORT", help="the STOMP acceptor to publish to")
     parser.add_argument("--target-user", metavar="NAME", help="login for --target")
-    parser.add_argument("--target-password", metavar="TEXT", help="passcode for --target")
+    parser.add_argument("--target-password-file", metavar="FILE", help="the password for --target, in its first line")
+    parser.add_argument("--target-token-file", metavar="FILE", help="a token for --target, in its first line")
+    parser.add_argument("--target-ca-file", metavar="FILE", help="certificates to trust at --target, in PEM")
+    parser.add_argument(
+        "--target-password", metavar="TEXT", help="the password; others see it in the list of processes"
+    )
     parser.add_argument("--run-id", metavar="TEXT", help="continue an interrupted replay: the run id that it printed")
 
 
@@ -167,6 +172,8 @@ def _replay(call: Call, args: argparse.Namespace) -> Result:
     if args.rate is not None and not 0 < args.rate < float("inf"):
         raise JobError(f"--rate {args.rate:g} is not a number of messages per second")
     options = {"url": args.target, "user": args.target_user, "password": args.target_password}
+    options |= {"passwordFile": args.target_password_file, "tokenFile": args.target_token_file}
+    options["caFile"] = args.target_ca_file
     target = Target(args.address, {name: value for name, value in options.items() if value})
     run_id = (args.run_id or f"replay-{uuid.uuid4().hex[:12]}") if args.publish else None
     if run_id is not None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import base64
 import http.client
 import json
 import socket
+import ssl
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,8 +14,11 @@ from urllib.parse import quote, urlsplit
 from uuid import uuid4
 
 from artemis_py.errors import PipelineError
+from artemis_py.security.client_login import ClientLogin
+from artemis_py.security.client_tls import ClientTls, is_final, why_refused
 from artemis_py.spark.log.indexes import Indexes, uncollected
 from artemis_py.spark.log.log import AwayError, GoneError, Listing, Log, LogLocation, Segment, unreadable
+from artemis_py.spark.logins import NAMED
 
 _ANSWER_S: Final = 30.0
 _BRIEF_ANSWER_S: Final = 2.0
@@ -33,8 +36,9 @@ class Broker(LogLocation):
     """A broker by the URL of its HTTP acceptor."""
 
     url: str
-    user: str | None
-    password: str | None
+    login: ClientLogin
+    tls: ClientTls | None
+    """For a URL with https."""
     wait_s: int
     fails_on_loss: bool = True
 
@@ -56,6 +60,7 @@ class HttpLog(Log):
         self._answer_s = _ANSWER_S
         self._parts = urlsplit(location.url)
         self._connection: http.client.HTTPConnection | None = None
+        self._context: ssl.SSLContext | None = None
         self._broker: str | None = None
         self._id: str | None = None
         self._owner = f"spark on {socket.gethostname()} ({uuid4().hex[:12]})"
@@ -151,6 +156,8 @@ class HttpLog(Log):
                 problem = f"it answers with status {status}"
             except (OSError, http.client.HTTPException) as error:
                 self.close()
+                if isinstance(error, ssl.SSLError) and is_final(error):
+                    raise PipelineError(f"{self._location.url}: {why_refused(error, NAMED)}") from None
                 problem = str(error) or type(error).__name__
             if time.monotonic() >= until:
                 raise AwayError(
@@ -166,13 +173,19 @@ class HttpLog(Log):
 
     def _exchange(self, method: str, path: str, headers: Mapping[str, str], body: bytes | None) -> tuple[int, bytes]:
         if self._connection is None:
-            secure = self._parts.scheme == "https"
-            kind = http.client.HTTPSConnection if secure else http.client.HTTPConnection
-            assert self._parts.hostname is not None
-            self._connection = kind(self._parts.hostname, self._parts.port, timeout=self._answer_s)
+            self._connection = self._connected()
         self._connection.request(method, self._parts.path.rstrip("/") + path, body, dict(headers))
         answer = self._connection.getresponse()
         return answer.status, answer.read()
+
+    def _connected(self) -> http.client.HTTPConnection:
+        host, port = self._parts.hostname, self._parts.port
+        assert host is not None
+        if self._parts.scheme != "https":
+            return http.client.HTTPConnection(host, port, timeout=self._answer_s)
+        if self._context is None:
+            self._context = (self._location.tls or ClientTls()).context()
+        return http.client.HTTPSConnection(host, port, timeout=self._answer_s, context=self._context)
 
     def close(self) -> None:
         if self._connection is not None:
@@ -188,18 +201,20 @@ class HttpLog(Log):
         self.close()
 
     def _login(self) -> dict[str, str]:
-        if self._location.user is None:
-            return {}
-        pair = f"{self._location.user}:{self._location.password or ''}".encode()
-        return {"Authorization": f"Basic {base64.b64encode(pair).decode()}"}
+        authorization = self._location.login.authorization
+        return {} if authorization is None else {"Authorization": authorization}
 
     def _refused(self, status: int, path: str, answer: bytes) -> PipelineError:
         said = answer[:300].decode("utf-8", "replace").strip()
         where = f"{self._location.url}{path}"
+        login = self._location.login
+        if status == 401 and login.is_empty:
+            return PipelineError(f"{where}: the broker wants a login; give options user and passwordFile ({said})")
         if status == 401:
-            return PipelineError(
-                f"{where}: the broker refuses access ({status}); give options user and password ({said})"
-            )
+            told = "token, tokenFile" if login.token is not None else "user, password, passwordFile"
+            return PipelineError(f"{where}: the broker refuses {login} of options {told} ({said})")
+        if status == 403:
+            return PipelineError(f"{where}: the broker forbids this to {login}: {said}")
         if status in _GONE and path.startswith(("/log/segments/", "/log/bodies/")):
             return GoneError(f"{where} no longer exists: retention has removed it ({said})")
         if status == 404 and "persistence-enabled" in said:

@@ -11,6 +11,9 @@ from typing import Final
 from urllib.parse import unquote, urlsplit
 
 from artemis_py.errors import PipelineError
+from artemis_py.security.client_login import ClientLogin
+from artemis_py.security.client_tls import ClientTls
+from artemis_py.spark import logins
 from artemis_py.spark.hints import hint
 from artemis_py.spark.tables.schema import TABLES
 
@@ -22,8 +25,7 @@ _MEANINGS: Final = {
     "path": "the same as journal, for load(path)",
     "broker": "name for the broker whose directories are read",
     "url": "comma-separated HTTP acceptors of running brokers: http://host:8161",
-    "user": "login at the HTTP acceptor",
-    "password": "login at the HTTP acceptor",
+    **logins.MEANINGS,
     "table": ", ".join(TABLES),
     "columns": "comma-separated columns",
     "includeBody": "true or false",
@@ -89,8 +91,8 @@ class ReadOptions:
     journal: str | None
     urls: tuple[str, ...]
     broker: str | None
-    user: str | None
-    password: str | None
+    login: ClientLogin
+    tls: ClientTls | None
     table: str
     columns: tuple[str, ...]
     include_body: bool
@@ -139,8 +141,8 @@ def read_options(given: Mapping[str, str], *, streaming: bool = False) -> ReadOp
         journal=journal,
         urls=urls,
         broker=texts.get("broker"),
-        user=texts.get("user"),
-        password=texts.get("password"),
+        login=logins.login_of(texts) if urls else ClientLogin(),
+        tls=logins.tls_options(texts, is_used=any(url.lower().startswith("https:") for url in urls)),
         table=table,
         columns=_columns(texts, table),
         include_body=_boolean(texts, "includeBody", default=True),
@@ -190,12 +192,13 @@ def _known(given: Mapping[str, str]) -> dict[str, str]:
         if known is None:
             meant = _KAFKA_S.get(name.lower()) or hint(name, _MEANINGS)
             raise PipelineError(f"option {name} is unknown: {meant}")
-        texts[known] = str(text).strip()
+        texts[known] = str(text) if known in logins.SECRETS else str(text).strip()
     return texts
 
 
 def _sources(texts: Mapping[str, str]) -> tuple[str | None, tuple[str, ...]]:
     journal = texts.get("journal") or _local(texts.get("path", "")) or None
+    logins.check_no_user(texts.get("url", ""))
     urls = _listed(texts.get("url", ""))
     if (journal is None) == (not urls):
         said = "both are given" if urls else "none is given"

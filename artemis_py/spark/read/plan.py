@@ -64,7 +64,7 @@ def locations(options: ReadOptions) -> list[LogLocation]:
     """The logs that the options name. Raises PipelineError if there is none."""
     if options.journal is not None:
         return list(find_directories(options.journal, options.broker, fails_on_loss=options.fails_on_loss))
-    return [Broker(url, options.user, options.password, options.wait_s, options.fails_on_loss) for url in options.urls]
+    return [Broker(url, options.login, options.tls, options.wait_s, options.fails_on_loss) for url in options.urls]
 
 
 def opened(options: ReadOptions) -> dict[str, tuple[LogLocation, Log]]:

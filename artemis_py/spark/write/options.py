@@ -5,18 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from artemis_py.errors import ArtemisError, PipelineError
+from artemis_py.security.client_login import ClientLogin
+from artemis_py.security.client_tls import ClientTls
+from artemis_py.spark import logins
 from artemis_py.spark.hints import hint
 from artemis_py.units import parse_bytes
 
 ROUTING_TYPES: Final = ("ANYCAST", "MULTICAST")
 
 _MEANINGS: Final = {
-    "url": "STOMP acceptors, tried in turn: tcp://host:61613,tcp://other:61613",
-    "user": "login at the acceptor",
-    "password": "login at the acceptor",
+    "url": "STOMP acceptors, tried in turn: tcp://host:61613,tcp://other:61613; stomps://host:61617 with TLS",
+    **logins.MEANINGS,
     "address": "address of rows without one of their own",
     "persistent": "true or false",
     "priority": "0 to 9",
@@ -37,11 +39,22 @@ _SPARK_S_OWN: Final = frozenset({"checkpointlocation", "queryname", "outputmode"
 _URL: Final = re.compile(
     r"(?:(?P<scheme>[a-z+]+)://)?(?P<host>\[[^\]]+\]|[^:/\[\]]+):(?P<port>\d{1,5})/?", re.IGNORECASE
 )
+_PLAIN: Final = ("tcp", "stomp")
+_SECURE: Final = ("stomps", "stomp+ssl", "ssl")
 _SPAN: Final = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|milliseconds?|s|seconds?|min|minutes?|h|hours?)?", re.IGNORECASE)
 _UNITS_S: Final = {"ms": 0.001, "milli": 0.001, "s": 1.0, "min": 60.0, "h": 3600.0}
 
-Endpoint = tuple[str, int]
-"""Host and port."""
+
+class Endpoint(NamedTuple):
+    """An acceptor, with TLS or without."""
+
+    host: str
+    port: int
+    has_tls: bool = False
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{'stomps' if self.has_tls else 'tcp'}://{host}:{self.port}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +62,8 @@ class SinkOptions:
     """The user's options. ``publish_id`` is None if none was given."""
 
     endpoints: tuple[Endpoint, ...]
-    user: str | None
-    password: str | None
+    login: ClientLogin
+    tls: ClientTls | None
     address: str | None
     persistent: bool
     priority: int | None
@@ -66,13 +79,15 @@ def sink_options(given: Mapping[str, str]) -> SinkOptions:
     texts = _known(given)
     if not texts.get("url", "").strip():
         raise PipelineError(f"The sink needs the option url: {_MEANINGS['url']}")
+    logins.check_no_user(texts["url"])
+    endpoints = tuple(_endpoint(one.strip()) for one in texts["url"].split(",") if one.strip())
     priority = _number(texts, "priority", None, 0, 9)
     rows_max = _number(texts, "rowsPerTransaction", 10_000, 1, None)
     assert rows_max is not None
     return SinkOptions(
-        endpoints=tuple(_endpoint(one.strip()) for one in texts["url"].split(",") if one.strip()),
-        user=texts.get("user"),
-        password=texts.get("password"),
+        endpoints=endpoints,
+        login=logins.login_of(texts),
+        tls=logins.tls_options(texts, is_used=any(one.has_tls for one in endpoints)),
         address=texts.get("address") or None,
         persistent=_boolean(texts, "persistent", default=True),
         priority=priority,
@@ -107,9 +122,9 @@ def _endpoint(text: str) -> Endpoint:
     scheme = (found["scheme"] or "tcp").lower()
     if scheme in ("http", "https"):
         raise PipelineError(f"Option url is {text!r}: the sink uses STOMP; name a STOMP acceptor, tcp://host:61613")
-    if scheme not in ("tcp", "stomp"):
-        raise PipelineError(f"Option url is {text!r}: the sink supports tcp:// and stomp://, without encryption")
-    return found["host"].strip("[]"), int(found["port"])
+    if scheme not in _PLAIN and scheme not in _SECURE:
+        raise PipelineError(f"Option url is {text!r}: the sink supports tcp:// and stomp://, and stomps:// with TLS")
+    return Endpoint(found["host"].strip("[]"), int(found["port"]), scheme in _SECURE)
 
 
 def _boolean(texts: Mapping[str, str], name: str, *, default: bool) -> bool:

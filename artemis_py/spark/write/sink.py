@@ -117,7 +117,7 @@ def publish(
     Raises PipelineError for invalid rows, and if the broker refuses or does not answer in time.
     """
     options = plan.options
-    client = client_class(options.endpoints, options.timeout_s, options.user, options.password)
+    client = client_class(options.endpoints, options.timeout_s, options.login, options.tls)
     row_count = 0
     try:
         for transaction, rows in _transactions(batches, plan, task_id):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import select
 import socket
+import ssl
 import time
 from collections import deque
 from collections.abc import Sequence
@@ -12,6 +13,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from artemis_py.errors import PipelineError
+from artemis_py.security.client_login import ClientLogin
+from artemis_py.security.client_tls import ClientTls, is_final, why_refused
+from artemis_py.spark.logins import NAMED
 from artemis_py.spark.write.options import Endpoint
 
 TRANSACTION: Final = "t"
@@ -22,6 +26,9 @@ UNCONFIRMED_MAX: Final = 2
 
 # ERRORs after which another connection may do: connectionsAllowed, and a connectionTtl in which Spark had no rows.
 _PASSING: Final = ("This acceptor allows", "Nothing received for")
+_LATER: Final = "try again later"
+"""The end of an ERROR after which another connection may do: too many logins wait, or nobody can check them now."""
+_NOT_NOW: Final = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 _READ_BYTES: Final = 65536
 _CONNECT_S: Final = 5.0
 _PAUSE_FIRST_S: Final = 0.1
@@ -76,13 +83,18 @@ class StompClient:
     """
 
     def __init__(
-        self, endpoints: Sequence[Endpoint], timeout_s: float, user: str | None = None, password: str | None = None
+        self,
+        endpoints: Sequence[Endpoint],
+        timeout_s: float,
+        login: ClientLogin | None = None,
+        tls: ClientTls | None = None,
     ) -> None:
         self.confirmed = Confirmed()
         self._endpoints = endpoints
         self._timeout_s = timeout_s
-        self._user = user
-        self._password = password
+        self._login = login or ClientLogin()
+        self._tls = tls or ClientTls()
+        self._context: ssl.SSLContext | None = None
         self._turn = 0
         self._pause_s = _PAUSE_FIRST_S
         self._socket: socket.socket | None = None
@@ -146,22 +158,42 @@ class StompClient:
         endpoint = self._endpoints[self._turn % len(self._endpoints)]
         self._turn += 1
         try:
-            self._socket = socket.create_connection(endpoint, min(_CONNECT_S, max(0.05, self._left_s())))
+            self._socket = self._opened(endpoint, min(_CONNECT_S, max(0.05, self._left_s())))
+        except ssl.SSLError as error:
+            if is_final(error):
+                raise PipelineError(f"{endpoint}: {why_refused(error, NAMED)}") from None
+            raise _Lost(f"{endpoint}: {error}") from None
         except OSError as error:
-            raise _Lost(f"{_shown(endpoint)}: {error}") from None
-        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            raise _Lost(f"{endpoint}: {error}") from None
         self._socket.setblocking(False)
-        login = "" if self._user is None else f"login:{escaped(self._user)}\n"
-        login += "" if self._password is None else f"passcode:{escaped(self._password)}\n"
-        self._write(f"CONNECT\naccept-version:1.2\nhost:{endpoint[0]}\nheart-beat:0,0\n{login}\n\0".encode())
+        user, passcode = self._login.user, self._login.passcode
+        login = "" if user is None else f"login:{escaped(user)}\n"
+        login += "" if passcode is None else f"passcode:{escaped(passcode)}\n"
+        self._write(f"CONNECT\naccept-version:1.2\nhost:{endpoint.host}\nheart-beat:0,0\n{login}\n\0".encode())
         while (frame := self._next_frame()) is None:
             self._await(writes=False)
         if frame[0] != "CONNECTED":
             reason = _reason(frame)
-            if reason.startswith(_PASSING):
-                raise _Lost(f"{_shown(endpoint)}: {reason}")
-            raise PipelineError(f"{_shown(endpoint)} refuses the connection: {reason}")
+            if _is_passing(reason):
+                raise _Lost(f"{endpoint}: {reason}")
+            who = "; options user and passwordFile, or tokenFile, say who connects"
+            if not self._login.is_empty:
+                who = f" to {self._login} of options {'token, tokenFile' if self._login.token else 'user, password'}"
+            raise PipelineError(f"{endpoint} refuses the connection{who}: {reason}")
         self._pause_s = _PAUSE_FIRST_S
+
+    def _opened(self, endpoint: Endpoint, timeout_s: float) -> socket.socket:
+        opened = socket.create_connection((endpoint.host, endpoint.port), timeout_s)
+        opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if not endpoint.has_tls:
+            return opened
+        if self._context is None:
+            self._context = self._tls.context()
+        try:
+            return self._context.wrap_socket(opened, server_hostname=endpoint.host)
+        except BaseException:
+            opened.close()
+            raise
 
     def _write(self, data: bytes) -> None:
         """Write all of it; receipts and errors that come meanwhile are taken."""
@@ -173,7 +205,7 @@ class StompClient:
             if is_writable:
                 try:
                     view = view[self._socket.send(view) :]
-                except BlockingIOError:
+                except _NOT_NOW:
                     continue
                 except OSError:
                     self._read_last_words()
@@ -195,12 +227,18 @@ class StompClient:
         """Wait until something came, which is read, or the socket takes bytes; tells whether it does."""
         assert self._socket is not None
         left_s = self._left_s()
-        readable, writable, _ = select.select([self._socket], [self._socket] if writes else [], [], max(0.0, left_s))
-        if readable:
+        is_there = isinstance(self._socket, ssl.SSLSocket) and self._socket.pending() > 0
+        wait_s = 0.0 if is_there else max(0.0, left_s)
+        readable, writable, _ = select.select([self._socket], [self._socket] if writes else [], [], wait_s)
+        if readable or is_there:
             try:
                 data = self._socket.recv(_READ_BYTES)
-            except BlockingIOError:
+            except _NOT_NOW:
                 data = None
+            except ssl.SSLError as error:
+                if is_final(error):
+                    raise PipelineError(f"{self._shown_endpoint()}: {why_refused(error, NAMED)}") from None
+                raise
             if data == b"":
                 raise _Lost(f"{self._shown_endpoint()} closed the connection")
             self._received += data or b""
@@ -246,7 +284,7 @@ class StompClient:
     def _refusal(self, frame: tuple[str, dict[str, str]]) -> PipelineError:
         """The broker's own words, and what can be done. Raises _Lost when that is to try again."""
         reason = _reason(frame)
-        if reason.startswith(_PASSING):
+        if _is_passing(reason):
             raise _Lost(f"{self._shown_endpoint()}: {reason}")
         self.close()
         advice = ""
@@ -283,19 +321,18 @@ class StompClient:
 
     def _too_late(self, question: str) -> PipelineError:
         self.close()
-        endpoints = ", ".join(map(_shown, self._endpoints))
+        endpoints = ", ".join(map(str, self._endpoints))
         return PipelineError(
             f"{endpoints}: nothing was confirmed for {self._timeout_s:g} s ({self._trouble}): {question} The option "
             "timeout sets how long the sink waits"
         )
 
     def _shown_endpoint(self) -> str:
-        return _shown(self._endpoints[(self._turn - 1) % len(self._endpoints)])
+        return str(self._endpoints[(self._turn - 1) % len(self._endpoints)])
 
 
-def _shown(endpoint: Endpoint) -> str:
-    host, port = endpoint
-    return f"tcp://{f'[{host}]' if ':' in host else host}:{port}"
+def _is_passing(reason: str) -> bool:
+    return reason.startswith(_PASSING) or reason.endswith(_LATER)
 
 
 def _reason(frame: tuple[str, dict[str, str]]) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from artemis_py.shown import escaped
 from artemis_py.stomp.wire.frames import COMMANDS, FrameError, Limits
 
 _RECEIPT: Final = b"\nreceipt:"
@@ -95,7 +96,7 @@ def _undefined(part: str, version: str) -> FrameError:
     slash = part.find("\\")
     while part[slash : slash + 2] in known:
         slash = part.find("\\", slash + 2)
-    return FrameError(f"Undefined escape {part[slash : slash + 2]} in a header (STOMP {version})")
+    return FrameError(f"Undefined escape {escaped(part[slash : slash + 2])} in a header (STOMP {version})")
 
 
 def first_of_each(headers: list[tuple[str, str]]) -> dict[str, str]:

@@ -176,6 +176,7 @@ class Parser:
         self.error = FrameError(str(error), error.receipt, too_large=error.too_large)
         self._data = b""
         self._start = bytearray()
+        self._unfinished = None
 
     # ---- header blocks ---------------------------------------------------------------------------
 

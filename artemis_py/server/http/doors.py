@@ -1,0 +1,106 @@
+"""Who may use which route of an acceptor: logins and permissions, as Artemis checks its management operations.
+
+An operation of the broker has the address ``mops.broker.OPERATION`` (``management-rbac-prefix`` is the first word).
+Reading needs the permission ``view`` there, changing something needs ``edit``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from http import HTTPStatus
+from typing import Final, final
+
+from artemis_py.config.tables.acceptor import AcceptorConfig, is_loopback
+from artemis_py.errors import NotAllowedError
+from artemis_py.security.identity import Credentials
+from artemis_py.security.login import Login, LoginDesk
+from artemis_py.security.rights import Authorizer
+from artemis_py.server.http.credentials import CHALLENGES, credentials_of
+from artemis_py.server.http.messages import Request, Response, text_response
+from artemis_py.server.http.routing import Route
+
+_OPEN: Final = {
+    "none": frozenset[str](),
+    "health": frozenset({"health"}),
+    "metrics": frozenset({"health", "metrics"}),
+}
+_LATER: Final = (("Retry-After", "5"),)
+_UNREADABLE: Final = "the header Authorization cannot be read; write Basic with user:password in Base64, or Bearer"
+_NO_LOGIN: Final = "log in with a user and password (Authorization: Basic) or a token (Authorization: Bearer)"
+
+
+@final
+class Doors:
+    """The doors of one acceptor. ``open_paths`` are the first parts of paths that need no login, such as
+    ``metrics``. ``domain`` is the acceptor's ``securityDomain``. With ``checks_names`` the header ``Host`` is checked
+    on open paths, too.
+    """
+
+    def __init__(
+        self,
+        desk: LoginDesk,
+        authorizer: Authorizer,
+        *,
+        prefix: str = "mops",
+        open_paths: frozenset[str] = frozenset(),
+        domain: str | None = None,
+        checks_names: bool = False,
+    ) -> None:
+        self.checks_names = checks_names
+        self._desk = desk
+        self._authorizer = authorizer
+        self._prefix = prefix
+        self._open_paths = open_paths
+        self._domain = domain
+
+    @staticmethod
+    def of(acceptor: AcceptorConfig, prefix: str, desk: LoginDesk, authorizer: Authorizer) -> Doors:
+        """The doors of an acceptor as its parameters say."""
+        is_near = is_loopback(acceptor.host)
+        opened = acceptor.params.get("openWithoutLogin", "metrics" if is_near else "none")
+        return Doors(
+            desk,
+            authorizer,
+            prefix=prefix,
+            open_paths=_OPEN[opened],
+            domain=acceptor.params.get("securityDomain"),
+            checks_names=is_near,
+        )
+
+    def is_shut(self, route: Route, method: str) -> bool:
+        """Does a request need a login? One that no handler would answer needs none."""
+        return route.path.split("/")[1] not in self._open_paths and route.handler(method) is not None
+
+    def knock(
+        self, request: Request, peer: str, certificate: bytes | None, wake: Callable[[], None]
+    ) -> Login | Response:
+        """Begin the login of a request; a response if the request cannot even be tried."""
+        nobody = Credentials(None, certificate=certificate, domain=self._domain, peer=peer)
+        given = credentials_of(request.authorization, nobody)
+        return _challenge(_UNREADABLE) if given is None else self._desk.begin(given, wake)
+
+    def answer(self, request: Request, route: Route, login: Login, *, has_shown: bool) -> Response | None:
+        """Why the request is refused, or None. ``has_shown``: did the client give a password, a token or a certificate?
+        Otherwise it is asked for one.
+        """
+        if login.identity is None and login.is_open:
+            return text_response(HTTPStatus.SERVICE_UNAVAILABLE, login.refusal, _LATER)
+        if login.identity is None:
+            return _challenge(login.refusal if has_shown else _NO_LOGIN)
+        operation = route.operation(request.method)
+        if operation is None:
+            return text_response(HTTPStatus.FORBIDDEN, f"nobody may {request.method} {route.path}")
+        permission = "view" if request.method in ("GET", "HEAD") else "edit"
+        address = f"{self._prefix}.broker.{operation}"
+        try:
+            self._authorizer.rights_of(login.identity).demand(permission, address)
+        except NotAllowedError as error:
+            if not has_shown:
+                return _challenge(_NO_LOGIN)
+            advice = f"a security-setting that matches {address} grants it with <permission type='{permission}' …/>"
+            return text_response(HTTPStatus.FORBIDDEN, f"{error}; {advice}")
+        return None
+
+
+def _challenge(reason: str) -> Response:
+    return text_response(HTTPStatus.UNAUTHORIZED, reason, CHALLENGES)
