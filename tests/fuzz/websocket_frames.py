@@ -81,7 +81,7 @@ class RawClient(WebClient):
 
     def collect(self) -> list[ServerFrame]:
         """Bytes that did not begin with GET may be of any protocol, so that STOMP may answer."""
-        if not self.web.head and self.transport.taken[:5] not in (b"", b"HTTP/"):
+        if not self.web.head and bytes(self.transport.taken[:5]) not in (b"", b"HTTP/"):
             self.stream.take(bytes(self.transport.taken))
             self.transport.taken.clear()
         return super().collect()
