@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Final, final
 
 from artemis_py.core.budget import Budget
+from artemis_py.server.body_pieces import PIECE_BYTES
 from artemis_py.server.client import Client
 from artemis_py.server.client_socket import WRITE_HIGH_BYTES
 from artemis_py.server.framing import Flow
@@ -21,6 +22,10 @@ from artemis_py.storage.bodies.store import LargeStore
 
 HANDSHAKE_UNITS: Final = 200
 """What answering the request costs of a turn's budget."""
+PAYLOAD_BYTES: Final = 16384
+"""How much payload is gathered before the session gets it."""
+PONG_BYTES_MAX: Final = WRITE_HIGH_BYTES + PIECE_BYTES
+"""With more waiting for the client, a PING is not answered: a client must not pile up answers."""
 PING_MS: Final = 30_000
 """How often a client without heart-beats gets a PING: proxies close what is silent for a minute."""
 _BEATS: Final = 3, 4
@@ -130,14 +135,26 @@ class WebSocket:
         if inbound is None:
             return
         while inbound.has_more and session.blocked_by is None and not session.has_more and not session.is_closing:
-            payload = inbound.read()
-            budget.spend(inbound.units)
-            inbound.units = 0
+            payload = self._read(inbound, budget, stop_at)
             if payload:
                 self._hand_on(session, inbound, payload, now_ms, stop_at)
             if budget.left <= stop_at:
                 break
         self._answer(session, inbound, now_ms)
+
+    def _read(self, inbound: Inbound, budget: Budget, stop_at: int) -> bytes:
+        """The next payload: enough of it that frames of STOMP are carried out together, if the budget allows."""
+        gathered: list[bytes] = []
+        gathered_bytes = 0
+        while inbound.has_more and gathered_bytes < PAYLOAD_BYTES:
+            payload = inbound.read()
+            budget.spend(inbound.units)
+            inbound.units = 0
+            gathered.append(payload)
+            gathered_bytes += len(payload)
+            if budget.left <= stop_at:
+                break
+        return b"".join(gathered)
 
     def _shake_hands(self, handshake: Handshake, data: bytes, now_ms: int) -> bytes:
         """Take bytes of the request; returns those behind it."""
@@ -195,7 +212,7 @@ class WebSocket:
         transport: asyncio.Transport | None = self._client.socket.transport
         if transport is None or (self._messages is not None and self._messages.is_ended):
             return
-        if is_needed or transport.get_write_buffer_size() < WRITE_HIGH_BYTES:
+        if is_needed or transport.get_write_buffer_size() < PONG_BYTES_MAX:
             transport.write(data)
 
     def join(self, parts: list[Part]) -> bytes:
@@ -236,5 +253,4 @@ class WebSocket:
 
 def _message_of(error: bytes) -> str:
     """What an ERROR frame says; empty if there is none."""
-    line = next((line for line in error.split(b"\n\n", 1)[0].split(b"\n") if line.startswith(b"message:")), b"")
-    return line[len(b"message:") :].decode()
+    return error.partition(b"\n\n")[2].rstrip(b"\0\n").decode()
