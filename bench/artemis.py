@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import Final
 
 from artemis_py.errors import PerfError
-from bench.broker import CACHE, LOOPBACK, Broker
+from artemis_py.perf.target import Target
+from bench.broker import CACHE, LOOPBACK, Broker, free_port
+from bench.certificate import PASSWORD, write_certificate, write_pkcs12
 
 LIMIT_S: Final = 120
 CREATE: Final = (
@@ -26,6 +28,8 @@ CREATE: Final = (
 ACCEPTORS: Final = re.compile(r"<acceptors>.*</acceptors>", re.DOTALL)
 ACCEPTOR: Final = """<acceptors>
   <acceptor name="stomp">tcp://{host}:{port}?protocols=STOMP;anycastPrefix=/queue/;multicastPrefix=/topic/</acceptor>
+  <acceptor name="tls">tcp://{host}:{tls_port}?protocols=STOMP;anycastPrefix=/queue/;multicastPrefix=/topic/;\
+sslEnabled=true;keyStorePath={key};keyStoreType=PKCS12;keyStorePassword={password}</acceptor>
 </acceptors>"""
 
 
@@ -34,6 +38,9 @@ class Artemis(Broker):
 
     name = "artemis"
     title = "Apache Artemis"
+
+    def __init__(self) -> None:
+        self._tls: Target | None = None
 
     def _home(self) -> Path | None:
         named = os.environ.get("ARTEMIS_HOME")
@@ -66,6 +73,15 @@ class Artemis(Broker):
         except (OSError, subprocess.SubprocessError) as error:
             raise PerfError(f"artemis create failed: {error}") from error
         file = instance / "etc" / "broker.xml"
+        tls_port = free_port()
+        self._tls = Target(LOOPBACK, tls_port, trust=str(write_certificate(home)))
+        acceptors = ACCEPTOR.format(
+            host=LOOPBACK, port=port, tls_port=tls_port, key=write_pkcs12(home), password=PASSWORD
+        )
         text = file.read_text(encoding="utf-8")
-        file.write_text(ACCEPTORS.sub(ACCEPTOR.format(host=LOOPBACK, port=port), text), encoding="utf-8")
+        file.write_text(ACCEPTORS.sub(acceptors, text), encoding="utf-8")
         return [str(instance / "bin" / "artemis"), "run"]
+
+    def tls_target(self) -> Target | None:
+        """Its second acceptor."""
+        return self._tls

@@ -37,6 +37,10 @@ class Broker(ABC):
         """How the load generator talks to it."""
         return Target(LOOPBACK, port)
 
+    def tls_target(self) -> Target | None:
+        """The same over TLS; None if it was not asked for TLS, or has none. Asked after ``command``."""
+        return None
+
     def metrics_url(self) -> str | None:
         """Where it tells how many syncs it made; asked after ``command``."""
         return None

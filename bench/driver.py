@@ -88,7 +88,10 @@ def _measure_group(measured: Measured, scenarios: Sequence[Scenario], options: O
                 if not wanted[0].fresh:
                     warm_up(run)
                 for scenario in wanted:
-                    run_once(scenario, run, measured.outcomes[scenario.id])
+                    target = broker.tls_target() if scenario.over_tls else run.target
+                    if target is None:
+                        continue
+                    run_once(scenario, replace(run, target=target), measured.outcomes[scenario.id])
         except PerfError as error:
             for scenario in wanted:
                 measured.outcomes[scenario.id].failures.append(str(error))

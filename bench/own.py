@@ -6,8 +6,10 @@ import sys
 from pathlib import Path
 from typing import Final
 
+from artemis_py.perf.target import Target
 from artemis_py.version import IS_COMPILED, VERSION
 from bench.broker import DURABLE, LOOPBACK, Broker, free_port
+from bench.certificate import write_certificate, write_pem
 
 # What a user would write, with limits on memory out of the way: a queue is filled on purpose.
 CONFIGURATION: Final = """\
@@ -25,6 +27,8 @@ CONFIGURATION: Final = """\
     <global-max-size>10GiB</global-max-size>
     <acceptors>
       <acceptor name="stomp">tcp://{host}:{port}?protocols=STOMP;anycastPrefix=/queue/;multicastPrefix=/topic/</acceptor>
+      <acceptor name="tls">tcp://{host}:{tls_port}?protocols=STOMP;anycastPrefix=/queue/;multicastPrefix=/topic/;\
+sslEnabled=true;keyStorePath={key}</acceptor>
       <acceptor name="http">tcp://{host}:{http_port}?protocols=HTTP</acceptor>
     </acceptors>
     <address-settings>
@@ -48,6 +52,7 @@ class ArtemisPy(Broker):
 
     def __init__(self) -> None:
         self._http_port: int | None = None
+        self._tls: Target | None = None
 
     def absent(self) -> str | None:
         """Never."""
@@ -60,11 +65,19 @@ class ArtemisPy(Broker):
     def command(self, home: Path, port: int) -> list[str]:
         """A configuration of its own, run by this interpreter."""
         file = home / "broker.xml"
-        self._http_port = free_port()
+        self._http_port, tls_port = free_port(), free_port()
+        self._tls = Target(LOOPBACK, tls_port, trust=str(write_certificate(home)))
         more = self.more.format(home=home)
-        text = CONFIGURATION.format(home=home, host=LOOPBACK, port=port, http_port=self._http_port, more=more)
+        text = CONFIGURATION.format(
+            home=home, host=LOOPBACK, port=port, http_port=self._http_port, more=more, tls_port=tls_port,
+            key=write_pem(home),
+        )  # fmt: skip
         file.write_text(text, encoding="utf-8")
         return [sys.executable, "-m", "artemis_py", "run", str(file)]
+
+    def tls_target(self) -> Target | None:
+        """The acceptor for TLS of the configuration written last."""
+        return self._tls
 
     def metrics_url(self) -> str | None:
         """The acceptor for HTTP of the configuration written last."""

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from artemis_py.cli import logins
-from artemis_py.errors import ArtemisError
+from artemis_py.errors import ArtemisError, PerfError
 from artemis_py.shown import say, say_made, warn
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="URL",
         nargs="?",
         default="stomp://127.0.0.1:61613",
-        help="stomp://host:port or stomp://user@host:port (default %(default)s)",
+        help="stomp://host:port or stomp://user@host:port; stomp+ssl://… for TLS (default %(default)s)",
     )
     parser.add_argument("--scenario", metavar="IDS", help="comma-separated ids, or all (default: see --list)")
     parser.add_argument("--list", action="store_true", help="list the scenarios and exit")
@@ -101,6 +101,7 @@ def _add_load(group: argparse._ArgumentGroup) -> None:
 def _add_dialect(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--version", choices=("1.0", "1.1", "1.2"), default="1.2", help="STOMP version (default 1.2)")
     logins.add_login(group)
+    group.add_argument("--trust", metavar="FILE", help="stomp+ssl: PEM file with the certificate, or its issuer")
     group.add_argument("--login", help="login header of CONNECT, as it is")
     group.add_argument("--passcode", help="passcode header of CONNECT; others see it in the list of processes")
     group.add_argument("--queue-prefix", default="/queue/", help="prefix of queue destinations (default %(default)s)")
@@ -174,11 +175,13 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _target(args: argparse.Namespace) -> Target:
-    from artemis_py.perf.target import Target, parse_header, parse_url
+    from artemis_py.perf.target import Target, is_tls_url, parse_header, parse_url
     from artemis_py.security.client_login import ClientLogin
 
     url, user = logins.without_user(args.url)
     host, port = parse_url(url)
+    if is_tls_url(url) != (args.trust is not None):
+        raise PerfError("a URL stomp+ssl://host:port and --trust FILE belong together")
     has_own = args.login is not None or args.passcode is not None
     login = ClientLogin() if has_own else logins.login_of(args, user)
     return Target(
@@ -194,6 +197,7 @@ def _target(args: argparse.Namespace) -> Target:
         send_headers=tuple(map(parse_header, args.send_header)),
         receipts=not args.no_receipts,
         stall_s=args.stall,
+        trust=args.trust,
     )
 
 

@@ -42,8 +42,8 @@ GROUP_BYTES: Final = 400
 """A message group, besides its name."""
 HTTP_CONNECTION_BYTES: Final = 98304
 """An HTTP connection, with the largest request that it takes."""
-TLS_CONNECTION_BYTES: Final = 32768
-"""The state of TLS, from the client's first bytes on."""
+TLS_CONNECTION_BYTES: Final = 65536
+"""The state of TLS of a connection, with the largest records that it has seen."""
 FRAME_BYTES: Final = 400
 """A waiting frame, besides its body."""
 HEADER_BYTES: Final = 200

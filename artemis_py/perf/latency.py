@@ -52,6 +52,14 @@ class Latency(Scenario):
         return metrics
 
 
+class LatencyTls(Latency):
+    """The same, encrypted."""
+
+    id = "8t"
+    title = "latency at a steady rate over TLS"
+    over_tls = True
+
+
 class Exchange:
     """Sends at the rate and reads what arrives, by turns."""
 

@@ -208,4 +208,8 @@ def _connect(target: Target) -> socket.socket:
         raise PerfError(f"cannot connect to {target.url}: {error.strerror or error}") from error
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     sock.settimeout(target.stall_s)
-    return sock
+    if target.trust is None:
+        return sock
+    from artemis_py.perf.tls import encrypted
+
+    return encrypted(sock, target)

@@ -12,7 +12,7 @@ from artemis_py.perf.durable import Durable, DurableIndividual
 from artemis_py.perf.durable_sync import DurableSync, DurableSyncProducers
 from artemis_py.perf.group_depth import DepthGroups, DepthSharedGroups
 from artemis_py.perf.idle import Idle
-from artemis_py.perf.latency import Latency
+from artemis_py.perf.latency import Latency, LatencyTls
 from artemis_py.perf.neighbours import NeighboursCrLf, NeighboursHeaders, NeighboursSelectors, NeighboursTiny
 from artemis_py.perf.recovery import Recovery
 from artemis_py.perf.scenario import Scenario
@@ -24,6 +24,7 @@ from artemis_py.perf.streams import (
     Transient,
     TransientLarge,
     TransientSingle,
+    TransientTls,
     TransientUnique,
 )
 from artemis_py.perf.sync import SyncProducers
@@ -35,6 +36,7 @@ SCENARIOS: Final[dict[str, type[Scenario]]] = {
         TransientUnique,
         TransientSingle,
         TransientLarge,
+        TransientTls,
         Durable,
         DurableIndividual,
         DurableSync,
@@ -43,6 +45,7 @@ SCENARIOS: Final[dict[str, type[Scenario]]] = {
         LanesSingle,
         Backlog,
         Latency,
+        LatencyTls,
         Idle,
         Startup,
         DurableSyncProducers,

@@ -25,6 +25,8 @@ def run_once(scenario: Scenario, run: Run, outcome: Outcome) -> None:
     """One round: its metrics, or why it failed, are added to ``outcome``."""
     run.progress.label = f"{scenario.id} {scenario.title}"
     try:
+        if scenario.over_tls and run.target.trust is None:
+            raise PerfError(f"scenario {scenario.id} is about TLS; give a URL stomp+ssl://host:port, and --trust")
         outcome.rounds.append(scenario.run(run))
     except PerfError as error:
         outcome.failures.append(str(error))

@@ -132,6 +132,7 @@ class Scenario(ABC):
     headline: ClassVar[str] = "messages_per_second"
     fresh: ClassVar[bool] = False
     needs_broker: ClassVar[bool] = True
+    over_tls: ClassVar[bool] = False
 
     @abstractmethod
     def run(self, run: Run) -> dict[str, float]:

@@ -145,6 +145,14 @@ class TransientUnique(Transient):
         return Sender(link, found)
 
 
+class TransientTls(Transient):
+    """The basic case, encrypted."""
+
+    id = "1t"
+    title = "transient 100 B over TLS"
+    over_tls = True
+
+
 class TransientLarge(Transient):
     """More bytes per message."""
 

@@ -10,7 +10,8 @@ from artemis_py.errors import PerfError
 
 DEFAULT_PORT: Final = 61613
 VERSIONS: Final = ("1.0", "1.1", "1.2")
-SCHEMES: Final = ("stomp", "tcp")
+TLS_SCHEMES: Final = ("stomp+ssl", "ssl")
+SCHEMES: Final = ("stomp", "tcp", *TLS_SCHEMES)
 
 Headers = tuple[tuple[str, str], ...]
 
@@ -20,7 +21,7 @@ class Target:
     """A broker and the dialect it speaks.
 
     ``stall_s`` is how long nothing may move before a measurement is given up; ``receipts`` is False for a broker that
-    sends none.
+    sends none. ``trust`` is a file of certificates that a broker with TLS is checked against; None: no TLS.
     """
 
     host: str
@@ -35,12 +36,13 @@ class Target:
     send_headers: Headers = ()
     receipts: bool = True
     stall_s: float = 10.0
+    trust: str | None = None
 
     @property
     def url(self) -> str:
-        """``stomp://host:port``, an IPv6 host in brackets."""
+        """``stomp://host:port``, an IPv6 host in brackets; with TLS ``stomp+ssl://host:port``."""
         host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"stomp://{host}:{self.port}"
+        return f"{'stomp' if self.trust is None else 'stomp+ssl'}://{host}:{self.port}"
 
 
 def parse_url(url: str) -> tuple[str, int]:
@@ -55,6 +57,11 @@ def parse_url(url: str) -> tuple[str, int]:
     if parts.path not in ("", "/") or parts.query or parts.username is not None:
         raise PerfError(f"{url!r}: the URL takes only a user, host and port; use the options for headers")
     return parts.hostname, DEFAULT_PORT if port is None else port
+
+
+def is_tls_url(url: str) -> bool:
+    """Does the broker at this URL speak TLS?"""
+    return urlsplit(url).scheme in TLS_SCHEMES
 
 
 def parse_header(text: str) -> tuple[str, str]:

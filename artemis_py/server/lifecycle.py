@@ -21,7 +21,7 @@ from artemis_py.errors import ArtemisError, ConfigError
 from artemis_py.metrics import MetricsExporter
 from artemis_py.security.authenticator import Authenticator
 from artemis_py.security.realms import open_realms
-from artemis_py.security.users.first_user import PASSWORD_VARIABLE, FirstUser, make_first_user
+from artemis_py.security.users.first_user import NEW_PASSWORD, FirstUser, make_first_user
 from artemis_py.server.clocks import Clocks, wall_clock_ms
 from artemis_py.server.collector import Collector
 from artemis_py.server.complaints import Complaints
@@ -283,7 +283,7 @@ def _tell_of_first_user(first: FirstUser) -> None:
         say(f"  first user: {first.user}    password: {first.password}    (shown only now; {first.file} has its hash)")
         say(f"  to choose another password: artemis-py user reset {first.user}")
     else:
-        say(f"  first user: {first.user}, with the password in {PASSWORD_VARIABLE}; {first.file} has its hash")
+        say(f"  first user: {first.user}, with the password in {NEW_PASSWORD}; {first.file} has its hash")
     say()
     sys.stdout.flush()
 

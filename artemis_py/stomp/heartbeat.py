@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, final
 
 from artemis_py.config.settings import AcceptorConfig
@@ -70,16 +70,23 @@ class Pulse:
     (``core/timing/clock.py``).
     """
 
-    __slots__ = ("_clock", "_last_beat_ms", "_last_in_ms", "beats")
+    __slots__ = ("_clock", "_last_beat_ms", "_last_in_ms", "beats", "ping_ms", "pings")
 
     def __init__(self, clock: Clock, now_ms: int) -> None:
         self.beats = _NO_BEATS
+        self.ping_ms = 0
+        """How often a client that wants no heart-beats gets one all the same, for a protocol below that sends something
+        else in its place; 0: never.
+        """
+        self.pings = False
+        """Is it such a client?"""
         self._clock = clock
         self._last_in_ms = self._last_beat_ms = clock.steady_ms(now_ms)
 
     def begin(self, beats: Beats, now_ms: int) -> None:
         """The session is open, and this was agreed on."""
-        self.beats = beats
+        self.pings = self.ping_ms > 0 and not beats.send_ms
+        self.beats = replace(beats, send_ms=self.ping_ms * 4 // 3) if self.pings else beats
         self._last_beat_ms = self._clock.steady_ms(now_ms)
 
     def note_alive(self, now_ms: int) -> None:

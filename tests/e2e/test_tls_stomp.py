@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 import socket
 import ssl
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -14,7 +16,9 @@ from pathlib import Path
 
 import pytest
 import stomp
+from websockets.sync.client import connect
 
+from artemis_py.cli.main import main
 from tests.certificates import DAY, PASSWORD, Authority, Issued
 from tests.e2e.broker_process import LOOPBACK, WAIT_S, BrokerProcess, configuration, running
 from tests.e2e.stomp_py_client import Listener
@@ -318,3 +322,58 @@ def test_memory_of_tls_is_counted_and_given_back(world: World) -> None:
         client.connect()
         assert held() > 0
     world.broker.eventually("given back", held, lambda size: size == 0)
+
+
+# ---- other ways in -------------------------------------------------------------------------------
+
+
+def test_websocket_over_tls(world: World) -> None:
+    url = f"wss://localhost:{world.port('stomp')}/"
+    with connect(url, ssl=world.context(), subprotocols=["v12.stomp"], max_size=None) as client:  # type: ignore[list-item]
+        client.send(b"CONNECT\naccept-version:1.2\nhost:x\n\n\0")
+        assert bytes(client.recv(WAIT_S, decode=False)).startswith(b"CONNECTED\n")
+        client.send(b"SUBSCRIBE\nid:1\ndestination:tls.web\nack:auto\nreceipt:1\n\n\0")
+        assert bytes(client.recv(WAIT_S, decode=False)).startswith(b"RECEIPT\n")
+        client.send(b"SEND\ndestination:tls.web\n\n" + b"x" * 50_000 + b"\0")
+        assert b"x" * 50_000 in bytes(client.recv(WAIT_S, decode=False))
+
+
+def test_perf_measures_over_tls(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+    url, trust = f"stomp+ssl://localhost:{world.port('stomp')}", str(world.folder / "trust.pem")
+    arguments = ["perf", url, "--trust", trust, "--warmup", "0", "--scenario"]
+    assert main([*arguments, "1t,1,2,5,6,8t", "--messages", "3000"]) == 0
+    assert "over TLS" in capsys.readouterr().out
+    assert main(["perf", url, "--scenario", "1t"]) != 0
+    assert "belong together" in capsys.readouterr().err
+    other = Authority("Other").pem(world.folder / "other.pem")
+    assert main(["perf", url, "--trust", str(other), "--scenario", "1t"]) != 0
+    assert "no TLS with stomp+ssl://localhost" in str(capsys.readouterr())
+
+
+@needs_openssl
+def test_the_documented_steps(tmp_path: Path) -> None:
+    """Every command under the heading TLS of docs/security.md, as it stands there."""
+    text = (Path(__file__).resolve().parents[2] / "docs/security.md").read_text("utf-8")
+    section = text.partition("\n## TLS\n")[2].partition("\n## ")[0]
+    (make, use), (acceptor,) = (
+        re.findall(r"```sh\n(.*?)```", section, re.S),
+        re.findall(r"```xml\n(.*?)```", section, re.S),
+    )
+    scripts = str(Path(sys.executable).parent)
+    environment = {**os.environ, "PATH": f"{scripts}:{os.environ['PATH']}"}
+    subprocess.run(["sh", "-ec", make], cwd=tmp_path, env=environment, check=True, capture_output=True)
+    found = re.search(r'name="(\w+)">(tcp://[^<]+)<', acceptor)
+    assert found is not None
+    anywhere = (
+        found[2]
+        .replace("0.0.0.0:61614", "127.0.0.1:0")
+        .replace("protocols=STOMP", "protocols=STOMP;anycastPrefix=/queue/")
+    )
+    with running(configuration({found[1]: anywhere}), tmp_path) as broker:
+        use = use.replace("localhost:61614", f"localhost:{broker.ports[found[1]]}")
+        done = subprocess.run(
+            ["sh", "-ec", use], cwd=tmp_path, env=environment, check=False, capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert "Verification: OK" in done.stderr
+        assert "transient 100 B over TLS" in done.stdout

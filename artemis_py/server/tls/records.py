@@ -6,7 +6,10 @@ import ssl
 import time
 from contextlib import suppress
 from threading import Lock
-from typing import final
+from typing import Final, cast, final
+
+_SLICE_BYTES: Final = 16_384
+"""A memory BIO never gives back what it once held, so it is never given more than about one record."""
 
 
 @final
@@ -15,26 +18,45 @@ class Records:
     ``encrypt`` and ``end``: another thread encrypts parts of files.
     """
 
-    __slots__ = ("_incoming", "_lock", "_outgoing", "object")
+    __slots__ = ("_incoming", "_lock", "_outgoing", "_rest", "object")
 
     def __init__(self, context: ssl.SSLContext) -> None:
         self._incoming = ssl.MemoryBIO()
         self._outgoing = ssl.MemoryBIO()
+        self._rest = memoryview(b"")
+        """What arrived and is not in ``_incoming`` yet."""
         self._lock = Lock()
         self.object = context.wrap_bio(self._incoming, self._outgoing, server_side=True)
 
     def feed(self, data: memoryview) -> None:
-        """Add bytes from the network."""
-        self._incoming.write(data)
+        """Add bytes from the network; they are copied."""
+        if self._rest:
+            self._rest = memoryview(bytes(self._rest) + data)
+        elif len(data) <= _SLICE_BYTES:
+            self._incoming.write(data)
+        else:
+            self._incoming.write(data[:_SLICE_BYTES])
+            self._rest = memoryview(bytes(data[_SLICE_BYTES:]))
+
+    def _feed_rest(self) -> bool:
+        """OpenSSL has used up what it had: give it the next slice; False if there is none."""
+        if not self._rest:
+            return False
+        self._incoming.write(self._rest[:_SLICE_BYTES])
+        self._rest = self._rest[_SLICE_BYTES:]
+        return True
 
     def shake(self) -> bool:
         """Take the next step of the handshake; True if it is complete. Signs with the key, which takes a millisecond or
         more. Raises ssl.SSLError if it fails.
         """
-        try:
-            self.object.do_handshake()
-        except ssl.SSLWantReadError:
-            return False
+        while True:
+            try:
+                self.object.do_handshake()
+                break
+            except ssl.SSLWantReadError:
+                if not self._feed_rest():
+                    return False
         if self.object.session_reused:
             self._check_again()
         return True
@@ -61,23 +83,29 @@ class Records:
         ssl.SSLError.
         """
         at = 0
-        try:
-            while at < len(buffer):
-                count = self.object.read(len(buffer) - at, buffer[at:])
-                if not count:
-                    return at, True
-                at += count  # type: ignore[operator]  # a number, with a buffer
-        except ssl.SSLWantReadError:
-            pass
+        while at < len(buffer):
+            try:
+                count = cast(int, self.object.read(len(buffer) - at, buffer[at:]))
+            except ssl.SSLWantReadError:
+                if not self._feed_rest():
+                    break
+                continue
+            if not count:
+                return at, True
+            at += count
         return at, False
 
     def encrypt(self, data: bytes | memoryview) -> bytes:
         """Return data as the bytes to send."""
-        rest = memoryview(data)
         with self._lock:
+            if len(data) <= _SLICE_BYTES:
+                self.object.write(data)
+                return self._outgoing.read()
+            rest, records = memoryview(data), []
             while rest:
-                rest = rest[self.object.write(rest) :]
-            return self._outgoing.read()
+                rest = rest[self.object.write(rest[:_SLICE_BYTES]) :]
+                records.append(self._outgoing.read())
+            return b"".join(records)
 
     def end(self) -> bytes:
         """Return the bytes that end our side. Nothing more can be encrypted."""

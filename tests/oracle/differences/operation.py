@@ -98,9 +98,9 @@ CONFIGURATION: Final = (
     ),
     Departure(
         "open-ports",
-        "Ports that other machines can reach, with `security-enabled` true or `sslEnabled=true`",
-        "are opened, with passwords and TLS",
-        "are not opened: this version checks no passwords and speaks no TLS. The start reports this",
+        "`needClientAuth=true` without `trustStorePath`; `trustAll`, `verifyHost`, `crcOptions`",
+        "are accepted: the port trusts every public authority, or everybody, or asks other servers",
+        "the port is not opened, and the start says why",
         "the broker should not pretend to have a protection that it lacks",
         shown=False,
     ),
