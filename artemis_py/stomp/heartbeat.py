@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, final
 
 from artemis_py.config.settings import AcceptorConfig
@@ -70,10 +70,16 @@ class Pulse:
     steady time (``core/timing/clock.py``).
     """
 
-    __slots__ = ("_clock", "_ends_ms", "_last_beat_ms", "_last_in_ms", "beats")
+    __slots__ = ("_clock", "_ends_ms", "_last_beat_ms", "_last_in_ms", "beats", "ping_ms", "pings")
 
     def __init__(self, clock: Clock, now_ms: int) -> None:
         self.beats = _NO_BEATS
+        self.ping_ms = 0
+        """How often a client that wants no heart-beats gets one all the same, for a protocol below that sends something
+        else in its place; 0: never.
+        """
+        self.pings = False
+        """Is it such a client?"""
         self._ends_ms = 0
         """The date at which the login ends; 0: never."""
         self._clock = clock
@@ -81,7 +87,8 @@ class Pulse:
 
     def begin(self, beats: Beats, now_ms: int, ends_ms: int = 0) -> None:
         """The session is open, and this was agreed on. Its login ends at the date ``ends_ms``; 0: never."""
-        self.beats = beats
+        self.pings = self.ping_ms > 0 and not beats.send_ms
+        self.beats = replace(beats, send_ms=self.ping_ms * 4 // 3) if self.pings else beats
         self._ends_ms = ends_ms
         self._last_beat_ms = self._clock.steady_ms(now_ms)
 
