@@ -27,12 +27,18 @@ from artemis_py.security.realms import open_realms
 from artemis_py.shown import as_json as json_text
 from artemis_py.shown import escaped, say_made
 
-HELP = "report every problem of a broker.xml"
+HELP = "report every problem of a broker.xml or an Artemis instance"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of ``check``."""
-    parser.add_argument("file", metavar="FILE", type=Path, nargs="?", help="configuration file (default: broker.xml)")
+    parser.add_argument(
+        "file",
+        metavar="FILE",
+        type=Path,
+        nargs="?",
+        help="configuration file, or the folder of an instance (default: broker.xml)",
+    )
     add_properties(parser)
     add_strictness(parser)
     parser.add_argument("--quiet", action="store_true", help="print only errors; print nothing when there are none")

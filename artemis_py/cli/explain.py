@@ -31,7 +31,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=name_of,
         help=("an address, or a queue as ADDRESS::QUEUE; it need not exist"),
     )
-    parser.add_argument("--config", metavar="FILE", type=Path, help="configuration file (default: broker.xml)")
+    parser.add_argument(
+        "--config",
+        metavar="FILE",
+        type=Path,
+        help="configuration file, or the folder of an instance (default: broker.xml)",
+    )
     add_properties(parser)
     parser.add_argument("--all", action="store_true", help="also show settings that have their default value")
     parser.add_argument(

@@ -122,8 +122,8 @@ def _holder(directory: Path) -> str | None:
             try:
                 fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
             except OSError:
-                number = lock.read(32).decode(errors="replace").strip()
-                return f" (process {number})" if number else ""
+                number = lock.read(32)
+                return f" (process {number.decode()})" if number.isdigit() else ""
     except FileNotFoundError:
         pass
     return None

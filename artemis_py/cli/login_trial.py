@@ -40,7 +40,7 @@ def try_login(config: BrokerConfig, args: argparse.Namespace) -> int:
     """
     domain = _domain(config, args.acceptor)
     authenticator = open_realms(config)
-    password = password_from(args, f"password of {args.name}", twice=False)
+    password = password_from(args, f"password of {args.name}")
     identity = authenticator.authenticate(Credentials(args.name, password, domain=domain))
     access = access_to(config, args.address) if args.address else None
     if args.format == "json":

@@ -23,8 +23,8 @@ EXIT_REFUSED: Final = 2
 
 # name -> (module, its HELP): repeated here so that listing the commands imports none of them.
 COMMANDS: Final[dict[str, tuple[str, str]]] = {
-    "run": ("artemis_py.cli.run", "start the broker on a broker.xml, in the foreground"),
-    "check": ("artemis_py.cli.check", "report every problem of a broker.xml"),
+    "run": ("artemis_py.cli.run", "start the broker on a broker.xml or an Artemis instance, in the foreground"),
+    "check": ("artemis_py.cli.check", "report every problem of a broker.xml or an Artemis instance"),
     "explain": ("artemis_py.cli.explain", "show where each setting of an address or queue comes from"),
     "user": ("artemis_py.cli.user", "add, list, change, remove and test users"),
     "mask": ("artemis_py.cli.mask", "print the hash of a password, for a users file"),

@@ -7,6 +7,7 @@ from typing import Final
 
 from artemis_py.cli.password_input import add_password, password_from
 from artemis_py.errors import AdviceError
+from artemis_py.security.users.first_user import NEW_PASSWORD
 from artemis_py.security.users.passwords import hashed
 from artemis_py.shown import say
 
@@ -16,7 +17,7 @@ HELP: Final = "print the hash of a password, for a users file"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """``--hash``, and where the password comes from."""
     parser.add_argument("--hash", action="store_true", help="print ENC(…) for a users file; it cannot be reversed")
-    add_password(parser)
+    add_password(parser, NEW_PASSWORD)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -29,5 +30,5 @@ def run(args: argparse.Namespace) -> int:
             "To keep another password out of broker.xml, write  ${NAME}  for it: the environment variable NAME "
             "replaces it at the start",
         )
-    say(str(hashed(password_from(args, "password", twice=True))))
+    say(str(hashed(password_from(args, "password"))))
     return 0

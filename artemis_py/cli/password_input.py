@@ -9,7 +9,7 @@ from getpass import getpass
 from typing import Final
 
 from artemis_py.errors import ArtemisError
-from artemis_py.security.users.first_user import PASSWORD_VARIABLE
+from artemis_py.security.users.first_user import NEW_PASSWORD
 from artemis_py.shown import warn
 
 _LENGTH_MAX: Final = 65536
@@ -19,32 +19,32 @@ class PasswordError(ArtemisError):
     """There is no password, or none that can be used."""
 
 
-def add_password(parser: argparse.ArgumentParser) -> None:
-    """Add ``--password-file`` and ``--password``."""
+def add_password(parser: argparse.ArgumentParser, variable: str) -> None:
+    """Add ``--password-file`` and ``--password``; ``variable`` is the one of the environment."""
     parser.add_argument(
         "--password-file", metavar="FILE", help="read the password from the first line of FILE; - is standard input"
     )
     parser.add_argument(
         "--password", metavar="PASSWORD", help="the password itself; others on this machine may see it while this runs"
     )
+    parser.set_defaults(password_variable=variable)
     parser.epilog = (
-        "Without these options the password comes from the environment variable "
-        f"{PASSWORD_VARIABLE}, else it is asked for."
+        f"Without these options the password comes from {variable} of the environment, else it is asked for."
     )
 
 
 def has_password(args: argparse.Namespace) -> bool:
     """Is a password given, so that nobody need be asked?"""
-    return args.password is not None or args.password_file is not None or PASSWORD_VARIABLE in os.environ
+    return args.password is not None or args.password_file is not None or args.password_variable in os.environ
 
 
-def password_from(args: argparse.Namespace, prompt: str, *, twice: bool) -> str:
-    """Return the password; a prompt asks ``twice`` for a new one. Raises PasswordError if there is none, or an empty
+def password_from(args: argparse.Namespace, prompt: str) -> str:
+    """Return the password; a prompt asks twice for a new one. Raises PasswordError if there is none, or an empty
     one.
     """
     password = _given(args)
     if password is None:
-        password = _asked(prompt, twice=twice)
+        password = _asked(args, prompt)
     if not password:
         raise PasswordError("an empty password is refused")
     return password
@@ -54,12 +54,12 @@ def _given(args: argparse.Namespace) -> str | None:
     if args.password is not None:
         warn(
             "warning: a password in the arguments is seen by others on this machine, and kept in the shell's history; "
-            f"prefer the prompt, --password-file or {PASSWORD_VARIABLE}"
+            f"prefer the prompt, --password-file or {args.password_variable}"
         )
         return str(args.password)
     if args.password_file is not None:
         return _first_line(args.password_file)
-    return os.environ.get(PASSWORD_VARIABLE)
+    return os.environ.get(args.password_variable)
 
 
 def _first_line(name: str) -> str:
@@ -75,15 +75,14 @@ def _first_line(name: str) -> str:
     return line.rstrip("\r\n")
 
 
-def _asked(prompt: str, *, twice: bool) -> str:
+def _asked(args: argparse.Namespace, prompt: str) -> str:
     if not sys.stdin.isatty():
         raise PasswordError(
-            f"there is no password and nobody to ask: use --password-file, or set the environment variable "
-            f"{PASSWORD_VARIABLE}"
+            f"there is no password and nobody to ask: use --password-file, or set {args.password_variable}"
         )
     try:
         password = getpass(f"{prompt}: ")
-        if twice and getpass("once more: ") != password:
+        if args.password_variable == NEW_PASSWORD and getpass("once more: ") != password:
             raise PasswordError("the two passwords differ; nothing was changed")
     except EOFError:
         raise PasswordError("no password was given; nothing was changed") from None

@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="URL",
         nargs="?",
         default="stomp://127.0.0.1:61613",
-        help="stomp://host:port, stomp+ssl://host:port or stomp://user@host:port (default %(default)s)",
+        help="stomp://host:port or stomp://user@host:port; stomp+ssl://… for TLS (default %(default)s)",
     )
     parser.add_argument("--scenario", metavar="IDS", help="comma-separated ids, or all (default: see --list)")
     parser.add_argument("--list", action="store_true", help="list the scenarios and exit")
@@ -100,8 +100,8 @@ def _add_load(group: argparse._ArgumentGroup) -> None:
 
 def _add_dialect(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--version", choices=("1.0", "1.1", "1.2"), default="1.2", help="STOMP version (default 1.2)")
-    group.add_argument("--trust", metavar="FILE", help="stomp+ssl: PEM file with the certificate, or its issuer")
     logins.add_login(group)
+    group.add_argument("--trust", metavar="FILE", help="stomp+ssl: PEM file with the certificate, or its issuer")
     group.add_argument("--login", help="login header of CONNECT, as it is")
     group.add_argument("--passcode", help="passcode header of CONNECT; others see it in the list of processes")
     group.add_argument("--queue-prefix", default="/queue/", help="prefix of queue destinations (default %(default)s)")

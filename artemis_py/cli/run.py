@@ -7,7 +7,7 @@ from pathlib import Path
 
 from artemis_py.cli.configuration import add_properties, add_strictness, file_or_default
 
-HELP = "start the broker on a broker.xml, in the foreground"
+HELP = "start the broker on a broker.xml or an Artemis instance, in the foreground"
 EXIT_CODES = (
     "exit codes: 0 orderly stop; 1 it could not start (a port, a directory, another broker); 2 the configuration was "
     "refused; 3 storage failed while it ran, and nothing was confirmed after that; 4 the journal lacks files, queues "
@@ -17,7 +17,13 @@ EXIT_CODES = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of ``run``."""
-    parser.add_argument("file", metavar="FILE", type=Path, nargs="?", help="configuration file (default: broker.xml)")
+    parser.add_argument(
+        "file",
+        metavar="FILE",
+        type=Path,
+        nargs="?",
+        help="configuration file, or the folder of an instance (default: broker.xml)",
+    )
     add_properties(parser)
     add_strictness(parser)
     parser.add_argument(

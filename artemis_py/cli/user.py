@@ -13,9 +13,11 @@ from artemis_py.cli.configuration import file_or_default
 from artemis_py.cli.login_trial import add_trial_arguments, try_login
 from artemis_py.cli.password_input import add_password, has_password, password_from
 from artemis_py.config.reader import load
+from artemis_py.security.client_login import PASSWORD
 from artemis_py.security.user_files import user_files_to_change
 from artemis_py.security.users.accounts import Account, Accounts, check_name
 from artemis_py.security.users.files import UserFiles
+from artemis_py.security.users.first_user import NEW_PASSWORD
 from artemis_py.security.users.passwords import HashedPassword, PlainPassword, hashed
 from artemis_py.shown import as_json, escaped, say, say_made, warn
 
@@ -44,9 +46,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             "--role", metavar="ROLE,…", type=role_names, help="the user's roles, separated by commas; all of them"
         )
         each.add_argument("--plaintext", action="store_true", help="keep the password readable, not as a hash")
-        add_password(each)
+        add_password(each, NEW_PASSWORD)
     listing.add_argument("--format", choices=("table", "json"), default="table", help="json: one object per line")
-    add_password(testing)
+    add_password(testing, PASSWORD)
     add_trial_arguments(testing)
 
 
@@ -73,7 +75,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _add(accounts: Accounts, files: UserFiles, args: argparse.Namespace) -> None:
     check_name("user", args.name)
-    password = password_from(args, f"password of {args.name}", twice=True)
+    password = password_from(args, f"password of {args.name}")
     roles: Sequence[str] = args.role or ()
     accounts.add(args.name, _stored(password, args), roles)
     say(f"added {args.name} to {files.users}{_with(roles)}")
@@ -91,7 +93,7 @@ def _reset(accounts: Accounts, files: UserFiles, args: argparse.Namespace) -> No
     changes_password = args.role is None or args.plaintext or has_password(args)
     stored = None
     if changes_password:
-        stored = _stored(password_from(args, f"new password of {args.name}", twice=True), args)
+        stored = _stored(password_from(args, f"new password of {args.name}"), args)
     accounts.reset(args.name, stored, args.role)
     what = " and ".join(
         text for text, is_changed in (("password", changes_password), ("roles", args.role is not None)) if is_changed

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import secrets
 import signal
-import socket
 import sys
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
@@ -17,44 +15,35 @@ from typing import Final
 from artemis_py.config.codes import kind_of, told
 from artemis_py.config.problems import WARNING, Problems
 from artemis_py.config.reader import load
-from artemis_py.config.settings import AcceptorConfig, BrokerConfig
+from artemis_py.config.settings import BrokerConfig
 from artemis_py.core.broker import Broker
 from artemis_py.errors import ArtemisError, ConfigError
 from artemis_py.metrics import MetricsExporter
 from artemis_py.security.authenticator import Authenticator
 from artemis_py.security.realms import open_realms
-from artemis_py.security.rights import Authorizer
-from artemis_py.security.users.first_user import PASSWORD_VARIABLE, FirstUser, make_first_user
-from artemis_py.server.clocks import Clocks, steady_clock_ms, wall_clock_ms
+from artemis_py.security.users.first_user import NEW_PASSWORD, FirstUser, make_first_user
+from artemis_py.server.clocks import Clocks, wall_clock_ms
 from artemis_py.server.collector import Collector
 from artemis_py.server.complaints import Complaints
-from artemis_py.server.connection import Acceptance
 from artemis_py.server.descriptors import raise_limit
 from artemis_py.server.disk_watch import DiskWatch
-from artemis_py.server.encryption import Encryption
 from artemis_py.server.faults import Faults, TurnError
-from artemis_py.server.http import HttpLimits, HttpService, Response
+from artemis_py.server.gate import gate_of
+from artemis_py.server.http import Response
 from artemis_py.server.http.cursor_routes import cursor_routes
-from artemis_py.server.http.doors import Doors
-from artemis_py.server.http.hosts import Hosts
 from artemis_py.server.http.log_routes import log_routes
 from artemis_py.server.http.memory_routes import memory_routes
 from artemis_py.server.http.routes import health_routes, metrics_routes
-from artemis_py.server.listener import Listener
 from artemis_py.server.load import Load
-from artemis_py.server.logins.desk import Desk
-from artemis_py.server.logins.networks import Newcomers
 from artemis_py.server.malloc import keep_freed_memory
 from artemis_py.server.memory import destinations_max, global_max_bytes, held_max_bytes
 from artemis_py.server.open_store import open_store
 from artemis_py.server.operational import OperationalLog, write_to_stderr
+from artemis_py.server.ports import Ports
 from artemis_py.server.repair import accept_losses
 from artemis_py.server.stats import TURN_BUCKET_BOUNDS_S, ServerStats
 from artemis_py.server.turns import Turns
-from artemis_py.server.websocket.rules import WebSocketRules
 from artemis_py.shown import say, warn
-from artemis_py.stomp.service import StompService
-from artemis_py.stomp.temporaries import Temporaries
 from artemis_py.storage.disk.disk import DiskError, LockedError, NoSpaceError
 from artemis_py.storage.format.codec import CodecError
 from artemis_py.storage.recovery.findings import loss_lines
@@ -62,10 +51,6 @@ from artemis_py.storage.recovery.recovery import LossError
 
 EXIT_LOSS: Final = 4
 """The journal lacks files, queues or many records, and the broker was not told to start without them."""
-_BACKLOG_MIN: Final = 1024
-_NEWCOMERS_MAX: Final = 256
-"""How many connections of one address may be without a login where clients must log in."""
-_HTTP_TICK_S: Final = 5.0
 _CLOCK_LOOK_S: Final = 5.0
 _LOOK_AT_BLOCKED_S: Final = 1.0
 _DRAIN_S: Final = 5.0
@@ -73,16 +58,8 @@ _LOOK_AFTER_S: Final = 0.5
 """How often the broker checks that its directories still exist."""
 _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 """Each asks for an orderly stop."""
-_KEEP_ALIVE_IDLE_S: Final = 60
-_KEEP_ALIVE_INTERVAL_S: Final = 15
-_KEEP_ALIVE_PROBES: Final = 4
-"""After a minute of silence the system probes four times, 15 seconds apart."""
 _PREPARE_METRICS_S: Final = 1.0
 """How long after the start a thread imports the metrics library: after the first clients, before a scrape."""
-
-
-class ListenError(ArtemisError):
-    """A port cannot be opened."""
 
 
 class Server:
@@ -118,20 +95,12 @@ class Server:
         self.turns = Turns(loop, self.broker, store.durability, self.stats, self._clocks.date_ms, store.large)
         self.turns.on_failure = self._fail
         self.turns.tell = OperationalLog().tell
-        self.desk = None if authenticator is None else self._desk(authenticator)
+        self._gate = gate_of(config, authenticator, loop, self.stats, self.complaints.tell)
         keeps = config.persistence_enabled
         say = self.complaints.tell
         self._disk_watch = DiskWatch(config, self.broker, self.turns.schedule, store, say=say)
-        self.authorizer = Authorizer(config, say) if config.security_enabled else None
-        if self.authorizer is not None:
-            self.stats.permission_checks = self.authorizer.checks
         self._stopping = stopping
-        self._temporaries = Temporaries(partial(secrets.token_hex, 16))
-        self.bound: list[tuple[AcceptorConfig, str, int]] = []
-        self._stomp_listeners: list[Listener] = []
-        self._http_listeners: list[Listener] = []
         self._is_stopping = False
-        self._encryption = Encryption(config, loop, self.complaints, self.broker.holdings, self.stats)
         self._exporter = MetricsExporter(
             self.broker,
             self.stats,
@@ -139,27 +108,17 @@ class Server:
             global_max_size_bytes=memory_bytes,
             store_directory=Path(config.journal_directory) if keeps else None,
         )
-        self._routes = metrics_routes(self._exporter) + health_routes(
-            self._not_ready_because, self._encryption.warnings
+        load = Load(self.stats)
+        store.give_way(load.is_busy)
+        self.ports = Ports(
+            config, loop, self.turns, self.complaints, self._descriptors, store.open_files, self._gate, load.is_busy
         )
-        self._routes += memory_routes(self.turns.guard)
-        self._routes += log_routes(store.log_view, config.name, wall_clock_ms, partial(loop.run_in_executor, None))
+        routes = metrics_routes(self._exporter) + health_routes(self._not_ready_because, self.ports.warnings)
+        routes += memory_routes(self.turns.guard)
+        routes += log_routes(store.log_view, config.name, wall_clock_ms, partial(loop.run_in_executor, None))
         if store.cursor_desk is not None:
-            self._routes += cursor_routes(store.cursor_desk, self._durably)
-        self._http_services: list[HttpService] = []
-        self._load = Load(self.stats)
-        store.give_way(self._load.is_busy)
-
-    def _desk(self, authenticator: Authenticator) -> Desk:
-        return Desk(
-            authenticator,
-            self.config,
-            self._loop,
-            steady_ms=steady_clock_ms,
-            date_ms=wall_clock_ms,
-            complain=self.complaints.tell,
-            counts=self.stats.logins,
-        )
+            routes += cursor_routes(store.cursor_desk, self._durably)
+        self.ports.routes = routes
 
     def _wake(self) -> None:
         """Called by the disk's threads when something is done, even while the broker is still being created, and at its
@@ -206,113 +165,23 @@ class Server:
     def _not_ready_because(self) -> str | None:
         if self._is_stopping:
             return "the broker is stopping"
-        return None if self._stomp_listeners else "no port is open for STOMP"
+        return None if self.ports.serves("STOMP") else "no port is open for STOMP"
 
     # ---- start -----------------------------------------------------------------------------------
 
     async def listen(self) -> None:
-        """Open every acceptor that may be opened. Raises ListenError for a port and StoreError for a key; then none is
-        open.
-        """
-        sockets: list[tuple[AcceptorConfig, socket.socket]] = []
-        try:
-            for acceptor in self.config.acceptors:
-                if acceptor.is_opened:
-                    self._encryption.load(acceptor)
-                    sockets.append((acceptor, _bind(acceptor)))
-        except ArtemisError:
-            for _, bound in sockets:
-                bound.close()
-            raise
+        """Open every acceptor that may be opened. Raises ListenError, and then none is open."""
+        sockets = self.ports.bind()
         self._look_at_disk()  # before any client can send
-        for acceptor, bound in sockets:
-            self._serve(acceptor, bound)
+        self.ports.open(sockets)
         self.turns.schedule()
-        self._tick_http()
         self._look_at_blocked()
         self._look_after_store()
         self._look_at_clock()
-        self._encryption.watch()
-        if self._serves("HTTP"):
+        if self.ports.serves("HTTP"):
             self._loop.call_later(_PREPARE_METRICS_S, self._loop.run_in_executor, None, self._exporter.prepare)
         if self.store.log_view is not None:
             self._loop.run_in_executor(None, self.store.log_view.indexing())
-
-    def _serves(self, protocol: str) -> bool:
-        return any(protocol in acceptor.protocols for acceptor, _, _ in self.bound)
-
-    def _serve(self, acceptor: AcceptorConfig, bound: socket.socket) -> None:
-        if "STOMP" in acceptor.protocols:
-            service = StompService(
-                self.broker,
-                acceptor,
-                self.stats.traffic,
-                self._temporaries,
-                self.turns.large,
-                logins=self.desk,
-                authorizer=self.authorizer,
-                wake=self.turns.schedule,
-            )
-            newcomers_max = _NEWCOMERS_MAX if self.desk is not None else -1
-            acceptance = Acceptance(
-                self.turns,
-                service,
-                acceptor.int_param("connectionsAllowed"),
-                acceptor.int_param("handshakeTimeout"),
-                Newcomers(acceptor.int_param("maxConnectionsBeforeLogin", newcomers_max)),
-                WebSocketRules.of(acceptor),
-            )
-            self._listen(self._stomp_listeners, acceptor, bound, acceptance.connect, self._descriptors.stomp_max)
-        else:
-            http = HttpService(
-                self._routes,
-                now_ms=steady_clock_ms,
-                call_soon=self._loop.call_soon,
-                call_threadsafe=self._loop.call_soon_threadsafe,
-                limits=HttpLimits(
-                    file_bytes_per_second_max=acceptor.int_param("maxLogBytesPerSecond"),
-                    near_bytes_per_second_max=acceptor.int_param("busyLogBytesPerSecond"),
-                ),
-                hosts=Hosts(
-                    acceptor.list_param("allowedHosts"),
-                    acceptor.host,
-                    scheme="https" if acceptor.bool_param("sslEnabled") else "http",
-                ),
-                doors=self._doors(acceptor),
-                is_busy=self._load.is_busy,
-                faults=self.stats.faults,
-                holdings=self.broker.holdings,
-            )
-            self._http_services.append(http)
-            self._listen(self._http_listeners, acceptor, bound, http.connect, self._descriptors.http_max)
-        host, port = bound.getsockname()[:2]
-        self.bound.append((acceptor, host, port))
-
-    def _doors(self, acceptor: AcceptorConfig) -> Doors | None:
-        if self.desk is None or self.authorizer is None:
-            return None
-        return Doors.of(acceptor, self.config.management_rbac_prefix, self.desk, self.authorizer)
-
-    def _listen(
-        self,
-        listeners: list[Listener],
-        acceptor: AcceptorConfig,
-        bound: socket.socket,
-        connect: Callable[[], asyncio.BaseProtocol],
-        descriptor_max: int,
-    ) -> None:
-        stored = self.store.open_files
-        protocols = self._encryption.around(acceptor, connect)
-        listener = Listener(self._loop, acceptor.name, bound, protocols, descriptor_max, self.complaints, stored)
-        listeners.append(listener)
-        self.stats.listeners.append(listener)
-        listener.open(max(acceptor.int_param("backlog"), _BACKLOG_MIN))
-
-    def _tick_http(self) -> None:
-        if not self._is_stopping:
-            self._loop.call_later(_HTTP_TICK_S, self._tick_http)
-        for service in self._http_services:
-            service.tick(steady_clock_ms())
 
     def _look_at_clock(self) -> None:
         """An idle broker also notices that the wall clock was set."""
@@ -344,9 +213,7 @@ class Server:
     async def stop(self) -> None:
         """Stop accepting, send written output, close everything."""
         self._is_stopping = True
-        for listener in self._stomp_listeners:
-            listener.close()
-        self._encryption.stop()
+        self.ports.close_to_stomp()
         self.turns.stop()
         deadline = self._loop.time() + _DRAIN_S
         while self.stats.connections and self._loop.time() < deadline:
@@ -355,57 +222,22 @@ class Server:
             await asyncio.sleep(0.01)
         for connection in list(self.stats.connections):
             connection.cut()
-        for service in self._http_services:
-            service.stop()
-        for listener in self._http_listeners:
-            listener.close()
+        self.ports.close_to_http()
         try:
             self.broker.finish(self._clocks.date_ms())
         finally:
             self.turns.end()  # a thread or a socket may still request one
             self.store.close()
-            if self.desk is not None:
-                self.desk.stop()
+            if self._gate is not None:
+                self._gate.desk.stop()
             self.failure = self.failure or self.store.durability.failure
 
     def abandon(self) -> None:
         """End at once: no further frame is sent."""
-        for listener in self._stomp_listeners + self._http_listeners:
-            listener.close()
-        self._encryption.stop()
+        self.ports.abandon()
         self.turns.end()
         for connection in list(self.stats.connections):
             connection.cut()
-
-
-def _bind(acceptor: AcceptorConfig) -> socket.socket:
-    """A listening socket. Raises ListenError with the acceptor and its line."""
-    try:
-        found = socket.getaddrinfo(
-            acceptor.host or None, acceptor.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )
-        family, kind, protocol, _, address = found[0]
-        bound = socket.socket(family, kind, protocol)
-        try:
-            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            if acceptor.bool_param("tcpKeepAlive"):
-                _keep_alive(bound)
-            bound.bind(address)
-        except OSError:
-            bound.close()
-            raise
-    except OSError as error:
-        wanted = f"{acceptor.origin}: acceptor {acceptor.name} cannot listen on {acceptor.host}:{acceptor.port}"
-        raise ListenError(f"{wanted}: {error.strerror or error}") from None
-    return bound
-
-
-def _keep_alive(listening: socket.socket) -> None:
-    """Accepted sockets inherit this: a client whose machine is gone is detected without heart-beats."""
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, _KEEP_ALIVE_IDLE_S)
-    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, _KEEP_ALIVE_INTERVAL_S)
-    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, _KEEP_ALIVE_PROBES)
 
 
 def run(
@@ -451,7 +283,7 @@ def _tell_of_first_user(first: FirstUser) -> None:
         say(f"  first user: {first.user}    password: {first.password}    (shown only now; {first.file} has its hash)")
         say(f"  to choose another password: artemis-py user reset {first.user}")
     else:
-        say(f"  first user: {first.user}, with the password in {PASSWORD_VARIABLE}; {first.file} has its hash")
+        say(f"  first user: {first.user}, with the password in {NEW_PASSWORD}; {first.file} has its hash")
     say()
     sys.stdout.flush()
 
@@ -512,11 +344,11 @@ def _report(config: BrokerConfig, server: Server) -> None:
         warn(f"{kind_of(notice)}: {notice}")
     for line in server.store.report:
         warn(line)
-    for acceptor, host, port in server.bound:
+    for acceptor, host, port in server.ports.bound:
         shown = f"[{host}]" if ":" in host else host
         tls = " over TLS" if acceptor.is_tls else ""
         warn(f"listening on {shown}:{port} for {', '.join(acceptor.protocols)}{tls} (acceptor {acceptor.name})")
-    is_open = any("STOMP" in acceptor.protocols for acceptor, _, _ in server.bound)
+    is_open = any("STOMP" in acceptor.protocols for acceptor, _, _ in server.ports.bound)
     state = "ready" if is_open else "up, but no port is open for STOMP, so no client can connect"
     counts = f"{len(server.broker.addresses)} addresses, {len(server.broker.queues)} queues"
     warn(f"broker {config.name} is {state}: {counts}")

@@ -13,6 +13,7 @@ import pytest
 from tests.e2e.broker_process import BrokerProcess, running
 from tests.e2e.example_clients import PREPARE, SLOW
 from tests.e2e.foreign_clients import Absent
+from tests.e2e.users import give_user
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = dict(
@@ -25,7 +26,9 @@ pytestmark = pytest.mark.e2e
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
     shipped = (ROOT / "broker.xml").read_text().replace("${STOMP_PORT:61613}", "0").replace("${HTTP_PORT:8161}", "0")
-    with running(shipped, tmp_path_factory.mktemp("examples")) as process:
+    folder = tmp_path_factory.mktemp("examples")
+    give_user(folder, "user", "password")
+    with running(shipped, folder) as process:
         yield process
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -32,7 +33,8 @@ def test_the_tour(tmp_path: Path) -> None:
     shipped = (ROOT / "broker.xml").read_text().replace("${STOMP_PORT:61613}", "0").replace("${HTTP_PORT:8161}", "0")
     with running(shipped, tmp_path) as broker:
         (tmp_path / "hello.py").write_text(_block("tour: hello.py").replace("61613", str(broker.port)))
-        said = _run([sys.executable, "hello.py"], tmp_path)
+        [password] = re.findall(r"first user: admin    password: (\S+)", broker.said)
+        said = _run([sys.executable, "hello.py"], tmp_path, ARTEMIS_PY_PASSWORD=password)
         promised = re.search(r"It prints `([^`]*)`", README)
         assert promised is not None
         assert said.strip() == promised.group(1)
@@ -41,8 +43,10 @@ def test_the_tour(tmp_path: Path) -> None:
     assert 'artemis_messages_acknowledged{address="orders",broker="artemis_py",queue="orders"} 1.0' in shown
 
 
-def _run(command: list[str], folder: Path) -> str:
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60, check=True).stdout
+def _run(command: list[str], folder: Path, **variables: str) -> str:
+    environment = {**os.environ, **variables}
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=60, check=True)
+    return done.stdout
 
 
 USER_TEST = """\

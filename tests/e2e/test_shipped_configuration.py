@@ -3,25 +3,35 @@
 from __future__ import annotations
 
 import os
+import shutil
+import stat
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
+from artemis_py.security.users.first_user import NEW_PASSWORD
 from tests.e2e.broker_process import BrokerProcess
-from tests.e2e.stomp_socket import connected
+from tests.e2e.stomp_socket import StompSocket, connected
 from tests.tidy.sources import ROOT
 
 pytestmark = pytest.mark.e2e
 
 
+PASSWORD = "chosen, not made up"
+
+
+def logged_in(port: int) -> StompSocket:
+    return connected(port, login="admin", passcode=PASSWORD)
+
+
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
     """The shipped file, with the ports that it lets the environment choose."""
-    log = tmp_path_factory.mktemp("shipped") / "broker.log"
-    environment = {**os.environ, "STOMP_PORT": "0", "HTTP_PORT": "0", "BROKER_NAME": "mine"}
-    broker = BrokerProcess(["run", "broker.xml"], log, environment=environment, folder=Path(ROOT))
+    folder = tmp_path_factory.mktemp("shipped")
+    shutil.copy(ROOT / "broker.xml", folder)
+    choices = {"STOMP_PORT": "0", "HTTP_PORT": "0", "BROKER_NAME": "mine", NEW_PASSWORD: PASSWORD}
+    broker = BrokerProcess(["run"], folder / "broker.log", environment={**os.environ, **choices}, folder=folder)
     try:
         broker.await_ready()
         yield broker
@@ -39,8 +49,26 @@ def test_nothing_in_it_is_without_effect(broker: BrokerProcess) -> None:
     assert "note" not in broker.said
 
 
+def test_the_first_user_is_made_with_the_password_of_the_environment(broker: BrokerProcess) -> None:
+    assert f"first user: admin, with the password in {NEW_PASSWORD}" in broker.said
+    assert PASSWORD not in broker.said
+    for name, begins in (("users", "admin = ENC(100000:"), ("roles", "amq = admin\n")):
+        file = broker.log.parent / f"artemis-{name}.properties"
+        assert file.read_text().startswith(begins)
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize("login", [{}, {"login": "admin"}, {"login": "admin", "passcode": "wrong"}])
+def test_nobody_else_gets_in(broker: BrokerProcess, login: dict[str, str]) -> None:
+    client = StompSocket(broker.port)
+    client.send("CONNECT", {"accept-version": "1.2", "host": "localhost", **login})
+    refused = client.receive()
+    assert refused.command == "ERROR"
+    assert "Security Error occurred" in refused.header("message")
+
+
 def test_large_orders_are_copied_for_whoever_watches(broker: BrokerProcess) -> None:
-    with connected(broker.port) as client, connected(broker.port) as watcher:
+    with logged_in(broker.port) as client, logged_in(broker.port) as watcher:
         watcher.subscribe("/topic/orders.large", ack="auto")
         for amount in (999, 1000, 25000):
             client.ask("SEND", {"destination": "/queue/orders", "amount": amount})
@@ -51,7 +79,7 @@ def test_large_orders_are_copied_for_whoever_watches(broker: BrokerProcess) -> N
 
 
 def test_news_is_archived_and_sorted(broker: BrokerProcess) -> None:
-    with connected(broker.port) as client:
+    with logged_in(broker.port) as client:
         for section in ("sport", "weather"):
             client.ask("SEND", {"destination": "/topic/news", "section": section})
         client.subscribe("news::news.sport".replace(":", "\\c"), ack="auto")
@@ -62,7 +90,7 @@ def test_news_is_archived_and_sorted(broker: BrokerProcess) -> None:
 
 
 def test_the_ticker_keeps_the_last_hundred(broker: BrokerProcess) -> None:
-    with connected(broker.port) as client:
+    with logged_in(broker.port) as client:
         for price in range(130):
             client.send("SEND", {"destination": "/topic/ticker", "price": price})
         client.nothing_waits()
@@ -72,7 +100,7 @@ def test_the_ticker_keeps_the_last_hundred(broker: BrokerProcess) -> None:
 
 
 def test_a_refused_message_comes_again_after_a_while(broker: BrokerProcess) -> None:
-    with connected(broker.port) as client:
+    with logged_in(broker.port) as client:
         client.ask("SEND", {"destination": "/queue/refused"}, b"bad")
         client.subscribe("/queue/refused")
         message = client.message()

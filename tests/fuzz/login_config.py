@@ -43,8 +43,8 @@ LOGINS = (
     Credentials("sam", None),
 )
 WORDS = (
-    *DOMAINS, *OPTIONS, *FLAGS, *(PACKAGE + module for module in MODULES), "{", "}", ";", "};", "=", '"', "/*", "*/", "//",
-    "${", "${}", "${a", "\\", "\n", "\r", "\t", "\x00", "5", "-", ".", "é", "\u2028", "REQUIRED", " ",
+    *DOMAINS, *OPTIONS, *FLAGS, *(PACKAGE + module for module in MODULES), "{", "}", ";", "};", "=", '"', "/*", "*/",
+    "//", "${", "${}", "${a", "\\", "\n", "\r", "\t", "\x00", "5", "-", ".", "é", "\u2028", "REQUIRED", " ",
 )  # fmt: skip
 TOKENS = (*(word.encode() for word in WORDS), b"\xff\xfe", b"\xff")
 

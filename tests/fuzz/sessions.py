@@ -112,11 +112,12 @@ def judge(one: Input) -> str:
         client.half_close()
     client.drop()
     check(world)
-    _judge_after(world)
+    judge_after(world)
     return _outcome(got, client)
 
 
-def _judge_after(world: InProcessBroker) -> None:
+def judge_after(world: InProcessBroker) -> None:
+    """Nothing in the broker has failed, nothing is held for a client that is gone, and another one is served."""
     assert not any(world.stats.faults.counts.values()), f"a step failed: {world.stats.faults.counts}"
     noted = world.broker.events.counts
     assert not {SET_ASIDE, GIVEN_UP} & noted.keys(), f"a step of a queue failed: {noted}"

@@ -12,7 +12,7 @@ from tests.fuzz.login_config import LOGIN_CONFIG
 from tests.fuzz.selectors import SELECTORS
 from tests.fuzz.sessions import SESSIONS
 from tests.fuzz.user_files import USER_FILES
+from tests.fuzz.websocket_frames import WEBSOCKET
 
-FUZZERS: Final[dict[str, Fuzzer]] = {
-    fuzzer.name: fuzzer for fuzzer in (FRAMES, SESSIONS, SELECTORS, BROKER_XML, HTTP_REQUESTS, LOGIN_CONFIG, USER_FILES)
-}
+_ALL: Final = (FRAMES, SESSIONS, SELECTORS, BROKER_XML, HTTP_REQUESTS, WEBSOCKET, LOGIN_CONFIG, USER_FILES)
+FUZZERS: Final[dict[str, Fuzzer]] = {fuzzer.name: fuzzer for fuzzer in _ALL}

@@ -90,10 +90,10 @@ def added(broker: BrokerProcess, queue: str) -> int:
     return int(broker.metric("artemis_messages_added", queue=queue))
 
 
-def drained(broker: BrokerProcess, queue: str, count: int) -> list[ServerFrame]:
+def drained(broker: BrokerProcess, queue: str, count: int, **login: str) -> list[ServerFrame]:
     """Takes exactly this many messages from the queue, and sees that no more is there."""
     broker.await_count(queue, count)
-    with connected(broker.port) as client:
+    with connected(broker.port, **login) as client:
         return taken(client, queue, count)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -25,6 +26,8 @@ pytestmark = pytest.mark.e2e
 
 ROOT = Path(__file__).resolve().parents[2]
 WAIT_S = 60.0
+PASSWORD = "chosen for the first user"
+ADMIN = {"login": "admin", "passcode": PASSWORD}
 
 
 def blocks(document: str, heading: str, language: str) -> list[str]:
@@ -42,8 +45,16 @@ class Reader:
         self.broker = broker
         self.queries: list[StreamingQuery] = []
         self._folder = folder
+        secret = folder / "password"
+        secret.write_text(PASSWORD)
+        url = f"http://127.0.0.1:{broker.ports['http']}"
         self._places = {
-            "http://localhost:8161": f"http://127.0.0.1:{broker.ports['http']}",
+            # Spark is there already, so its environment cannot say who logs in; options say the same.
+            '.format("artemis")': f'.format("artemis").options(user="admin", passwordFile="{secret}")',
+            '(spark, "http://localhost:8161")': f'(spark, dict(url="{url}", user="admin", passwordFile="{secret}"))',
+            "(url '": f"(user 'admin', passwordFile '{secret}', url '",
+            "'ann', passwordFile '/run/secrets/ann'": f"'admin', passwordFile '{secret}'",
+            "http://localhost:8161": url,
             "tcp://localhost:61613": url_of(broker),
             "tcp://one:61613,tcp://two:61613": url_of(broker),
             ".awaitTermination()": "",
@@ -66,7 +77,7 @@ class Reader:
         return self.spark.sql(statement)
 
     def send(self, address: str, first: int, count: int) -> None:
-        with connected(self.broker.port) as client:
+        with connected(self.broker.port, **ADMIN) as client:
             send_many(client, address, first, count)
 
 
@@ -78,7 +89,8 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
     text = (ROOT / "broker.xml").read_text("utf-8").replace("<persistence-enabled>false</persistence-enabled>", lines)
     assert lines in text
     (folder / "broker.xml").write_text(re.sub(r"\$\{(STOMP|HTTP)_PORT:\d+\}", "0", text), "utf-8")
-    process = BrokerProcess(["run", "broker.xml"], folder / "broker.log", folder=folder)
+    environment = {**os.environ, "ARTEMIS_PY_NEW_PASSWORD": PASSWORD}
+    process = BrokerProcess(["run", "broker.xml"], folder / "broker.log", folder=folder, environment=environment)
     try:
         process.await_ready()
         yield process
@@ -103,12 +115,14 @@ def test_the_readme(reader: Reader, capsys: pytest.CaptureFixture[str]) -> None:
     table, stream = blocks("README.md", "## Spark", "python")
     hello = next(code for code in blocks("README.md", "## Five minutes", "python") if "two coffees" in code)
     hello = hello.replace("61613", str(reader.broker.port))
-    subprocess.run([sys.executable, "-c", hello], capture_output=True, timeout=WAIT_S, check=True)
+    environment = {**os.environ, "ARTEMIS_PY_PASSWORD": PASSWORD}
+    command = [sys.executable, "-c", hello]
+    subprocess.run(command, env=environment, capture_output=True, timeout=WAIT_S, check=True)
     reader.run(table)
     assert re.search(r"\|\s*orders\|\s*1\|", capsys.readouterr().out)
     planned(reader.run(stream)["query"])
     reader.send("orders", 7, 5)
-    assert bodies(drained(reader.broker, "orders.copy", 5)) == ["7", "8", "9", "10", "11"]
+    assert bodies(drained(reader.broker, "orders.copy", 5, **ADMIN)) == ["7", "8", "9", "10", "11"]
 
 
 def test_reading_and_streaming(reader: Reader, tmp_path: Path) -> None:
@@ -164,7 +178,7 @@ def test_writing(reader: Reader, tmp_path: Path) -> None:
     (tmp_path / "in" / "lines.txt").write_text("a\nb\n")
     lines = reader.spark.readStream.format("text").load(str(tmp_path / "in"))
     reader.run(stream, stream=lines)["query"].processAllAvailable()
-    assert sorted(bodies(drained(reader.broker, "alerts", 2))) == ["a", "b"]
+    assert sorted(bodies(drained(reader.broker, "alerts", 2, **ADMIN))) == ["a", "b"]
 
 
 def test_every_test_that_the_document_names_is_there() -> None:

@@ -76,8 +76,9 @@ For security-settings, only the most specific match decides; of two with the sam
 - `id-cache-size` inside an address-setting never becomes that of the broker.
 - An unknown acceptor parameter is a warning, a wrong number an error. `protocols=stomp` means STOMP, not all protocols.
 - A size past 64 bits is an error.
-- An acceptor that other machines can reach is not opened while `security-enabled` is true, because this version checks
-  no passwords. An acceptor with `sslEnabled=true` is not opened, because it would use plain text."""
+- An acceptor that other machines can reach is not opened while `security-enabled` is true and no users are known, nor
+  one with a `securityDomain` without a `login.config`: nobody could log in. An acceptor with `sslEnabled=true` is not
+  opened, because it would use plain text."""
 
 OUTRO: Final = """\
 ## Properties

@@ -12,8 +12,8 @@ from artemis_py.security.users.accounts import Accounts
 from artemis_py.security.users.files import files_of
 from artemis_py.security.users.passwords import hashed
 
-PASSWORD_VARIABLE: Final = "ARTEMIS_PASSWORD"
-"""The environment variable for a password, by the name that Artemis' own container image has."""
+NEW_PASSWORD: Final = "ARTEMIS_PY_NEW_PASSWORD"
+"""The variable of the environment with the password of a user that is made."""
 _LETTERS: Final = "abcdefghijkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789"
 """Without those that look alike."""
 _LENGTH: Final = 20
@@ -30,7 +30,7 @@ class FirstUser(NamedTuple):
 
 def make_first_user(config: BrokerConfig, environ: Mapping[str, str] | None = None) -> FirstUser | None:
     """Make the user that ``first-user`` names, if the users file does not exist and security is on; else None. Its
-    password is random, or that of ARTEMIS_PASSWORD; the file keeps a hash. Raises UsersFileError.
+    password is random, or that of ARTEMIS_PY_NEW_PASSWORD; the file keeps a hash. Raises UsersFileError.
     """
     named = config.users_file
     if named is None or not named.first_user or not config.security_enabled:
@@ -38,7 +38,7 @@ def make_first_user(config: BrokerConfig, environ: Mapping[str, str] | None = No
     files = files_of(config)
     if files.users.exists():
         return None
-    chosen = (os.environ if environ is None else environ).get(PASSWORD_VARIABLE, "")
+    chosen = (os.environ if environ is None else environ).get(NEW_PASSWORD, "")
     password = chosen or "".join(secrets.choice(_LETTERS) for _ in range(_LENGTH))
     Accounts(files).add(named.first_user, str(hashed(password)), [named.first_role])
     return FirstUser(named.first_user, named.first_role, "" if chosen else password, str(files.users))

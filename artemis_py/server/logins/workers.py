@@ -10,7 +10,8 @@ from queue import SimpleQueue
 from typing import Final, final
 
 _NICENESS: Final = 10
-"""Added to the priority of the threads: hashing takes the processor only when the turns leave it."""
+"""The threads are nicer than the process by this much: hashing takes the processor time that the turns leave."""
+_NICENESS_MAX: Final = 19
 
 
 @final
@@ -41,6 +42,8 @@ class Workers:
 
     def _run(self) -> None:
         with suppress(OSError, AttributeError):  # without Linux all threads have one priority
-            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICENESS)
+            thread = threading.get_native_id()
+            niceness = os.getpriority(os.PRIO_PROCESS, thread) + _NICENESS
+            os.setpriority(os.PRIO_PROCESS, thread, min(niceness, _NICENESS_MAX))
         while (work := self._work.get()) is not None:
             work()

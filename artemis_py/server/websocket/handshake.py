@@ -58,7 +58,7 @@ class Handshake:
         request = self._request
         searched_bytes = max(len(request) - len(_END) + 1, 0)
         request += data
-        if not request.startswith(b"GET "):
+        if not request.startswith(_METHODS[0][: len(request)]):
             self._turn_away(426, _SAYS_STOMP)
             return b""
         end = request.find(_END, searched_bytes)

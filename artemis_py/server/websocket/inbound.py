@@ -9,11 +9,8 @@ from websockets.exceptions import PayloadTooBig, ProtocolError
 from websockets.frames import CloseCode, Frame, Opcode
 from websockets.server import ServerProtocol
 
-SLICE_BYTES_MIN: Final = 2048
-SLICE_BYTES_MAX: Final = 16384
-"""How much is read at once: little if it has many frames, so that a turn can stop between them."""
-_MANY_FRAMES: Final = 128
-_FEW_FRAMES: Final = 32
+SLICE_BYTES: Final = 1024
+"""How much is read at once, so that a turn can stop between frames of a few bytes, and compressed ones that swell."""
 FRAME_UNITS: Final = 5
 """What reading a frame costs of a turn's budget, whatever is in it."""
 INFLATE_BYTES: Final = 49152
@@ -28,7 +25,7 @@ class Inbound:
     """
 
     __slots__ = (
-        "_at", "_data", "_frame_bytes_max", "_in_text", "_protocol", "_slice_bytes", "_utf8", "close", "code",
+        "_at", "_data", "_frame_bytes_max", "_in_text", "_protocol", "_utf8", "close", "code",
         "is_text", "pong", "reason", "units",
     )  # fmt: skip
 
@@ -49,7 +46,6 @@ class Inbound:
         self._data = b""
         self._at = 0
         """Where the bytes begin that are not read yet."""
-        self._slice_bytes = SLICE_BYTES_MIN
         self._in_text = False
         """Does a continuation belong to a text?"""
         self._utf8 = _Utf8()
@@ -75,7 +71,7 @@ class Inbound:
     def read(self) -> bytes:
         """The payload in the next slice of the bytes."""
         data, at = self._data, self._at
-        end = at + self._slice_bytes
+        end = at + SLICE_BYTES
         if end >= len(data):
             piece = data[at:] if at else data
             self._data = b""
@@ -109,7 +105,7 @@ class Inbound:
                     self._stop(CloseCode.INVALID_DATA, "A text message is not valid UTF-8")
                     return b"".join(payload)
                 payload.append(data)
-        self._note_cost(len(events), len(payload))
+        self.units += FRAME_UNITS * len(events)
         if protocol.parser_exc is not None:
             self._fail(protocol.parser_exc)
         elif self.close is not None:
@@ -123,13 +119,6 @@ class Inbound:
         except UnicodeDecodeError:
             return False
         return True
-
-    def _note_cost(self, frames: int, payloads: int) -> None:
-        self.units += FRAME_UNITS * frames
-        if frames > _MANY_FRAMES:
-            self._slice_bytes = max(self._slice_bytes // 2, SLICE_BYTES_MIN)
-        elif frames < _FEW_FRAMES and not self._protocol.extensions:
-            self._slice_bytes = min(self._slice_bytes * 2, SLICE_BYTES_MAX)
 
     def _fail(self, failure: Exception) -> None:
         """Say why the client's frames cannot be read. Raises what is not the client's fault."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 from typing import Final, final
 
 from artemis_py.core.budget import Budget
+from artemis_py.server.body_pieces import PIECE_BYTES
 from artemis_py.server.client import Client
 from artemis_py.server.client_socket import WRITE_HIGH_BYTES
 from artemis_py.server.framing import Flow
@@ -21,10 +21,12 @@ from artemis_py.storage.bodies.store import LargeStore
 
 HANDSHAKE_UNITS: Final = 200
 """What answering the request costs of a turn's budget."""
+PAYLOAD_BYTES: Final = 16384
+"""How much payload is gathered before the session gets it."""
+PONG_BYTES_MAX: Final = WRITE_HIGH_BYTES + PIECE_BYTES
+"""With more waiting for the client, a PING is not answered: a client must not pile up answers."""
 PING_MS: Final = 30_000
 """How often a client without heart-beats gets a PING: proxies close what is silent for a minute."""
-_BEATS: Final = 3, 4
-"""A heart-beat goes out after three quarters of what was agreed (``Beats.every_ms``)."""
 NORMAL: Final = 1000
 GOING_AWAY: Final = 1001
 INVALID: Final = 1007
@@ -130,14 +132,26 @@ class WebSocket:
         if inbound is None:
             return
         while inbound.has_more and session.blocked_by is None and not session.has_more and not session.is_closing:
-            payload = inbound.read()
-            budget.spend(inbound.units)
-            inbound.units = 0
+            payload = self._read(inbound, budget, stop_at)
             if payload:
                 self._hand_on(session, inbound, payload, now_ms, stop_at)
             if budget.left <= stop_at:
                 break
         self._answer(session, inbound, now_ms)
+
+    def _read(self, inbound: Inbound, budget: Budget, stop_at: int) -> bytes:
+        """The next payload: enough of it that frames of STOMP are carried out together, if the budget allows."""
+        gathered: list[bytes] = []
+        gathered_bytes = 0
+        while inbound.has_more and gathered_bytes < PAYLOAD_BYTES:
+            payload = inbound.read()
+            budget.spend(inbound.units)
+            inbound.units = 0
+            gathered.append(payload)
+            gathered_bytes += len(payload)
+            if budget.left <= stop_at:
+                break
+        return b"".join(gathered)
 
     def _shake_hands(self, handshake: Handshake, data: bytes, now_ms: int) -> bytes:
         """Take bytes of the request; returns those behind it."""
@@ -150,6 +164,7 @@ class WebSocket:
         if handshake.protocol is None:
             self._client.session.lost(now_ms)
             return b""
+        self._client.session.pulse.ping_ms = PING_MS
         self._inbound = Inbound(handshake.protocol, self._rules.frame_bytes_max)
         self._messages = Messages(self._rules.frame_bytes_max, handshake.protocol.extensions)
         if self._rules.is_text is not None:
@@ -157,19 +172,9 @@ class WebSocket:
         return rest
 
     def _hand_on(self, session: Session, inbound: Inbound, payload: bytes, now_ms: int, stop_at: int) -> None:
-        was_open = session.is_open
-        if not was_open and self._rules.is_text is None and self._messages is not None:
+        if not session.is_open and self._rules.is_text is None and self._messages is not None:
             self._messages.is_text = inbound.is_text is not False
         session.receive(payload, now_ms, stop_at)
-        if session.is_open and not was_open:
-            self._begin_pings(session, now_ms)
-
-    def _begin_pings(self, session: Session, now_ms: int) -> None:
-        """Send PINGs in the place of heart-beats to a client that wants none."""
-        beats = session.pulse.beats
-        if not beats.send_ms and self._messages is not None:
-            self._messages.pings = True
-            session.pulse.begin(replace(beats, send_ms=PING_MS * _BEATS[1] // _BEATS[0]), now_ms)
 
     def _answer(self, session: Session, inbound: Inbound, now_ms: int) -> None:
         """React to the frames that are not for the session."""
@@ -195,12 +200,13 @@ class WebSocket:
         transport: asyncio.Transport | None = self._client.socket.transport
         if transport is None or (self._messages is not None and self._messages.is_ended):
             return
-        if is_needed or transport.get_write_buffer_size() < WRITE_HIGH_BYTES:
+        if is_needed or transport.get_write_buffer_size() < PONG_BYTES_MAX:
             transport.write(data)
 
     def join(self, parts: list[Part]) -> bytes:
         """The bytes of whole STOMP frames. Raises TypeError if a large body is among them."""
         if self._messages is not None:
+            self._messages.pings = self._client.session.pulse.pings
             return self._messages.join(parts)
         handshake, self._handshake = self._handshake, None
         if handshake is None:
@@ -236,5 +242,4 @@ class WebSocket:
 
 def _message_of(error: bytes) -> str:
     """What an ERROR frame says; empty if there is none."""
-    line = next((line for line in error.split(b"\n\n", 1)[0].split(b"\n") if line.startswith(b"message:")), b"")
-    return line[len(b"message:") :].decode()
+    return error.partition(b"\n\n")[2].rstrip(b"\0\n").decode()

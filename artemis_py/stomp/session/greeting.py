@@ -81,7 +81,10 @@ def _greet(frame: Frame, service: StompService, session_name: str) -> Greeting |
     except FrameError as error:
         return writer.error(str(error), version, receipt)
     connected = _connected(headers, service, session_name, version, beats)
-    return Greeting(version, headers.get("client-id") or None, headers.get("login") or None, beats, connected)
+    login = headers.get("login")
+    if service.logins is None:
+        login = login or None
+    return Greeting(version, headers.get("client-id") or None, login, beats, connected)
 
 
 def _connected(headers: dict[str, str], service: StompService, session_name: str, version: str, beats: Beats) -> bytes:

@@ -25,7 +25,8 @@ def decode_block(block: bytes, version: str, limits: Limits) -> tuple[str, list[
         longest = max(map(len, block.split(b"\n")))
         if longest > limits.header_line_bytes_max:
             raise FrameError(
-                f"Header line too long: {longest} bytes, at most {limits.header_line_bytes_max} are allowed"
+                f"Header line too long: {longest} bytes, at most {limits.header_line_bytes_max} are allowed",
+                too_large=True,
             )
     try:
         text = block.decode()
@@ -33,7 +34,8 @@ def decode_block(block: bytes, version: str, limits: Limits) -> tuple[str, list[
         raise FrameError(f"Headers are not UTF-8: {error.reason} at byte {error.start}") from None
     lines = text.split("\n")
     if len(lines) - 1 > limits.headers_max:
-        raise FrameError(f"Too many headers: {len(lines) - 1}, at most {limits.headers_max} are allowed")
+        reason = f"Too many headers: {len(lines) - 1}, at most {limits.headers_max} are allowed"
+        raise FrameError(reason, too_large=True)
     command = lines[0].removesuffix("\r")
     if command not in COMMANDS:
         raise FrameError(_unknown_command(command))
@@ -116,5 +118,6 @@ def parse_content_length(text: str, limits: Limits) -> int:
     if not (text.isascii() and text.isdigit()):
         raise FrameError(f"content-length is not a number: {text[:40]!r}")
     if len(text) > 18 or int(text) > limits.body_bytes_max:
-        raise FrameError(f"Body too large: {text[:40]} bytes, at most {limits.body_bytes_max} are allowed")
+        reason = f"Body too large: {text[:40]} bytes, at most {limits.body_bytes_max} are allowed"
+        raise FrameError(reason, too_large=True)
     return int(text)

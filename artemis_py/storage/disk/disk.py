@@ -409,11 +409,19 @@ def _identity(found: os.stat_result) -> tuple[int, int]:
     return found.st_dev, found.st_ino
 
 
+_LOCK_LENGTH_MAX: Final = 32
+_LOCK_OF_ARTEMIS: Final = 1
+"""The place of the byte (``FileLockNodeManager``)."""
+
+
 class DirectoryLock:
     """Keeps a second broker out of a data directory. The operating system releases the lock when the process ends.
 
     It locks the file ``server.lock``, which names the owner, and the directory itself, which cannot be replaced
     unnoticed. Raises LockedError if another broker has it, DiskError if the directory is not writable.
+
+    Artemis has a file of the same name in its journal directory, with the id of its node. That stays as it is, and is
+    also locked in Artemis' way, so the two brokers keep each other out.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -448,14 +456,28 @@ class DirectoryLock:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except (BlockingIOError, PermissionError):  # the latter from network file systems
             raise self._taken() from None
+        content = os.pread(self._file, _LOCK_LENGTH_MAX, 0)
+        if content and not content.isdigit():
+            self._lock_as_artemis_does()
+            return
         with suppress(OSError):  # a full disk is no reason not to start
             os.ftruncate(self._file, 0)
             os.pwrite(self._file, str(os.getpid()).encode(), 0)
 
+    def _lock_as_artemis_does(self) -> None:
+        """Take the byte that a live broker holds. This lock goes with the first descriptor of the file that the process
+        closes, and nothing else opens it.
+        """
+        try:
+            fcntl.lockf(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _LOCK_OF_ARTEMIS)
+        except (BlockingIOError, PermissionError):
+            raise LockedError(f"{self._directory} is in use by Artemis; stop it first") from None
+
     def _taken(self) -> LockedError:
         holder = ""
         with suppress(OSError):
-            holder = self._path.read_bytes()[:32].decode(errors="replace").strip()
+            content = self._path.read_bytes()[:_LOCK_LENGTH_MAX]
+            holder = content.decode("ascii") if content.isdigit() else ""
         who = f" (process {holder})" if holder else ""
         return LockedError(f"{self._directory} is in use by another broker{who}")
 

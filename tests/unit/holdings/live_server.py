@@ -57,7 +57,7 @@ class LiveServer:
         self.loop.run_until_complete(self.server.listen())
         self.readers: list[Client] = []
         """Clients that stay; closed with the broker."""
-        self.stomp_port, self.http_port = (port for _, _, port in self.server.bound)
+        self.stomp_port, self.http_port = (port for _, _, port in self.server.ports.bound)
 
     def close(self) -> None:
         """Stop the broker."""

@@ -78,4 +78,4 @@ def test_accounts_return_to_nothing(stage: LiveServer, request: pytest.FixtureRe
     assert stats.connections_by_state() == {"new": 0, "open": 0, "blocked": 0, "stalled": 0, "closing": 0}
     assert not turns.guard._holders
     assert not broker.agenda
-    assert (stage.server._temporaries._by_key, stage.server._temporaries._held) == ({}, {})
+    assert (stage.server.ports.temporaries._by_key, stage.server.ports.temporaries._held) == ({}, {})

@@ -112,7 +112,6 @@ def test_nobody_logs_in_under_another_name(by_rsa: JwtAuthenticator, user: str |
         {"key": EC, "algorithm": "ES256"},
         {"algorithm": "RS384"},
     ],
-    ids=str,
 )
 def test_other_tokens_are_refused(by_rsa: JwtAuthenticator, wrong: dict[str, Any]) -> None:
     assert by_rsa.authenticate(Credentials(None, token(**wrong))) is None

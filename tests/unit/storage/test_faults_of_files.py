@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 from contextlib import closing, suppress
 from pathlib import Path
@@ -16,7 +18,7 @@ from artemis_py.storage.disk import disk as disk_module
 from artemis_py.storage.disk import private as private_module
 from artemis_py.storage.disk import room as room_module
 from artemis_py.storage.disk.committer import Commit, Write, carry_out
-from artemis_py.storage.disk.disk import DirectoryLock, DiskError, FileDisk, NoSpaceError
+from artemis_py.storage.disk.disk import DirectoryLock, DiskError, FileDisk, LockedError, NoSpaceError
 from artemis_py.storage.disk.room import RESERVE_NAME, DiskSpace, Room
 from artemis_py.storage.journal.journal import Journal
 from artemis_py.storage.journal.settings import JournalSettings
@@ -299,3 +301,34 @@ def test_a_file_system_without_locks_is_no_other_broker(tmp_path: Path, monkeypa
     monkeypatch.setattr(disk_module.fcntl, "flock", refuse)
     with pytest.raises(DiskError, match=r"server\.lock: No locks available"):
         DirectoryLock(tmp_path)
+
+
+_NODE_OF_ARTEMIS = b"L\0\0" + bytes(range(240, 256))
+_HOLD_AS_ARTEMIS = """
+import fcntl, sys
+file = open(sys.argv[1], "r+b")
+fcntl.lockf(file, fcntl.LOCK_EX, 1, 1)
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_lock_file_of_artemis_stays_as_it_is_and_is_respected(tmp_path: Path) -> None:
+    file = tmp_path / "server.lock"
+    file.write_bytes(_NODE_OF_ARTEMIS)
+    command = [sys.executable, "-c", _HOLD_AS_ARTEMIS, str(file)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as artemis:
+        assert artemis.stdout is not None
+        assert artemis.stdout.readline() == b"held\n"
+        with pytest.raises(LockedError, match="is in use by Artemis; stop it first"):
+            DirectoryLock(tmp_path)
+        artemis.communicate()
+    ours = DirectoryLock(tmp_path)
+    nowait = _HOLD_AS_ARTEMIS.replace("LOCK_EX", "LOCK_EX | fcntl.LOCK_NB")
+    late = subprocess.run([sys.executable, "-c", nowait, file], input=b"", capture_output=True, check=False)
+    assert b"BlockingIOError" in late.stderr  # Artemis would wait
+    with pytest.raises(LockedError, match=r"in use by another broker$"):
+        DirectoryLock(tmp_path)
+    ours.confirm()
+    ours.release()
+    assert file.read_bytes() == _NODE_OF_ARTEMIS

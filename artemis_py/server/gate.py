@@ -1,0 +1,48 @@
+"""Who may come in, and what they may do then: the parts that a broker with security-enabled has, and no other."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import final
+
+from artemis_py.config.settings import BrokerConfig
+from artemis_py.security.authenticator import Authenticator
+from artemis_py.security.rights import Authorizer
+from artemis_py.server.clocks import steady_clock_ms, wall_clock_ms
+from artemis_py.server.logins.desk import Desk
+from artemis_py.server.stats import ServerStats
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class SecurityGate:
+    """The desk that decides logins, and the authorizer that decides what each user may do."""
+
+    desk: Desk
+    authorizer: Authorizer
+
+
+def gate_of(
+    config: BrokerConfig,
+    authenticator: Authenticator | None,
+    loop: asyncio.AbstractEventLoop,
+    stats: ServerStats,
+    complain: Callable[[str, str], None],
+) -> SecurityGate | None:
+    """The gate of a broker, None without an ``authenticator``: then everybody may do everything."""
+    if authenticator is None:
+        return None
+    desk = Desk(
+        authenticator,
+        config,
+        loop,
+        steady_ms=steady_clock_ms,
+        date_ms=wall_clock_ms,
+        complain=complain,
+        counts=stats.logins,
+    )
+    authorizer = Authorizer(config, complain)
+    stats.permission_checks = authorizer.checks
+    return SecurityGate(desk, authorizer)
