@@ -6,6 +6,7 @@ And whatever is refused creates nothing, although connections share routes and u
 from __future__ import annotations
 
 import os
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -183,8 +184,8 @@ def _full(place: tuple[str, str | None]) -> str:
 )
 @settings(deadline=None)
 def test_the_broker_decides_as_the_table(
-    table: Table, held: list[frozenset[str]], addresses: bool, queues: bool, cached: int, steps: list[tuple]
-) -> None:  # type: ignore[type-arg]
+    table: Table, held: list[frozenset[str]], addresses: bool, queues: bool, cached: int, steps: list[tuple[Any, ...]]
+) -> None:
     world = World(table, held, addresses=addresses, queues=queues, cached=cached)
     for kind, user, place, prefix, how in steps:
         if kind == "SEND":
