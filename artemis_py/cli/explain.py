@@ -9,6 +9,7 @@ from pathlib import Path
 
 from artemis_py.cli import colour
 from artemis_py.cli.configuration import add_properties, file_or_default
+from artemis_py.cli.explain_user import Verdicts, identity_of, verdicts
 from artemis_py.config.explain.explanation import Explained, Explanation, explain
 from artemis_py.config.problems import nearest
 from artemis_py.config.reader import load
@@ -39,22 +40,32 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_properties(parser)
     parser.add_argument("--all", action="store_true", help="also show settings that have their default value")
+    parser.add_argument("--user", metavar="NAME", help="also show what this user may do there, and what is missing")
+    parser.add_argument(
+        "--roles", metavar="ROLE,…", type=roles_of, help="the user's roles (default: those in the roles file)"
+    )
     parser.add_argument(
         "--format", choices=("text", "json"), default="text", help=("output format: text for people, json for programs")
     )
 
 
 def run(args: argparse.Namespace) -> int:
-    """Prints the explanation and returns 0. Raises ConfigError when the configuration is refused, and
-    NoFileError.
+    """Prints the explanation and returns 0. Raises ConfigError when the configuration is refused, NoFileError, and
+    ArtemisError for a user who is not in the users file.
     """
     config = load(file_or_default(args.config, f"explain {args.name} --config"), properties=args.properties)
     explanation = explain(config, args.name)
     composition = compose(explanation)
+    asked = None
+    if args.user is not None or args.roles is not None:
+        asked = verdicts(config, args.name, identity_of(config, args.user, args.roles))
     if args.format == "json":
-        say_made(json_text(as_json(explanation, composition), indent=2))
+        shown = as_json(explanation, composition)
+        say_made(json_text(shown if asked is None else {**shown, "user": asked.as_json()}, indent=2))
     else:
         print_text(explanation, composition, show_all=args.all)
+        if asked is not None:
+            _print_user(asked, is_secured=config.security_enabled)
         for hint in hints(config, args.name):
             say()
             say(hint)
@@ -67,6 +78,11 @@ def name_of(text: str) -> str:
     if not address or (separator and not queue) or "::" in queue:
         raise argparse.ArgumentTypeError(f"{text!r} is neither the name of an address nor ADDRESS::QUEUE")
     return text
+
+
+def roles_of(text: str) -> list[str]:
+    """The roles in an argument."""
+    return [role.strip() for role in text.split(",") if role.strip()]
 
 
 def hints(config: BrokerConfig, name: str) -> list[str]:
@@ -174,11 +190,25 @@ def _print_security(explanation: Explanation, paint: Paint) -> None:
     security = explanation.security
     where = f"match {security.match}, {security.origin}" if security else "no security-setting matches"
     is_secured = explanation.is_secured
-    force = "not enforced by this version" if is_secured else "security-enabled is false: everybody may do everything"
+    force = "; it alone decides" if security else "; nobody may do anything"
+    if not is_secured:
+        force = "; security-enabled is false: everybody may do everything"
     say()
-    _print_head(paint, "security", f"({where}; {force})")
+    _print_head(paint, "security", f"({where}{force})")
     if security or is_secured:
         _print_table([(name, ", ".join(roles) or "nobody") for name, roles in explanation.permissions.items()])
+
+
+def _print_user(asked: Verdicts, *, is_secured: bool) -> None:
+    paint = colour.painter(sys.stdout)
+    say()
+    rest = f"({'with the roles ' + ', '.join(asked.roles) if asked.roles else 'without a role'})"
+    _print_head(paint, f"user {asked.user}", rest)
+    _print_table([(row.permission, "yes" if row.is_granted else "no", row.why) for row in asked.rows])
+    for note in asked.notes:
+        say(f"  {note}")
+    if not is_secured:
+        say("  security-enabled is false, so none of this is asked")
 
 
 def _print_head(paint: Paint, title: str, rest: str) -> None:

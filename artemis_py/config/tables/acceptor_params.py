@@ -11,7 +11,6 @@ from artemis_py.config.tables.fields import (
     JAVA,
     LIST,
     LONG,
-    NOT_ENFORCED,
     NOT_NEGATIVE,
     NOT_SPOKEN,
     OFF_OR_NOT_NEGATIVE,
@@ -32,6 +31,7 @@ FOREIGN_PROTOCOLS: Final = ("CORE", "AMQP", "MQTT", "OPENWIRE", "HORNETQ")
 # Artemis' own parameter for the handshake, in seconds; read as handshakeTimeout, which is in ms.
 HANDSHAKE_SECONDS: Final = "handshake-timeout"
 
+_NO_SASL: Final = "STOMP clients log in with login and passcode"
 _KERNEL: Final = "the operating system sizes its socket buffers itself"
 
 
@@ -273,8 +273,8 @@ _WEBSOCKET: Final = (
 _WITHOUT: Final = (
     _param(LONG, "tcpSendBufferSize", 1048576, "send buffer of the socket", unit="bytes", tuning=_KERNEL),
     _param(LONG, "tcpReceiveBufferSize", 1048576, "receive buffer of the socket", unit="bytes", tuning=_KERNEL),
-    _param(TEXT, "saslMechanisms", None, "login mechanisms", ignored=NOT_ENFORCED),
-    _param(TEXT, "saslLoginConfigScope", None, "realm of these mechanisms", ignored=NOT_ENFORCED),
+    _param(TEXT, "saslMechanisms", None, "login mechanisms", ignored=_NO_SASL),
+    _param(TEXT, "saslLoginConfigScope", None, "realm of these mechanisms", ignored=_NO_SASL),
     _param(TEXT, "router", None, "connection router", ignored=SINGLE_NODE),
     _param(TEXT, "clusterConnection", None, "cluster connection", ignored=SINGLE_NODE),
 )

@@ -7,7 +7,6 @@ from typing import Final, NamedTuple, final
 
 from artemis_py.config.tables.address_settings import AddressSettings
 from artemis_py.config.tables.fields import (
-    NOT_ENFORCED,
     OFF_OR_NOT_NEGATIVE,
     RING,
     boolean,
@@ -74,7 +73,7 @@ class QueueConfig:
     routing_type: str
     durable: bool = boolean(True, "the queue's persistent messages survive a restart")
     filter: str | None = text(None, "selector (in filter's attribute string) that messages must match")
-    user: str | None = text(None, "owner of the queue", ignored=NOT_ENFORCED)
+    user: str | None = text(None, "owner of the queue", ignored="permissions do not ask who owns a queue")
     max_consumers: int | None = int32(
         None, "maximum number of consumers; -1: no limit", check=OFF_OR_NOT_NEGATIVE, shown="default-max-consumers"
     )

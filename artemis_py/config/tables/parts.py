@@ -83,7 +83,10 @@ _HONOURED: Final = (
     Part("acceptors", "the ports that the broker listens on"),
     Part("acceptors/acceptor", "a port: `tcp://host:port?parameter=value;…`; see the table of parameters"),
     Part("acceptors/acceptor/@name", "its name in messages and metrics (default: `tcp://host:port`)"),
-    Part("resource-limit-settings", "limits for users, by the login of the client; passwords are not checked yet"),
+    Part(
+        "resource-limit-settings",
+        "limits for users; without security, by the login that a client gives",
+    ),
     Part(_LIMITS_OF_USER, "limits for one user"),
     Part(f"{_LIMITS_OF_USER}/@match", "the login; `*` for every login without limits of its own (our addition)"),
     Part(f"{_LIMITS_OF_USER}/max-connections", "maximum number of connections (default -1: no limit)"),

@@ -202,7 +202,7 @@ def test_explain_prints_where_things_are_declared(tmp_path: Path, capsys: pytest
     secured = write(tmp_path, GOOD.replace("<security-enabled>false</security-enabled>", ""))
     run(explain, "other::x", "--config", secured)
     lines = capsys.readouterr().out.splitlines()
-    assert "security (no security-setting matches; not enforced by this version)" in lines
+    assert "security (no security-setting matches; nobody may do anything)" in lines
     assert "nobody" in lines[-1]
 
 

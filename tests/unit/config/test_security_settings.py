@@ -1,4 +1,4 @@
-"""Which roles may do what: read and resolved, not enforced."""
+"""Which roles may do what: read and resolved."""
 
 from __future__ import annotations
 
