@@ -13,6 +13,7 @@ from artemis_py.config.reader import load
 from artemis_py.config.settings import BrokerConfig
 from artemis_py.errors import ConfigError
 from artemis_py.security.identity import Credentials, Identity
+from artemis_py.security.masked import acceptor_password
 from artemis_py.security.realms import open_realms
 from tests.unit.security.certificates import certificate
 
@@ -52,6 +53,37 @@ def test_the_files_are_found_and_relative_directories_are_in_the_instance(shop: 
         ("note", "instance", f"/srv/shop/etc//broker.xml does not exist; {shop}/etc/broker.xml is read instead"),
         ("note", "instance", "this binding is the HTTP acceptor 'web': it has /metrics and /health, but not console"),
     ]
+
+
+def test_the_retained_log_is_in_the_instance(shop: Path) -> None:
+    retained = '<journal-retention-directory period="1">kept</journal-retention-directory>'
+    edit(shop, "broker.xml", "<acceptors>", f"{retained}<acceptors>")
+    retention = load(shop, environ={}).journal_retention
+    assert retention is not None
+    assert retention.directory == str(shop / "kept")
+
+
+def test_a_binding_whose_port_an_acceptor_has(shop: Path) -> None:
+    edit(shop, "bootstrap.xml", "${web.port}", "8161")
+    edit(
+        shop,
+        "broker.xml",
+        "<acceptors>",
+        '<acceptors><acceptor name="h">tcp://localhost:8161?protocols=HTTP</acceptor>',
+    )
+    config = load(shop, environ={})
+    assert [each.name for each in config.acceptors] == ["h", "stomp", "tills"]
+    told = [each.message for each in config.notices]
+    assert "this binding is left to acceptor 'h', which has the port" in told
+
+
+def test_a_binding_with_tls(shop: Path) -> None:
+    binding = 'uri="https://0.0.0.0" keyStorePath="k.p12" keyStorePassword="ENC(80cf731af62c290)" clientAuth="true"'
+    edit(shop, "bootstrap.xml", 'uri="http://localhost:${web.port}"', binding)
+    config = load(shop, environ={})
+    web = config.acceptors[-1]
+    assert (web.name, web.host, web.port, web.params["needClientAuth"]) == ("web", "0.0.0.0", 443, "true")
+    assert acceptor_password(config, web, "keyStorePassword") == "guest"
 
 
 @pytest.mark.parametrize(
