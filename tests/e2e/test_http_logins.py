@@ -264,6 +264,14 @@ def test_a_certificate_is_a_login(tmp_path: Path) -> None:
         assert status("GET", "/log", "somebody") == 401
         assert status("GET", "/log", None) == 401
         assert status("GET", "/metrics", None) == 200
+        listing = ("cursors", "list", f"https://localhost:{broker.ports['https']}")
+        known, own = ("--ca-file", str(tmp_path / "trust.pem")), authority.issue("reader").pem(tmp_path / "own.pem")
+        good = cli(broker, tmp_path, *listing, *known, "--certificate-file", str(own))
+        assert (good.returncode, good.stderr) == (0, "")
+        strange = cli(broker, tmp_path, *listing, "--certificate-file", str(own))
+        assert "certificate is not accepted: self-signed certificate in certificate chain; --ca-file" in strange.stderr
+        unchecked = cli(broker, tmp_path, *listing, "--no-verify", "--certificate-file", str(own))
+        assert unchecked.returncode == 0
 
 
 LINES = st.sampled_from(
