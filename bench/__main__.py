@@ -26,7 +26,7 @@ BROKERS = (ArtemisPy, ActiveMqClassic, CoilMq, Artemis, RabbitMq, Relay)
 Part = Pipeline | DeepQueues | Day
 """What is measured without peers."""
 DEFAULT_BROKERS = "artemis_py,activemq,coilmq,artemis,rabbitmq"
-DEFAULT_SCENARIOS = "1,1t,1u,2,5,6,8,8t,12,3,3i,4,11,7,9,10,recovery,pipeline,depth,day"
+DEFAULT_SCENARIOS = "1,1t,1w,1u,2,5,6,8,8t,12,3,3i,4,11,7,9,10,recovery,pipeline,depth,day"
 
 
 def arguments(argv: Sequence[str] | None) -> argparse.Namespace:

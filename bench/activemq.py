@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from artemis_py.perf.target import Target
-from bench.broker import DURABLE, LOOPBACK, Broker
+from bench.broker import DURABLE, LOOPBACK, ON_ANOTHER_PORT, Broker
 
 JARS: Final = Path("/usr/share/activemq/lib")
 QUIET_LOGGER: Final = Path("/usr/share/java/slf4j-nop.jar")
@@ -22,7 +22,7 @@ class ActiveMqClassic(Broker):
 
     name = "activemq"
     title = "ActiveMQ Classic"
-    unsupported = DURABLE
+    unsupported = DURABLE | ON_ANOTHER_PORT
 
     def absent(self) -> str | None:
         """Looks for the package and for Java."""

@@ -10,6 +10,8 @@ from typing import ClassVar, Final
 from artemis_py.perf.target import Target
 
 LOOPBACK = "127.0.0.1"
+ON_ANOTHER_PORT: Final = frozenset({"1w"})
+"""For brokers that serve WebSocket elsewhere than STOMP, and are not asked for it."""
 DURABLE: Final = frozenset({"3", "3i", "4", "11", "recovery"})
 CACHE = Path(__file__).resolve().parent.parent / ".cache" / "bench"
 

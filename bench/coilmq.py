@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from artemis_py.perf.target import Target
-from bench.broker import CACHE, DURABLE, LOOPBACK, Broker
+from bench.broker import CACHE, DURABLE, LOOPBACK, ON_ANOTHER_PORT, Broker
 
 REQUIREMENT: Final = "coilmq==1.1.0"
 INSTALL_LIMIT_S: Final = 300
@@ -21,7 +21,7 @@ class CoilMq(Broker):
 
     name = "coilmq"
     title = "CoilMQ"
-    unsupported = DURABLE
+    unsupported = DURABLE | ON_ANOTHER_PORT
 
     def absent(self) -> str | None:
         """Installs it when it is not there yet."""

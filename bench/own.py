@@ -8,7 +8,7 @@ from typing import Final
 
 from artemis_py.perf.target import Target
 from artemis_py.version import IS_COMPILED, VERSION
-from bench.broker import DURABLE, LOOPBACK, Broker, free_port
+from bench.broker import DURABLE, LOOPBACK, ON_ANOTHER_PORT, Broker, free_port
 from bench.certificate import write_certificate, write_pem
 
 # What a user would write, with limits on memory out of the way: a queue is filled on purpose.
@@ -100,7 +100,7 @@ class Relay(Broker):
 
     name = "relay"
     title = "relay (ceiling)"
-    unsupported = frozenset({"6", "6s", "7", "8", "12"}) | DURABLE
+    unsupported = frozenset({"6", "6s", "7", "8", "12"}) | DURABLE | ON_ANOTHER_PORT
 
     def absent(self) -> str | None:
         """Never."""

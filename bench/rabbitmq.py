@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from artemis_py.perf.target import Target
-from bench.broker import LOOPBACK, Broker, free_port
+from bench.broker import LOOPBACK, ON_ANOTHER_PORT, Broker, free_port
 
 SERVER: Final = Path("/usr/lib/rabbitmq/bin/rabbitmq-server")
 # Erlang's name service would stay behind as a daemon; here it belongs to the broker's process group and ends with it.
@@ -28,7 +28,8 @@ log.file = false
 class RabbitMq(Broker):
     """With the STOMP plug-in, classic queues."""
 
-    unsupported = frozenset({"recovery"})  # its start is the same with and without messages: they are loaded later
+    # its start is the same with and without messages: they are loaded later
+    unsupported = frozenset({"recovery"}) | ON_ANOTHER_PORT
 
     name = "rabbitmq"
     title = "RabbitMQ"

@@ -13,6 +13,7 @@ from artemis_py.errors import PerfError
 from artemis_py.perf.frames import frame
 from artemis_py.perf.reader import FrameReader, ServerFrame
 from artemis_py.perf.target import Headers, Target
+from artemis_py.perf.websocket import PayloadReader, message, upgraded
 
 CONNECT_TIMEOUT_S: Final = 10.0
 CONTROL_BYTES: Final = 64 * 1024
@@ -27,11 +28,12 @@ class Link:
     Every method raises PerfError when the broker sends ERROR, closes, or is silent for ``target.stall_s`` seconds.
     """
 
-    __slots__ = ("_reader", "sock", "target")
+    __slots__ = ("_payloads", "_reader", "sock", "target")
 
     def __init__(self, target: Target) -> None:
         self.target = target
         self._reader = FrameReader()
+        self._payloads = PayloadReader() if target.over_websocket else None
         self.sock = _connect(target)
         try:
             self._log_in()
@@ -111,9 +113,9 @@ class Link:
         return messages
 
     def send(self, data: bytes) -> None:
-        """Sends all of ``data``."""
+        """Sends all of ``data``, which is whole frames."""
         try:
-            self.sock.sendall(data)
+            self.sock.sendall(message(data) if self.target.over_websocket else data)
         except (TimeoutError, BlockingIOError) as error:
             raise PerfError(f"{self.target.url} accepted no bytes for {self.target.stall_s:g} s") from error
         except OSError as error:
@@ -148,7 +150,7 @@ class Link:
             data = self._receive_or_end(awaited)
             if not data:
                 return None
-            self._reader.feed(data)
+            self._feed(data)
         raise_if_error(found)
         return found
 
@@ -163,7 +165,7 @@ class Link:
                 break
             if not data:
                 raise PerfError(f"{self.target.url} closed the connection after SUBSCRIBE")
-            self._reader.feed(data)
+            self._feed(data)
             for found in self._reader.frames():
                 raise_if_error(found)
         self.sock.settimeout(self.target.stall_s)
@@ -173,7 +175,7 @@ class Link:
         self.sock.setblocking(False)
         try:
             while data := self.sock.recv(CONTROL_BYTES):
-                self._reader.feed(data)
+                self._feed(data)
         except OSError:
             pass
         for found in self._reader.frames():
@@ -190,7 +192,12 @@ class Link:
 
     def give_back(self, data: bytes) -> None:
         """Puts back bytes after the measured traffic, so that ``goodbye`` begins at a frame."""
-        self._reader.feed(data)
+        payloads = self._payloads
+        self._reader.feed(data if payloads is None else payloads.begin_inside(data))
+
+    def _feed(self, data: bytes) -> None:
+        payloads = self._payloads
+        self._reader.feed(data if payloads is None else payloads.feed(data))
 
 
 def raise_if_error(found: ServerFrame) -> None:
@@ -208,8 +215,8 @@ def _connect(target: Target) -> socket.socket:
         raise PerfError(f"cannot connect to {target.url}: {error.strerror or error}") from error
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     sock.settimeout(target.stall_s)
-    if target.trust is None:
-        return sock
-    from artemis_py.perf.tls import encrypted
+    if target.trust is not None:
+        from artemis_py.perf.tls import encrypted
 
-    return encrypted(sock, target)
+        sock = encrypted(sock, target)
+    return upgraded(sock, target) if target.over_websocket else sock

@@ -26,6 +26,7 @@ from artemis_py.perf.streams import (
     TransientSingle,
     TransientTls,
     TransientUnique,
+    TransientWebSocket,
 )
 from artemis_py.perf.sync import SyncProducers
 
@@ -37,6 +38,7 @@ SCENARIOS: Final[dict[str, type[Scenario]]] = {
         TransientSingle,
         TransientLarge,
         TransientTls,
+        TransientWebSocket,
         Durable,
         DurableIndividual,
         DurableSync,

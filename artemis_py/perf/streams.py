@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import ClassVar, Final
 
 from artemis_py.errors import PerfError
@@ -11,6 +12,7 @@ from artemis_py.perf.frames import blocks, body_of, marker_of, send_frame, singl
 from artemis_py.perf.link import Link
 from artemis_py.perf.pump import Pump, Receiver, Sender
 from artemis_py.perf.scenario import Run, Scenario, warm_up
+from artemis_py.perf.websocket import message
 
 SINGLE_BURST: Final = 64
 
@@ -151,6 +153,25 @@ class TransientTls(Transient):
     id = "1t"
     title = "transient 100 B over TLS"
     over_tls = True
+
+
+class TransientWebSocket(Transient):
+    """The basic case over WebSocket: each SEND is a text message, as clients in browsers do it."""
+
+    id = "1w"
+    title = "transient 100 B over WebSocket"
+
+    def run(self, run: Run) -> dict[str, float]:
+        """As plain STOMP."""
+        return super().run(replace(run, target=replace(run.target, over_websocket=True)))
+
+    def frame_bytes(self, run: Run, destination: str, body: bytes) -> int:
+        """Length of one SEND as a message."""
+        return len(message(send_frame(run.target, destination, body)))
+
+    def sender(self, run: Run, link: Link, destination: str, body: bytes, total: int) -> Sender:
+        """A producer of ``total`` messages."""
+        return Sender(link, blocks(message(send_frame(run.target, destination, body)), total))
 
 
 class TransientLarge(Transient):

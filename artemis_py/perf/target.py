@@ -22,6 +22,7 @@ class Target:
 
     ``stall_s`` is how long nothing may move before a measurement is given up; ``receipts`` is False for a broker that
     sends none. ``trust`` is a file of certificates that a broker with TLS is checked against; None: no TLS.
+    ``over_websocket``: frames are messages of WebSocket.
     """
 
     host: str
@@ -37,6 +38,7 @@ class Target:
     receipts: bool = True
     stall_s: float = 10.0
     trust: str | None = None
+    over_websocket: bool = False
 
     @property
     def url(self) -> str:

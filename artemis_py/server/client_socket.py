@@ -59,6 +59,12 @@ class ClientSocket:
         """Does the client not read what it is sent?"""
         return not self.writable and (self.flow is None or self.flow.is_paused)
 
+    @property
+    def waiting_bytes(self) -> int:
+        """Bytes written for the client that the system has not taken."""
+        waiting_bytes = 0 if self.transport is None else self.transport.get_write_buffer_size()
+        return waiting_bytes if self.flow is None else waiting_bytes + self.flow.waiting_bytes
+
     # ---- input -----------------------------------------------------------------------------------
 
     def let_read(self, *, reads: bool) -> None:

@@ -9,7 +9,8 @@ from typing import Final, cast, final
 from artemis_py.server.client_socket import WRITE_HIGH_BYTES, WRITE_LOW_BYTES, ClientSocket
 from artemis_py.server.framing import Intake
 from artemis_py.server.logins.counts import CONNECTIONS, DEADLINE, EXPIRED
-from artemis_py.server.logins.networks import Newcomers, network_of
+from artemis_py.server.logins.networks import Newcomers
+from artemis_py.server.place import Place
 from artemis_py.server.transports import CLIENT_CERTIFICATE, shown_address
 from artemis_py.server.turns import Turns
 from artemis_py.server.websocket.rules import WebSocketRules
@@ -67,6 +68,17 @@ class Acceptance:
         holdings.refused_count += 1
         return holdings.why_full("CONNECT")
 
+    def why_crowded(self) -> str:
+        """Count a client whose peer has too many connections without a login, and return what it is told."""
+        self.turns.stats.logins.refusals[CONNECTIONS] += 1
+        return self.newcomers.why_full
+
+    def why_late(self, session: Session) -> str:
+        """Count a client that has not logged in in time, and return what it is told."""
+        self.turns.stats.logins.refusals[DEADLINE] += 1
+        missed = "No CONNECT frame" if session.blocked_by is None else "The login was not decided"
+        return f"{missed} within {self.handshake_ms} ms (handshakeTimeout of the acceptor)"
+
     def connect(self) -> Connection:
         """Return the protocol of a socket just accepted."""
         return Connection(self)
@@ -79,21 +91,17 @@ class Connection(asyncio.BufferedProtocol):
     """
 
     __slots__ = (
-        "_acceptance", "_counted", "_eof", "_inbox", "_is_held", "_network", "_turns", "credit", "in_line", "intake",
-        "is_dirty",
+        "_acceptance", "_eof", "_inbox", "_is_held", "_place", "_turns", "credit", "in_line", "intake", "is_dirty",
         "period", "session", "socket", "weight",
     )  # fmt: skip
 
     def __init__(self, acceptance: Acceptance) -> None:
         self._acceptance = acceptance
         self._turns = acceptance.turns
+        self._place = Place(acceptance)
         self._inbox: bytes = b""
-        self._counted = False
-        self._is_held = False
-        """Is it in the account of memory held for clients?"""
-        self._eof = False
-        self._network: str | None = None
-        """The peer whose connections without a login include this one; None if none does."""
+        self._is_held = self._eof = False
+        """Is it in the account of memory held for clients? And did the client close its side?"""
         self.is_dirty = self.in_line = False
         self.credit = self.period = 0
         self.weight = NOTHING
@@ -122,37 +130,14 @@ class Connection(asyncio.BufferedProtocol):
         self.socket.set_up(transport)
         acceptance = self._acceptance
         now_ms = turns.clock_ms()
-        refusal = acceptance.admit()
-        self._counted = refusal is None
+        refusal = self._place.take(self.session.state.peer)
         if refusal is not None:
+            self._eof = self._place.is_crowded  # no time to read the ERROR: such connections must not add up
             self.session.kick(refusal, now_ms)
-            turns.output.mark_dirty(self)
-        elif not self._counts_as_newcomer():
-            turns.stats.logins.refusals[CONNECTIONS] += 1
-            self.session.kick(acceptance.newcomers.why_full, now_ms)
-            self._eof = True  # no time to read the ERROR: such connections must not add up
             turns.output.mark_dirty(self)
         elif acceptance.handshake_ms > 0:
             turns.watches.add(self, turns.broker.clock.steady_ms(now_ms) + acceptance.handshake_ms)
         turns.schedule()
-
-    def _counts_as_newcomer(self) -> bool:
-        """Count a connection without a login, where that is limited; False if its peer has too many of them."""
-        newcomers = self._acceptance.newcomers
-        if newcomers.each_max < 0:
-            return True
-        network = network_of(self.session.state.peer)
-        if not newcomers.add(network):
-            return False
-        self._network = network
-        return True
-
-    def _opened(self, now_ms: int) -> None:
-        """The client has logged in."""
-        self._watch(now_ms)
-        if self._network is not None:
-            self._acceptance.newcomers.forget(self._network)
-            self._network = None
 
     def get_buffer(self, sizehint: int) -> memoryview:
         return self._turns.read_buffer
@@ -187,12 +172,7 @@ class Connection(asyncio.BufferedProtocol):
     def _forget_socket(self) -> None:
         """The socket is gone or no longer used; may be called twice."""
         self.socket.forget()
-        if self._counted:
-            self._counted = False
-            self._acceptance.forget()
-        if self._network is not None:
-            self._acceptance.newcomers.forget(self._network)
-            self._network = None
+        self._place.leave()
         self._turns.stats.connections.discard(self)
 
     def pause_writing(self) -> None:
@@ -254,7 +234,8 @@ class Connection(asyncio.BufferedProtocol):
             session.pulse.note_alive(now_ms)
             intake.go_on(now_ms, stop_at)
         if not was_open and session.is_open:
-            self._opened(now_ms)
+            self._place.logged_in()
+            self._watch_pulse(now_ms)
         awaited = state.blocked_by
         if awaited is not None and not was_blocked:
             turns.input.blocked.add(self, awaited)
@@ -269,7 +250,8 @@ class Connection(asyncio.BufferedProtocol):
         was_open = session.is_open
         session.unblock(now_ms, stop_at)
         if not was_open and session.is_open:
-            self._opened(now_ms)
+            self._place.logged_in()
+            self._watch_pulse(now_ms)
         if session.blocked_by is not None:
             turns.input.blocked.add(self, session.blocked_by)
             return
@@ -283,13 +265,10 @@ class Connection(asyncio.BufferedProtocol):
         """Measure what the broker holds for the connection, and report a change."""
         if not self._is_held:
             return
-        transport, flow, before = self.socket.transport, self.socket.flow, self.weight
+        before = self.weight
         input_bytes, output_bytes, kept_bytes = self.intake.held_bytes
         input_bytes += len(self._inbox)
-        if transport is not None:
-            output_bytes += transport.get_write_buffer_size()
-        if flow is not None:
-            output_bytes += flow.waiting_bytes
+        output_bytes += self.socket.waiting_bytes
         if input_bytes + output_bytes + kept_bytes <= LIGHT_BYTES:
             if before is NOTHING:
                 return
@@ -337,18 +316,13 @@ class Connection(asyncio.BufferedProtocol):
         if socket.close(turns.broker.clock.steady_ms(now_ms), has_left=self._eof):
             turns.watches.add(self, socket.linger_until_ms)
 
-    def _watch(self, now_ms: int) -> None:
-        """Look at the session again when a heart-beat is due, or when its login ends."""
-        turns, clock = self._turns, self._turns.broker.clock
+    def _watch_pulse(self, now_ms: int) -> None:
+        turns = self._turns
         due_ms = self.session.pulse.next_ms(hears=self.session.blocked_by is None)
-        expires_ms = self.session.state.expires_ms
-        if expires_ms:
-            ends_ms = clock.steady_ms(expires_ms)
-            due_ms = ends_ms if due_ms is None else min(due_ms, ends_ms)
         if due_ms is None:
             turns.watches.forget(self)
         else:
-            turns.watches.add(self, max(due_ms, clock.steady_ms(now_ms) + 1))
+            turns.watches.add(self, max(due_ms, turns.broker.clock.steady_ms(now_ms) + 1))
 
     def look(self, now_ms: int) -> None:
         """A watched time has come: heart-beats, a login that ends, a missing handshake, or the end of a linger."""
@@ -362,16 +336,12 @@ class Connection(asyncio.BufferedProtocol):
             if self.in_line:
                 session.pulse.note_alive(now_ms)  # the input is not processed yet, but it has arrived
             session.beat(now_ms)
-            if not session.is_closing:
-                self._watch(now_ms)
-            elif session.state.has_expired(now_ms):
+            self._watch_pulse(now_ms)
+            if session.pulse.has_ended(now_ms):
                 turns.stats.logins.refusals[EXPIRED] += 1
             turns.output.mark_dirty(self)
         elif not session.is_closing:
-            missed = "No CONNECT frame" if session.blocked_by is None else "The login was not decided"
-            limit_ms = self._acceptance.handshake_ms
-            session.kick(f"{missed} within {limit_ms} ms (handshakeTimeout of the acceptor)", now_ms)
-            turns.stats.logins.refusals[DEADLINE] += 1
+            session.kick(self._acceptance.why_late(session), now_ms)
             turns.output.mark_dirty(self)
 
     def lost(self, now_ms: int) -> None:

@@ -39,7 +39,7 @@ from artemis_py.server.malloc import keep_freed_memory
 from artemis_py.server.memory import destinations_max, global_max_bytes, held_max_bytes
 from artemis_py.server.open_store import open_store
 from artemis_py.server.operational import OperationalLog, write_to_stderr
-from artemis_py.server.ports import ListenError, Ports
+from artemis_py.server.ports import Ports
 from artemis_py.server.repair import accept_losses
 from artemis_py.server.stats import TURN_BUCKET_BOUNDS_S, ServerStats
 from artemis_py.server.turns import Turns
@@ -315,7 +315,7 @@ async def _run(config: BrokerConfig, loop: asyncio.AbstractEventLoop, authentica
         return 1
     try:
         await server.listen()
-    except ListenError as error:
+    except ArtemisError as error:  # a port or a key
         warn(error)
         await server.stop()
         return 1

@@ -7,7 +7,7 @@ import secrets
 import socket
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 from artemis_py.config.settings import AcceptorConfig, BrokerConfig
 from artemis_py.errors import ArtemisError
@@ -15,6 +15,7 @@ from artemis_py.server.clocks import steady_clock_ms
 from artemis_py.server.complaints import Complaints
 from artemis_py.server.connection import Acceptance
 from artemis_py.server.descriptors import Descriptors
+from artemis_py.server.encryption import Encryption
 from artemis_py.server.gate import SecurityGate
 from artemis_py.server.http import HttpLimits, HttpService
 from artemis_py.server.http.doors import Doors
@@ -26,9 +27,6 @@ from artemis_py.server.turns import Turns
 from artemis_py.server.websocket.rules import WebSocketRules
 from artemis_py.stomp.service import StompService
 from artemis_py.stomp.temporaries import Temporaries
-
-if TYPE_CHECKING:
-    from artemis_py.server.tls.acceptors import TlsAcceptors
 
 _BACKLOG_MIN: Final = 1024
 _NEWCOMERS_MAX: Final = 256
@@ -78,8 +76,7 @@ class Ports:
         self._is_busy = is_busy
         self._stomp_listeners: list[Listener] = []
         self._http_listeners: list[Listener] = []
-        self._tls: TlsAcceptors | None = None
-        """None until an acceptor speaks TLS."""
+        self._encryption = Encryption(config, loop, complaints, turns.broker.holdings, turns.stats)
         self._is_closed = False
 
     def serves(self, protocol: str) -> bool:
@@ -88,20 +85,21 @@ class Ports:
 
     def warnings(self) -> list[str]:
         """What an operator must see to, although the broker is ready."""
-        return [] if self._tls is None else self._tls.warnings()
+        return self._encryption.warnings()
 
     # ---- open ------------------------------------------------------------------------------------
 
     def bind(self) -> list[tuple[AcceptorConfig, socket.socket]]:
-        """A socket for every acceptor that may be opened. Raises ListenError, and then none is bound."""
+        """A socket for every acceptor that may be opened. Raises ListenError for a port and StoreError for a key; then
+        none is bound.
+        """
         sockets: list[tuple[AcceptorConfig, socket.socket]] = []
         try:
             for acceptor in self._config.acceptors:
                 if acceptor.is_opened:
-                    if acceptor.is_tls:
-                        self._load_tls(acceptor)
+                    self._encryption.load(acceptor)
                     sockets.append((acceptor, _bind(acceptor)))
-        except ListenError:
+        except ArtemisError:
             for _, bound in sockets:
                 bound.close()
             raise
@@ -112,21 +110,7 @@ class Ports:
         for acceptor, bound in sockets:
             self._serve(acceptor, bound)
         self._tick_http()
-        if self._tls is not None:
-            self._tls.watch()
-
-    def _load_tls(self, acceptor: AcceptorConfig) -> None:
-        """Read the keys of an acceptor; this imports what TLS needs. Raises ListenError."""
-        from artemis_py.server.tls.acceptors import TlsAcceptors
-        from artemis_py.server.tls.context import TlsError
-
-        if self._tls is None:
-            self._tls = TlsAcceptors(self._config, self._loop, self._complaints, self._turns.broker.holdings)
-            self._turns.stats.tls_sites = self._tls.sites
-        try:
-            self._tls.load(acceptor)
-        except TlsError as error:
-            raise ListenError(str(error)) from None
+        self._encryption.watch()
 
     def _serve(self, acceptor: AcceptorConfig, bound: socket.socket) -> None:
         if "STOMP" in acceptor.protocols:
@@ -197,10 +181,8 @@ class Ports:
         descriptor_max: int,
     ) -> None:
         stored = self._stored
-        if acceptor.is_tls:
-            assert self._tls is not None
-            connect = self._tls.serve(acceptor, connect)
-        listener = Listener(self._loop, acceptor.name, bound, connect, descriptor_max, self._complaints, stored)
+        protocols = self._encryption.around(acceptor, connect)
+        listener = Listener(self._loop, acceptor.name, bound, protocols, descriptor_max, self._complaints, stored)
         listeners.append(listener)
         self._turns.stats.listeners.append(listener)
         listener.open(max(acceptor.int_param("backlog"), _BACKLOG_MIN))
@@ -218,8 +200,7 @@ class Ports:
         self._is_closed = True
         for listener in self._stomp_listeners:
             listener.close()
-        if self._tls is not None:
-            self._tls.stop()
+        self._encryption.stop()
 
     def close_to_http(self) -> None:
         """End the HTTP connections and accept no more."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, final
 
 from artemis_py.config.settings import AcceptorConfig
@@ -66,20 +66,30 @@ _NO_BEATS: Final = Beats()
 
 @final
 class Pulse:
-    """When a client was last heard, and when the next heart-beat goes out. All of it in steady time
-    (``core/timing/clock.py``).
+    """When a client was last heard, when the next heart-beat goes out, and when the client's login ends. All of it in
+    steady time (``core/timing/clock.py``).
     """
 
-    __slots__ = ("_clock", "_last_beat_ms", "_last_in_ms", "beats")
+    __slots__ = ("_clock", "_ends_ms", "_last_beat_ms", "_last_in_ms", "beats", "ping_ms", "pings")
 
     def __init__(self, clock: Clock, now_ms: int) -> None:
         self.beats = _NO_BEATS
+        self.ping_ms = 0
+        """How often a client that wants no heart-beats gets one all the same, for a protocol below that sends something
+        else in its place; 0: never.
+        """
+        self.pings = False
+        """Is it such a client?"""
+        self._ends_ms = 0
+        """The date at which the login ends; 0: never."""
         self._clock = clock
         self._last_in_ms = self._last_beat_ms = clock.steady_ms(now_ms)
 
-    def begin(self, beats: Beats, now_ms: int) -> None:
-        """The session is open, and this was agreed on."""
-        self.beats = beats
+    def begin(self, beats: Beats, now_ms: int, ends_ms: int = 0) -> None:
+        """The session is open, and this was agreed on. Its login ends at the date ``ends_ms``; 0: never."""
+        self.pings = self.ping_ms > 0 and not beats.send_ms
+        self.beats = replace(beats, send_ms=self.ping_ms * 4 // 3) if self.pings else beats
+        self._ends_ms = ends_ms
         self._last_beat_ms = self._clock.steady_ms(now_ms)
 
     def note_alive(self, now_ms: int) -> None:
@@ -99,12 +109,25 @@ class Pulse:
         if self.beats.ttl_ms and hears:
             dead_ms = self._last_in_ms + self.beats.ttl_ms
             due_ms = dead_ms if due_ms is None else min(due_ms, dead_ms)
+        if self._ends_ms:
+            end_ms = self._clock.steady_ms(self._ends_ms)
+            due_ms = end_ms if due_ms is None else min(due_ms, end_ms)
         return due_ms
 
-    def silent_ms(self, now_ms: int) -> int:
-        """How long the client has been silent, if that is longer than agreed on; 0 otherwise."""
+    def has_ended(self, now_ms: int) -> bool:
+        """Has the client's login ended?"""
+        return 0 < self._ends_ms <= now_ms
+
+    def why_over(self, now_ms: int, *, hears: bool) -> str:
+        """Why the session must end: its login has ended, or the client has been silent for longer than agreed on;
+        empty if it may go on. ``hears``: is the client's socket read?
+        """
+        if self.has_ended(now_ms):
+            return "Your login has ended because its token expired; connect again with a new one"
         silent_ms = self._clock.steady_ms(now_ms) - self._last_in_ms
-        return silent_ms if 0 < self.beats.ttl_ms <= silent_ms else 0
+        if hears and 0 < self.beats.ttl_ms <= silent_ms:
+            return f"Nothing received for {silent_ms} ms; the agreed limit is {self.beats.ttl_ms} ms"
+        return ""
 
     def take_beat(self, now_ms: int) -> bool:
         """Is a heart-beat due? Then the next one is due later."""

@@ -149,19 +149,31 @@ def folder_for(name: str, *sources: Path) -> Path:
     return CACHE / f"{name}-{digest[:12]}"
 
 
-def prepare_stompjs() -> Launch:
-    """@stomp/stompjs and its TCP wrapper for Node, through npm. Raises Absent."""
-    node, npm = tool("node"), tool("npm")
-    home = PROGRAMS / "stompjs"
+def node_modules(home: Path) -> Path:
+    """What a manifest below the programs names, through npm. Raises Absent."""
+    npm = tool("npm")
     manifests = [home / "package.json", home / "package-lock.json"]
-    target = folder_for("stompjs", *manifests)
+    target = folder_for(home.name, *manifests)
     if not target.exists():
         with new_folder(target) as folder:
             for manifest in manifests:
                 shutil.copy(manifest, folder)
             options = ["--no-audit", "--no-fund", "--ignore-scripts", "--fetch-retries=1", "--fetch-timeout=15000"]
             attempt([npm, "ci", *options], folder)
-    return Launch([node, str(home / "client.cjs")], {"NODE_PATH": str(target / "node_modules")})
+    return target / "node_modules"
+
+
+def prepare_stompjs() -> Launch:
+    """@stomp/stompjs and its TCP wrapper for Node. Raises Absent."""
+    home = PROGRAMS / "stompjs"
+    return Launch([tool("node"), str(home / "client.cjs")], {"NODE_PATH": str(node_modules(home))})
+
+
+def prepare_stompjs_over_websocket() -> Launch:
+    """The same program over WebSocket, with the package ws. Raises Absent."""
+    modules = node_modules(PROGRAMS / "web")
+    command = [tool("node"), str(PROGRAMS / "stompjs" / "client.cjs")]
+    return Launch(command, {"NODE_PATH": str(modules), "OVER": "websocket"})
 
 
 def prepare_go_stomp() -> Launch:
@@ -199,6 +211,7 @@ def prepare_net_stomp() -> Launch:
 
 CLIENTS = (
     ForeignClient("stompjs", prepare_stompjs),
+    ForeignClient("stompjs over WebSocket", prepare_stompjs_over_websocket),
     ForeignClient("go-stomp", prepare_go_stomp),
     ForeignClient("Net::Stomp", prepare_net_stomp, frozenset({"keeps_heart_beats"})),
 )

@@ -24,6 +24,7 @@ _CONFIGURATION: Final = """\
     <large-messages-directory>{folder}/large</large-messages-directory>
     <journal-retention-directory unit="DAYS" period="1">{folder}/kept</journal-retention-directory>
     <journal-file-size>100K</journal-file-size>
+    {authentication}
     <security-settings>
       <security-setting match="#">
         <permission type="send" roles="workers"/>
@@ -54,14 +55,17 @@ _CONFIGURATION: Final = """\
 
 
 @contextmanager
-def secured_broker(folder: Path, **acceptors: str) -> Iterator[BrokerProcess]:
-    """The broker, from its readiness to its end; ``acceptors`` are further ones by name."""
+def secured_broker(folder: Path, authentication: str = "", **acceptors: str) -> Iterator[BrokerProcess]:
+    """The broker, from its readiness to its end; ``acceptors`` are further ones by name. ``authentication`` is XML that
+    names other users.
+    """
     (folder / "artemis-users.properties").write_text("".join(f"{user}={text}\n" for user, text in USERS.items()))
     (folder / "artemis-roles.properties").write_text(_ROLES)
     uris = {"stomp": STOMP, "http": HTTP, **acceptors}
     lines = "\n".join(f'      <acceptor name="{name}">{uri}</acceptor>' for name, uri in uris.items())
     file = folder / "broker.xml"
-    file.write_text(_CONFIGURATION.format(folder=folder, acceptors=lines), "utf-8")
+    text = _CONFIGURATION.format(folder=folder, acceptors=lines, authentication=authentication)
+    file.write_text(text, "utf-8")
     broker = BrokerProcess(["run", str(file)], folder / "broker.log")
     try:
         broker.await_ready()

@@ -32,7 +32,7 @@ def verdicts_of(shared_broker: BrokerProcess) -> Callable[[ForeignClient], Verdi
     @functools.cache
     def ask(client: ForeignClient) -> Verdicts | Absent:
         try:
-            return client.verdicts(shared_broker.port, f"foreign.{client.name.lower().replace(':', '')}")
+            return client.verdicts(shared_broker.port, f"foreign.{client.name.lower().translate({58: None, 32: 46})}")
         except Absent as absent:
             return absent
 

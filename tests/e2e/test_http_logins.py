@@ -17,8 +17,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.certificates import PASSWORD, Authority
 from tests.e2e.broker_process import HTTP, LOOPBACK, WAIT_S, BrokerProcess, eventually
 from tests.e2e.secured import USERS, basic, secured_broker
+from tests.e2e.tls import trusting, uri
 
 pytestmark = pytest.mark.e2e
 
@@ -226,6 +228,42 @@ def test_the_commands_log_in(broker: BrokerProcess, tmp_path: Path) -> None:
     bad = cli(broker, tmp_path, *perf, ARTEMIS_PY_PASSWORD="a wrong one")
     assert (bad.returncode, "a wrong one" in bad.stderr + bad.stdout) == (1, False)
     assert "is invalid" in bad.stderr
+
+
+LOGIN_CONFIG = """
+by-certificate {
+   org.apache.activemq.artemis.spi.core.security.jaas.TextFileCertificateLoginModule required
+      org.apache.activemq.jaas.textfiledn.user="certificates.properties"
+      org.apache.activemq.jaas.textfiledn.role="artemis-roles.properties";
+};
+"""
+
+
+def test_a_certificate_is_a_login(tmp_path: Path) -> None:
+    authority = Authority()
+    (tmp_path / "login.config").write_text(LOGIN_CONFIG)
+    (tmp_path / "certificates.properties").write_text("bob=CN=reader\n")
+    shown: dict[str, object] = {
+        "keyStorePath": authority.issue("broker").pkcs12(tmp_path / "broker.p12"), "keyStorePassword": PASSWORD,
+        "wantClientAuth": "true", "trustStorePath": authority.pem(tmp_path / "trust.pem"),
+    }  # fmt: skip
+    named = '<authentication login-config="login.config" domain="by-certificate"/>'
+    with secured_broker(tmp_path, named, https=uri("HTTP", **shown)) as broker:
+
+        def status(method: str, path: str, name: str | None) -> int:
+            issued = None if name is None else authority.issue(name)
+            context = trusting(authority, issued, tmp_path)
+            client = http.client.HTTPSConnection("localhost", broker.ports["https"], timeout=WAIT_S, context=context)
+            client.request(method, path, b'{"lsn": 0}' if method == "PUT" else None)
+            answer = client.getresponse()
+            client.close()
+            return answer.status
+
+        assert status("GET", "/log", "reader") == 200
+        assert status("PUT", "/log/cursors/c", "reader") == 403
+        assert status("GET", "/log", "somebody") == 401
+        assert status("GET", "/log", None) == 401
+        assert status("GET", "/metrics", None) == 200
 
 
 LINES = st.sampled_from(

@@ -8,12 +8,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from cryptography import x509
+from cryptography.x509.oid import NameOID
 
+from tests.certificates import Authority, Issued
 from tests.e2e.broker_process import LOOPBACK, BrokerProcess
 from tests.e2e.stomp_socket import StompSocket
+from tests.e2e.tls import trusting, uri
 
 pytestmark = pytest.mark.e2e
 
+GUEST = "ENC(80cf731af62c290)"  # as artemis mask prints it
 RECORDED = Path(__file__).parents[1] / "unit" / "security" / "instances" / "shop"
 
 
@@ -54,7 +59,7 @@ def test_people_log_in_through_the_ports_of_an_instance(shop: BrokerProcess, tmp
         users.write("\neve = new\n")
     assert answer(shop, "stomp", login="eve", passcode="new") == "CONNECTED"
     assert shop.stop() == 0
-    assert list((tmp_path / "shop" / "data" / "journal").glob("artemis-journal-*"))
+    assert list((tmp_path / "shop" / "data" / "journal").glob("server.lock"))
     assert list((tmp_path / "elsewhere").iterdir()) == []
     for secret in ("welcome", "sesame", "drowssap", "new\n"):
         assert secret not in shop.said.replace("a new one with", "")
@@ -69,3 +74,45 @@ def test_a_domain_that_cannot_be_opened_stops_the_start(tmp_path: Path) -> None:
     assert f"{folder}/etc/login.config:33: the login module " in broker.said
     assert "LDAPLoginModule is not supported" in broker.said
     assert not (folder / "data" / "journal").exists()
+
+
+def test_certificates_log_in(tmp_path: Path) -> None:
+    """The key store's password is masked, and relative paths are those of ``etc``."""
+    folder = shutil.copytree(RECORDED, tmp_path / "shop")
+    authority = Authority()
+    authority.issue("broker").pkcs12(folder / "etc" / "broker.p12", password="guest")
+    authority.pem(folder / "etc" / "clients.pem")
+    port = uri(
+        "STOMP", keyStorePath="broker.p12", keyStorePassword=GUEST, trustStorePath="clients.pem", wantClientAuth=True
+    )
+    text = (folder / "etc" / "broker.xml").read_text()
+    acceptors = f'<acceptors><acceptor name="tls">{port}</acceptor>'
+    (folder / "etc" / "broker.xml").write_text(text.replace("<acceptors>", acceptors))
+    broker = BrokerProcess(["run", str(folder)], tmp_path / "log")
+    try:
+        broker.await_ready()
+        baker, butcher = (authority.issue(_partner(name)) for name in ("Bakery", "Butcher"))
+        assert "User: baker does not have permission" in _sent(broker, authority, baker, tmp_path)
+        refused = _sent(broker, authority, butcher, tmp_path, login="ann", passcode="welcome")
+        assert refused.startswith("Security Error occurred")
+        assert _sent(broker, authority, None, tmp_path, login="ann", passcode="welcome") == "sent"
+        assert "guest" not in broker.said.replace("guests", "")
+    finally:
+        broker.kill()
+
+
+def _partner(name: str) -> x509.Name:
+    parts = {NameOID.ORGANIZATION_NAME: "Shop", NameOID.ORGANIZATIONAL_UNIT_NAME: "Partners", NameOID.COMMON_NAME: name}
+    return x509.Name([x509.NameAttribute(oid, value) for oid, value in parts.items()])
+
+
+def _sent(broker: BrokerProcess, authority: Authority, own: Issued | None, folder: Path, **headers: str) -> str:
+    """Why a client is refused that connects with TLS and sends one message; "sent" if it is not."""
+    with StompSocket(broker.ports["tls"], tls=trusting(authority, own, folder)) as client:
+        client.send("CONNECT", {"accept-version": "1.2", "host": "shop", **headers})
+        found = client.receive()
+        if found.command == "CONNECTED":
+            client.send("SEND", {"destination": "orders", "receipt": "1"}, b"a loaf")
+            found = client.receive()
+        text = (found.header("message") or "").replace("\\c", ":")
+        return "sent" if found.command == "RECEIPT" else text

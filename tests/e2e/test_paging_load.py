@@ -40,6 +40,8 @@ TURN_S_MAX_ALONE = 0.1
 """In the soak, on a machine that does nothing else."""
 TURN_S_MAX = 0.5
 """Beside other tests, whose work counts into a turn's time."""
+WAITED_SHARE_MAX = 0.1
+"""A broker that waits more for a processor is not alone."""
 MIB = 1 << 20
 
 
@@ -56,9 +58,19 @@ class Watch:
 
     def judge(self, memory_bytes_max: int, turn_s_max: float) -> None:
         """The memory was never more than this, and no turn was too long."""
-        turn_s = self.broker.metric("artemis_turn_duration_seconds_max")
         assert self.peak_bytes < memory_bytes_max, f"{self.peak_bytes / MIB:.0f} MiB"
-        assert turn_s < turn_s_max, f"a turn of {turn_s * 1000:.0f} ms"
+        turn_s, waited = self.broker.metric("artemis_turn_duration_seconds_max"), self.waited_share
+        told = f"a turn of {turn_s * 1000:.0f} ms; the broker waited {waited:.0%} of its time for a processor"
+        if turn_s_max == TURN_S_MAX_ALONE and waited > WAITED_SHARE_MAX:
+            print(f"not judged: {told}")
+        else:
+            assert turn_s < turn_s_max, told
+
+    @property
+    def waited_share(self) -> float:
+        """The part of its time in which the broker could have run and others did, as Linux counts it."""
+        ran_ns, waited_ns, _ = Path(f"/proc/{self.broker.process.pid}/schedstat").read_text("ascii").split()
+        return int(waited_ns) / (int(ran_ns) + int(waited_ns))
 
 
 @contextmanager

@@ -14,7 +14,7 @@ import pytest
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from tests.certificates import DAY, Authority, Issued
-from tests.e2e.broker_process import HTTP, LOOPBACK, WAIT_S, BrokerProcess, configuration, running
+from tests.e2e.broker_process import HTTP, LOOPBACK, STOMP, WAIT_S, BrokerProcess, configuration, running
 from tests.e2e.stomp_socket import StompSocket
 from tests.e2e.tls import served, shake, trusting, uri
 
@@ -154,3 +154,15 @@ def test_a_new_list_of_revoked_certificates(world: World) -> None:
     world.authority.revoke(world.folder / "crl.pem", until=-DAY)
     world.await_said("crl.pem (crlPath) is out of date since ")
     assert not is_accepted()
+
+
+def test_a_start_with_a_wrong_password_ends_with_one_line(tmp_path: Path) -> None:
+    Authority().issue("broker").pkcs12(tmp_path / "broker.p12")
+    acceptors = {"plain": STOMP, "secure": uri("STOMP", keyStorePath="broker.p12", keyStorePassword="wrong")}
+    (tmp_path / "broker.xml").write_text(configuration(acceptors))
+    broker = BrokerProcess(["run", str(tmp_path / "broker.xml")], tmp_path / "broker.log")
+    assert broker.process.wait(WAIT_S) == 1
+    assert "acceptor secure cannot speak TLS: " in broker.said
+    assert "broker.p12: the password is wrong" in broker.said
+    assert "listening" not in broker.said
+    assert "Traceback" not in broker.said

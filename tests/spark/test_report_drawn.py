@@ -15,7 +15,7 @@ import pytest
 from artemis_py.spark.jobs.result import BYTES, COUNT, MS, RATE, TIME, ZERO, Column, Plot, Result, Series, Table, Text
 from artemis_py.spark.report.html import as_html
 from artemis_py.spark.report.style import DARK, LIGHT
-from tests.spark.browser import Browser, chromium, why_no_browser
+from tests.browser import Browser, chromium, why_no_browser
 
 pytestmark = [pytest.mark.e2e, pytest.mark.skipif(why_no_browser() is not None, reason=f"{why_no_browser()}")]
 

@@ -115,6 +115,9 @@ def test_our_additions_have_their_own_names_and_types() -> None:
     artemis = BROKER_NAMES | RESULT_NAMES | ADDRESS_NAMES | QUEUE_NAMES
     ours = {name: family.type for name, family in families.items() if name not in artemis and "process_" not in name}
     assert ours == {
+        "artemis_login_refusals": "counter",
+        "artemis_logins_verified": "counter",
+        "artemis_logins_waiting": "gauge",
         "artemis_messages_replaced": "gauge",
         "artemis_messages_dropped": "gauge",
         "artemis_paged_messages": "gauge",

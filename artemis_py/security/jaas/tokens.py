@@ -1,7 +1,8 @@
 """Splits a login.config into words, by the rules of Java's ``StreamTokenizer`` as ``ConfigFile`` sets it up.
 
 Words are letters, digits and ``. _ $ - *``, but begin with none of ``0-9 . -``: Java reads numbers there and then
-refuses them. A single ``/`` begins a comment, as ``//`` does. A string ends on its line.
+refuses them. A single ``/`` begins a comment, as ``//`` does; if nothing follows it, the next line is the comment. A
+string without an end ends with its line, a comment with the file.
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ STRING: Final = "string"
 END: Final = "the end of the file"
 
 _BLANK: Final = re.compile(r"[\x00-\x20]+")
-_COMMENT: Final = re.compile(r"/\*.*?\*/|/(?!\*)[^\n\r]*", re.DOTALL)
+_COMMENT: Final = re.compile(r"/\*.*?(?:\*/|\Z)|//[^\n\r]*|/(?!\*).?[^\n\r]*", re.DOTALL)
 _WORD: Final = re.compile(r"[A-Za-z_$*\xa0-\U0010ffff][A-Za-z0-9._$*\-\xa0-\U0010ffff]*")
-_STRING: Final = re.compile(r'"((?:[^"\\\n\r]|\\.)*)"', re.DOTALL)
+_STRING: Final = re.compile(r'"((?:[^"\\\n\r]|\\.)*)"?', re.DOTALL)
 _ESCAPE: Final = re.compile(r"\\(?:([0-3]?[0-7]{1,2})|(.))", re.DOTALL)
 _ESCAPES: Final = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 
@@ -68,11 +69,7 @@ def _lines_in(text: str) -> int:
 def _is_plain(text: str, place: int, origin: Origin, problems: Problems) -> bool:
     """Is the next character one that stands for itself? Otherwise the reason why not is added."""
     character = text[place]
-    if character == '"':
-        problems.error(origin, 'a string that begins with " has no end on its line')
-    elif character == "/":
-        problems.error(origin, "a comment that begins with /* has no end")
-    elif character == "'":
+    if character == "'":
         problems.error(origin, 'strings are written in "…", not in single quotes')
     elif character in "0123456789.-":
         problems.error(origin, 'what begins with a digit, a point or a minus is a number for Java; write "…" around it')

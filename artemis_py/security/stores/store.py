@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import final
@@ -11,6 +12,11 @@ from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from artemis_py.errors import ArtemisError
+
+# Both occur in stores that Java reads. The first is checked by clients, if by anybody; the second is of authorities of
+# the last century.
+warnings.filterwarnings("ignore", message="Attribute's length must be", category=UserWarning)
+warnings.filterwarnings("ignore", message="Parsed a serial number which wasn't positive", category=UserWarning)
 
 
 class StoreError(ArtemisError):

@@ -72,7 +72,7 @@ class ReloadedFile(Generic[Parsed]):
             mark = _Mark(found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino)
             if mark == self._mark and self._is_settled:
                 return
-            self._is_settled = not 0 <= time.time_ns() - max(mark.modified_ns, mark.changed_ns) < _SETTLED_NS
+            self._is_settled = not 0 <= time.time_ns() - mark.changed_ns < _SETTLED_NS
             self._mark = mark
             self._parsed = self._parse(_content(self.path))
             self._complaint = ""

@@ -11,7 +11,7 @@ from typing import Final, final
 from artemis_py.config.settings import AcceptorConfig, BrokerConfig
 from artemis_py.core.holdings import Holdings
 from artemis_py.server.complaints import Complaints
-from artemis_py.server.tls.context import Loaded, TlsError, TlsFiles, shown_date
+from artemis_py.server.tls.context import Loaded, TlsFiles, shown_date
 from artemis_py.server.tls.handshakes import Handshakes
 from artemis_py.server.tls.link import TlsLink
 from artemis_py.server.tls.reload import Reload
@@ -36,7 +36,7 @@ class TlsAcceptors:
         self._handshakes = Handshakes(loop)
         self._loaded: dict[str, tuple[TlsFiles, Loaded]] = {}
         self._reloads: list[Reload] = []
-        self._is_stopping = False
+        self._watching: asyncio.Task[None] | None = None
 
     def load(self, acceptor: AcceptorConfig) -> None:
         """Read an acceptor's files before its port is opened. Raises TlsError."""
@@ -64,22 +64,17 @@ class TlsAcceptors:
     def watch(self) -> None:
         """Look at the files of acceptors with ``sslAutoReload`` from now on."""
         period_ms = self._config.configuration_file_refresh_period
-        if self._reloads and period_ms > 0 and not self._is_stopping:
-            self._loop.call_later(period_ms / 1000, self._look)
+        if self._reloads and period_ms > 0:
+            self._watching = self._loop.create_task(self._look_every(period_ms / 1000))
 
-    def _look(self) -> None:
-        if self._is_stopping:
-            return
-        looked = self._loop.run_in_executor(None, lambda: [(each, each.look()) for each in self._reloads])
-        looked.add_done_callback(self._looked)
-
-    def _looked(self, looked: asyncio.Future[list[tuple[Reload, Loaded | TlsError | None]]]) -> None:
-        if looked.cancelled() or self._is_stopping:
-            return
-        for reload, found in looked.result():
-            if found is not None:
-                reload.take(found)
-        self.watch()
+    async def _look_every(self, period_s: float) -> None:
+        while True:
+            await asyncio.sleep(period_s)
+            for reload in self._reloads:
+                try:
+                    await reload.look()
+                except Exception as error:  # the others are still looked after, and this one the next time
+                    self._complaints.tell(f"warning: the files of an acceptor cannot be looked at: {error!r}")
 
     def warnings(self) -> list[str]:
         """What an operator must see to, of certificates: for ``/health``."""
@@ -97,5 +92,6 @@ class TlsAcceptors:
 
     def stop(self) -> None:
         """Close connections whose handshake is under way, and read no more files."""
-        self._is_stopping = True
+        if self._watching is not None:
+            self._watching.cancel()
         self._handshakes.stop()

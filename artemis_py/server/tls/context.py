@@ -90,10 +90,6 @@ class TlsFiles:
             told = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
             raise TlsError(acceptor, told) from None
 
-    def stamps(self) -> list[object]:
-        """What tells whether a file has changed since."""
-        return [_stamp(path) for path in self.paths]
-
     def _load(self) -> Loaded:
         acceptor = self.acceptor
         key_path = self._path("keyStorePath")
@@ -141,14 +137,6 @@ class TlsFiles:
             return acceptor_password(self._config, self.acceptor, name)
         except ConfigError as error:
             raise StoreError(str(error.problems[0].message)) from None
-
-
-def _stamp(path: Path) -> object:
-    try:
-        found = path.stat()
-    except OSError as error:
-        return error.errno
-    return found.st_mtime_ns, found.st_size, found.st_ino
 
 
 def _set_versions(context: ssl.SSLContext, acceptor: AcceptorConfig) -> None:

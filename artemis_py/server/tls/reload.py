@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
 import time
+from collections.abc import Iterable
+from pathlib import Path
 from typing import final
+
+import aiofiles.os
 
 from artemis_py.server.complaints import Complaints
 from artemis_py.server.tls.context import Loaded, TlsError, TlsFiles
@@ -12,27 +18,26 @@ from artemis_py.server.tls.site import TlsSite
 
 @final
 class Reload:
-    """Watches the files of one acceptor. ``look`` is for a thread, ``take`` for the event loop's."""
+    """Watches the files of one acceptor. It waits for the disk without stopping the event loop."""
 
     def __init__(self, files: TlsFiles, site: TlsSite, complaints: Complaints) -> None:
         self._files = files
         self._site = site
         self._complaints = complaints
-        self._stamps = files.stamps()
+        self._stamps = [_stamp_now(path) for path in files.paths]
 
-    def look(self) -> Loaded | TlsError | None:
-        """Load the files if they have changed; None if they have not."""
-        stamps = self._files.stamps()
+    async def look(self) -> None:
+        """Load the files and use what they hold, if they have changed."""
+        stamps = await _stamps(self._files.paths)
         if stamps == self._stamps:
-            return None
+            return
         paths = self._files.paths
         try:
-            return self._checked(self._files.load())
+            self._use(self._checked(await asyncio.to_thread(self._files.load)))
         except TlsError as error:
-            return error
-        finally:
-            # What changes while the files are read is found by the next look.
-            self._stamps = stamps if self._files.paths == paths else self._files.stamps()
+            self._keep(error)
+        # What changes while the files are read is found by the next look.
+        self._stamps = stamps if self._files.paths == paths else await _stamps(self._files.paths)
 
     def _checked(self, loaded: Loaded) -> Loaded:
         """A certificate that nobody would accept is no progress over one that is."""
@@ -42,17 +47,39 @@ class Reload:
             raise TlsError(self._files.acceptor, complaint)
         return loaded
 
-    def take(self, found: Loaded | TlsError) -> None:
-        """Use what ``look`` found."""
+    def _use(self, loaded: Loaded) -> None:
         site = self._site
-        if isinstance(found, TlsError):
-            site.reload_failure = found.reason
-            self._complaints.tell(
-                f"warning: acceptor {site.name}: a changed file is not used, and new connections still get the "
-                f"certificate loaded before: {found.reason}"
-            )
-            return
         site.reload_failure = None
         site.reloads += 1
-        site.loaded = found
-        self._complaints.tell(f"acceptor {site.name}: new connections get the certificate {found.shown}")
+        site.loaded = loaded
+        self._complaints.tell(f"acceptor {site.name}: new connections get the certificate {loaded.shown}")
+
+    def _keep(self, error: TlsError) -> None:
+        site = self._site
+        site.reload_failure = error.reason
+        self._complaints.tell(
+            f"warning: acceptor {site.name}: a changed file is not used, and new connections still get the "
+            f"certificate loaded before: {error.reason}"
+        )
+
+
+async def _stamps(paths: Iterable[Path]) -> list[object]:
+    """What tells whether files have changed since."""
+    found: list[object] = []
+    for path in paths:
+        try:
+            found.append(_stamp(await aiofiles.os.stat(path)))
+        except OSError as error:
+            found.append(error.errno)
+    return found
+
+
+def _stamp_now(path: Path) -> object:
+    try:
+        return _stamp(path.stat())
+    except OSError as error:
+        return error.errno
+
+
+def _stamp(found: os.stat_result) -> object:
+    return found.st_mtime_ns, found.st_size, found.st_ino

@@ -9,6 +9,8 @@ from websockets.exceptions import PayloadTooBig, ProtocolError
 from websockets.frames import CloseCode, Frame, Opcode
 from websockets.server import ServerProtocol
 
+from artemis_py.server.websocket.messages import is_utf8
+
 SLICE_BYTES: Final = 1024
 """How much is read at once, so that a turn can stop between frames of a few bytes, and compressed ones that swell."""
 FRAME_UNITS: Final = 5
@@ -101,7 +103,8 @@ class Inbound:
                     if self.is_text is None:
                         self.is_text = self._in_text
                 data = bytes(frame.data)
-                if self._in_text and not self._is_utf8(data, frame.fin):
+                is_whole = frame.fin and opcode is not Opcode.CONT
+                if self._in_text and not (is_utf8(data) if is_whole else self._goes_on_as_utf8(data, frame)):
                     self._stop(CloseCode.INVALID_DATA, "A text message is not valid UTF-8")
                     return b"".join(payload)
                 payload.append(data)
@@ -112,10 +115,10 @@ class Inbound:
             self._stop(0, "")
         return payload[0] if len(payload) == 1 else b"".join(payload)
 
-    def _is_utf8(self, data: bytes, fin: bool) -> bool:
-        utf8 = self._utf8
+    def _goes_on_as_utf8(self, data: bytes, frame: Frame) -> bool:
+        """May a fragment stand in a text? It may end in the middle of a character."""
         try:
-            utf8.decode(data, final=fin)
+            self._utf8.decode(data, final=frame.fin)
         except UnicodeDecodeError:
             return False
         return True

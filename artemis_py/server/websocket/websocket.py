@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 from typing import Final, final
 
 from artemis_py.core.budget import Budget
@@ -28,8 +27,6 @@ PONG_BYTES_MAX: Final = WRITE_HIGH_BYTES + PIECE_BYTES
 """With more waiting for the client, a PING is not answered: a client must not pile up answers."""
 PING_MS: Final = 30_000
 """How often a client without heart-beats gets a PING: proxies close what is silent for a minute."""
-_BEATS: Final = 3, 4
-"""A heart-beat goes out after three quarters of what was agreed (``Beats.every_ms``)."""
 NORMAL: Final = 1000
 GOING_AWAY: Final = 1001
 INVALID: Final = 1007
@@ -167,6 +164,7 @@ class WebSocket:
         if handshake.protocol is None:
             self._client.session.lost(now_ms)
             return b""
+        self._client.session.pulse.ping_ms = PING_MS
         self._inbound = Inbound(handshake.protocol, self._rules.frame_bytes_max)
         self._messages = Messages(self._rules.frame_bytes_max, handshake.protocol.extensions)
         if self._rules.is_text is not None:
@@ -174,19 +172,9 @@ class WebSocket:
         return rest
 
     def _hand_on(self, session: Session, inbound: Inbound, payload: bytes, now_ms: int, stop_at: int) -> None:
-        was_open = session.is_open
-        if not was_open and self._rules.is_text is None and self._messages is not None:
+        if not session.is_open and self._rules.is_text is None and self._messages is not None:
             self._messages.is_text = inbound.is_text is not False
         session.receive(payload, now_ms, stop_at)
-        if session.is_open and not was_open:
-            self._begin_pings(session, now_ms)
-
-    def _begin_pings(self, session: Session, now_ms: int) -> None:
-        """Send PINGs in the place of heart-beats to a client that wants none."""
-        beats = session.pulse.beats
-        if not beats.send_ms and self._messages is not None:
-            self._messages.pings = True
-            session.pulse.begin(replace(beats, send_ms=PING_MS * _BEATS[1] // _BEATS[0]), now_ms)
 
     def _answer(self, session: Session, inbound: Inbound, now_ms: int) -> None:
         """React to the frames that are not for the session."""
@@ -218,6 +206,7 @@ class WebSocket:
     def join(self, parts: list[Part]) -> bytes:
         """The bytes of whole STOMP frames. Raises TypeError if a large body is among them."""
         if self._messages is not None:
+            self._messages.pings = self._client.session.pulse.pings
             return self._messages.join(parts)
         handshake, self._handshake = self._handshake, None
         if handshake is None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Final, final
 
+from artemis_py.errors import LimitError
 from artemis_py.security.identity import Credentials, Identity
 from artemis_py.security.login import Login
-from artemis_py.stomp.session.greeting import Greeting, greet
+from artemis_py.stomp.heartbeat import Pulse
+from artemis_py.stomp.session.greeting import Greeting, greet, introduce
 from artemis_py.stomp.session.state import SessionState
 from artemis_py.stomp.wire.frames import AnyFrame, Frame
 
@@ -52,6 +54,30 @@ class Entry:
         name = self.greeting.login
         shown = "null" if name is None else name[:_USER_MAX]
         return f"Security Error occurred: User name [{shown}] or password is invalid"
+
+    def admit(self, state: SessionState) -> str:
+        """Count the client and note who it is; returns why it is refused, or an empty text."""
+        if self.refusal:
+            return self.refusal
+        try:
+            state.broker.quota.connected(self.user or "")
+        except LimitError as error:
+            return str(error)
+        traffic = state.service.traffic
+        traffic.sessions_open += 1
+        traffic.sessions_total += 1
+        state.client_id = self.greeting.client_id
+        state.user = self.user
+        return ""
+
+    def welcome(self, state: SessionState, pulse: Pulse, now_ms: int) -> None:
+        """The session is open: answer CONNECTED."""
+        greeting, identity = self.greeting, self.identity
+        state.admit(identity)
+        pulse.begin(greeting.beats, now_ms, 0 if identity is None else identity.expires_ms)
+        introduce(greeting, state.user, state.address, state.origin, state.broker.log)
+        state.out.parts().append(greeting.frame)
+        state.service.traffic.count_out("CONNECTED")
 
     def give_up(self) -> None:
         """The client has left, or took too long."""

@@ -7,19 +7,18 @@ from typing import Final, final
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.events import UNBLOCKED
 from artemis_py.core.queue.queue import Queue
-from artemis_py.errors import ArtemisError, LimitError, StorageError
+from artemis_py.errors import ArtemisError, StorageError
 from artemis_py.stomp.heartbeat import Pulse
 from artemis_py.stomp.service import Awaited, StompService
 from artemis_py.stomp.session.acknowledging import Acknowledging
 from artemis_py.stomp.session.entry import Entry, enter
 from artemis_py.stomp.session.errand import Errand
-from artemis_py.stomp.session.greeting import introduce
 from artemis_py.stomp.session.input import NO_FRAMES, Input
 from artemis_py.stomp.session.publishing import Publishing
 from artemis_py.stomp.session.state import SessionState
 from artemis_py.stomp.session.subscriptions import Subscriptions
 from artemis_py.stomp.session.transactions import Transactions
-from artemis_py.stomp.wire.frames import AckRun, AnyFrame, BodiedFrame, Frame, FrameError, LargeSend, Refused, Send
+from artemis_py.stomp.wire.frames import AckRun, BodiedFrame, Frame, FrameError, LargeSend, Refused, Send
 from artemis_py.stomp.wire.outbound import PART_BYTES
 from artemis_py.stomp.wire.parser import Parser
 
@@ -27,7 +26,6 @@ _NEW: Final = "new"
 _OPEN: Final = "open"
 _CLOSING: Final = "closing"
 
-EXPIRED: Final = "Your login has ended because its token expired; connect again with a new one"
 COMMAND_UNITS: Final = 10
 """What a frame other than SEND costs, besides the work that it starts."""
 
@@ -103,8 +101,15 @@ class Session:
         if self._phase == _NEW and self.state.blocked_by is None:
             parser = self._input.parser
             frames, data = parser.feed_one(data)
-            if frames:
-                self._greet(frames[0][0], now_ms)
+            entry = enter(frames[0][0], self.state) if frames else None
+            if entry is not None:
+                self._input.parser = self.service.parser(entry.greeting.version)
+                if entry.may_go_on:
+                    self._enter(entry, now_ms)
+                else:
+                    self.state.blocked_by = entry
+            elif frames:
+                self._end()
             elif parser.error is not None:
                 self._close_with(str(parser.error), parser.error.receipt)
             else:
@@ -244,38 +249,14 @@ class Session:
 
     # ---- beginning and end -----------------------------------------------------------------------
 
-    def _greet(self, frame: AnyFrame, now_ms: int) -> None:
-        entry = enter(frame, self.state)
-        if entry is None:
-            self._end()
-            return
-        self._input.parser = self.service.parser(entry.greeting.version)
-        if entry.may_go_on:
-            self._enter(entry, now_ms)
-        else:
-            self.state.blocked_by = entry
-
     def _enter(self, entry: Entry, now_ms: int) -> None:
         """The login is decided: open the session, or refuse the client."""
-        state, traffic, greeting = self.state, self.service.traffic, entry.greeting
-        if entry.refusal:
-            self._close_with(entry.refusal, None)
-            return
-        try:
-            state.broker.quota.connected(entry.user or "")
-        except LimitError as error:
-            self._close_with(str(error), None)
-            return
-        state.client_id = greeting.client_id
-        state.user = entry.user
-        state.admit(entry.identity)
-        self.pulse.begin(greeting.beats, now_ms)
-        traffic.sessions_open += 1
-        traffic.sessions_total += 1
-        self._phase = _OPEN  # from here on ``lost`` undoes what was counted
-        introduce(greeting, state.user, state.address, state.origin, state.broker.log)
-        self.out.parts().append(greeting.frame)
-        traffic.count_out("CONNECTED")
+        refusal = entry.admit(self.state)
+        if refusal:
+            self._close_with(refusal, None)
+        else:
+            self._phase = _OPEN  # from here on ``lost`` undoes what was counted
+            entry.welcome(self.state, self.pulse, now_ms)
 
     def _refuse(self, message: str, receipt: str | None, *, syntax: bool) -> None:
         self.state.refuse(message, receipt, syntax=syntax)
@@ -312,11 +293,8 @@ class Session:
         failure = self.transactions.abort_all(now_ms)
         other = self.subscriptions.close_all(failed=failed, now_ms=now_ms)
         self._publishing.forget()
-        self.state.blocked_by = None
-        self.state.unfinished.clear()  # it goes on; nobody here waits for it
         self._input.frames = NO_FRAMES
-        self.service.traffic.sessions_open -= 1
-        self.state.broker.quota.disconnected(self.state.user or "")
+        self.state.leave()
         failure = failure or other
         if failure is not None:
             raise failure
@@ -348,11 +326,8 @@ class Session:
         """
         if self._phase != _OPEN:
             return
-        if self.state.has_expired(now_ms):
-            self.kick(EXPIRED, now_ms)
-            return
-        silent_ms = 0 if self.state.blocked_by is not None else self.pulse.silent_ms(now_ms)
-        if silent_ms:
-            self.kick(f"Nothing received for {silent_ms} ms; the agreed limit is {self.pulse.beats.ttl_ms} ms", now_ms)
+        why_over = self.pulse.why_over(now_ms, hears=self.state.blocked_by is None)
+        if why_over:
+            self.kick(why_over, now_ms)
         elif self.pulse.take_beat(now_ms):
             self.out.parts().append(b"\n")

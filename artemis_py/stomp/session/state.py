@@ -70,21 +70,19 @@ class SessionState:
         """The client's IP address; empty if unknown."""
         return self.address.rpartition(":")[0].strip("[]")
 
-    @property
-    def expires_ms(self) -> int:
-        """The date at which the client's login ends; 0: never."""
-        return 0 if self.identity is None else self.identity.expires_ms
-
-    def has_expired(self, now_ms: int) -> bool:
-        """Has the client's login ended?"""
-        return 0 < self.expires_ms <= now_ms
-
     def admit(self, identity: Identity | None) -> None:
         """The client has logged in, or need not (None)."""
         self.identity = identity
         self.certificate = None
         if identity is not None and self.service.authorizer is not None:
             self.rights = self.service.authorizer.rights_of(identity)
+
+    def leave(self) -> None:
+        """The session that was open is over."""
+        self.blocked_by = None
+        self.unfinished.clear()  # it goes on; nobody here waits for it
+        self.service.traffic.sessions_open -= 1
+        self.broker.quota.disconnected(self.user or "")
 
     @property
     def client(self) -> Client:

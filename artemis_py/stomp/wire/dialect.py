@@ -171,7 +171,7 @@ class Dialect:
         try:
             content_length = -1 if length is None else parse_content_length(length, self.limits)
         except FrameError as error:
-            raise FrameError(str(error), receipt) from None
+            raise FrameError(str(error), receipt, too_large=error.too_large) from None
         head = _head(shape, text, length is not None)
         return Send(head, shape, content_length, receipt, carried.get(b"transaction"))
 
@@ -196,14 +196,14 @@ class Dialect:
             receipt = receipt_in(block, self.version)
             if self.version == "1.0":
                 return Refused(str(error), receipt, -1)
-            raise FrameError(str(error), receipt) from None
+            raise FrameError(str(error), receipt, too_large=error.too_large) from None
         chosen = first_of_each(headers)
         receipt = chosen.get("receipt")
         length = chosen.get("content-length")
         try:
             content_length = -1 if length is None else parse_content_length(length, self.limits)
         except FrameError as error:
-            raise FrameError(str(error), receipt) from None
+            raise FrameError(str(error), receipt, too_large=error.too_large) from None
         if command != "SEND":
             return Frame(command, chosen, content_length)
         try:

@@ -1,18 +1,28 @@
-// @stomp/stompjs against a broker: node client.cjs PORT VERSION PLACE
+// @stomp/stompjs against a broker: node client.cjs PORT VERSION PLACE; over WebSocket with OVER=websocket, else over TCP.
 // Prints "ok CHECK" or "failed CHECK: why" for each check; all run side by side, each on addresses below PLACE.
 'use strict';
 
 const assert = require('node:assert/strict');
 const { Client, Versions } = require('@stomp/stompjs');
-const { TCPWrapper } = require('@stomp/tcp-wrapper');
 
 const [port, version, place] = process.argv.slice(2);
+const connect = process.env.OVER === 'websocket' ? overWebSocket : overTcp;
 const WAIT_MS = 15000;
 const EVERY_BYTE = Uint8Array.from({ length: 768 }, (_, position) => position % 256);
 // The library escapes headers in 1.2 only, and takes a backslash before an n for a line feed when it reads.
 const AWKWARD = version === '1.2' ? 'Ж:東京🎈\r\nline two \\ back\\' : 'Ж 東京🎈';
 
 let numbers = 0;
+
+function overTcp() {
+  const { TCPWrapper } = require('@stomp/tcp-wrapper');
+  return new TCPWrapper('127.0.0.1', Number(port));
+}
+
+function overWebSocket() {
+  const { WebSocket } = require('ws');
+  return new WebSocket(`ws://127.0.0.1:${port}/`, new Versions([version]).protocolVersions());
+}
 
 function within(what, start) {
   return new Promise((resolve, reject) => {
@@ -51,7 +61,7 @@ class Session {
       session.errors = new Inbox();
       session.closed = new Inbox();
       session.client = new Client({
-        webSocketFactory: () => (session.socket = new TCPWrapper('127.0.0.1', Number(port))),
+        webSocketFactory: () => (session.socket = connect()),
         stompVersions: new Versions([version]),
         reconnectDelay: 0,
         heartbeatIncoming: 0,

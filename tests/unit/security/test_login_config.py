@@ -73,6 +73,7 @@ def test_domains_modules_flags_and_options() -> None:
         (r'"a\tb\"c\\d\101\7\q"', 'a\tb"c\\dA\x07q'),
         (r'"\477"', "'7"),
         ('"a\\\nb"', "a\nb"),
+        ('"a\n', "a"),  # a string ends with its line
     ],
 )
 def test_values(text: str, value: str | None) -> None:
@@ -100,14 +101,16 @@ def test_the_last_of_two_values_counts() -> None:
         ("d {};\n\nd {};", "3: the domain d is in the file twice; Java refuses such a file"),
         ("d { m.M required\n a=10; };", "2: what begins with a digit"),
         ("d { m.M required a='b'; };", "1: strings are written in"),
-        ('d { m.M required a="b\n"; };', '1: a string that begins with " has no end on its line'),
-        ("/* open\n d {};", "1: a comment that begins with /* has no end"),
         ('d { m.M required\n\n a="${nobody}"; };', "3: a refers to ${nobody}, which has no value"),
         ('d { m.M required a="${empty}"; };', "1: a becomes empty"),
     ],
 )  # fmt: skip
 def test_what_is_refused(text: str, reason: str) -> None:
     assert refusal(text).startswith(f"login.config:{reason}")
+
+
+def test_a_comment_ends_with_the_file() -> None:
+    assert parsed("d { }; /* open").domains == {"d": ()}
 
 
 def test_a_single_slash_begins_a_comment() -> None:

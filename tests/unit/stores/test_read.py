@@ -208,6 +208,7 @@ def test_a_missing_file(tmp_path: Path) -> None:
     assert "cannot be read: No such file or directory" in refusal(tmp_path / "missing")
 
 
+@pytest.mark.filterwarnings("ignore:Parsed a serial number")
 def test_the_keys_of_a_real_java() -> None:
     """The list of public authorities that comes with each JDK."""
     java = shutil.which("java")

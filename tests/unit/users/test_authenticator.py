@@ -9,7 +9,7 @@ import pytest
 
 from artemis_py.errors import AuthenticatorError
 from artemis_py.security.identity import Credentials, Identity
-from artemis_py.security.users import authenticator, passwords
+from artemis_py.security.users import authenticator, passwords, reloaded
 from artemis_py.security.users.authenticator import PropertiesUsers
 from artemis_py.security.users.passwords import hashed
 
@@ -85,13 +85,16 @@ def test_unchanged_files_are_not(world: World, monkeypatch: pytest.MonkeyPatch) 
     assert len(read) == 1
 
 
-def test_a_file_that_has_just_changed_is_read_again(world: World) -> None:
-    """The same length, date and inode, as two changes within one tick of the file system's clock."""
+def test_a_file_that_has_just_changed_is_read_again(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its second change may be within the same tick of the file system's clock, and look like no change at all."""
+    for file in (world.users_file, world.roles_file):
+        file.touch()
+    seen = {str(file): file.stat() for file in (world.users_file, world.roles_file)}
+    look = os.stat
+    monkeypatch.setattr(reloaded.os, "stat", lambda path, **how: seen.get(str(path)) or look(path, **how))
     assert world.login("bob", "builder")
-    before = world.users_file.stat()
     with world.users_file.open("r+") as file:
         file.write("bob = bulldog")
-    os.utime(world.users_file, ns=(before.st_atime_ns, before.st_mtime_ns))
     assert world.login("bob", "bulldog")
 
 

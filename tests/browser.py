@@ -31,7 +31,7 @@ def why_no_browser() -> str | None:
 
 
 class Browser:
-    """One window. Pages are files; nothing is fetched from a network."""
+    """One window. Pages are files, or of a server on this machine; nothing is fetched from a network."""
 
     def __init__(self, port: int) -> None:
         self._base = f"http://127.0.0.1:{port}/session"
@@ -54,7 +54,11 @@ class Browser:
         metrics = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600}
         self._command("Emulation.setDeviceMetricsOverride", **metrics)
         self._command("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
-        self._ask("/url", {"url": page.absolute().as_uri()})
+        self.go(page.absolute().as_uri())
+
+    def go(self, url: str) -> None:
+        """Opens a page."""
+        self._ask("/url", {"url": url})
 
     def run(self, script: str) -> Any:
         """What a piece of JavaScript returns."""

@@ -1,0 +1,83 @@
+"""docs/security.md on users: each of its commands, against a broker that runs on the files that they change."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from artemis_py.security.users.first_user import NEW_PASSWORD
+from tests.e2e.broker_process import COMMAND, BrokerProcess, configuration, running
+from tests.e2e.stomp_socket import StompSocket
+from tests.e2e.users import give_user
+
+ROOT = Path(__file__).resolve().parents[2]
+SECTION = (ROOT / "docs" / "security.md").read_text("utf-8").split("\n## ")[1]
+SECURED = (
+    configuration({"stomp": "tcp://127.0.0.1:0?protocols=STOMP;anycastPrefix=/queue/"})
+    .replace("<security-enabled>false", "<security-enabled>true")
+    .replace(
+        "<acceptors>",
+        "<security-invalidation-interval>0</security-invalidation-interval><security-settings>"
+        '<security-setting match="#"><permission type="send" roles="amq"/></security-setting></security-settings>'
+        "<acceptors>",
+    )
+)
+
+pytestmark = pytest.mark.e2e
+
+
+def lets_in(broker: BrokerProcess, user: str, password: str) -> bool:
+    client = StompSocket(broker.port)
+    try:
+        headers = {"accept-version": "1.2", "host": "localhost", "login": user, "passcode": password}
+        client.send("CONNECT", headers)
+        return client.receive().command == "CONNECTED"
+    finally:
+        client.close()
+
+
+def run(line: str, folder: Path) -> str:
+    """A command of the document, with the passwords in the environment."""
+    name, *arguments = shlex.split(line)
+    assert name == "artemis-py"
+    variables = {NEW_PASSWORD: "ann's own", "ARTEMIS_PY_PASSWORD": "ann's own", "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [*COMMAND, *arguments],
+        cwd=folder,
+        env={**os.environ, **variables},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    return done.stdout
+
+
+def test_each_command_of_the_document(tmp_path: Path) -> None:
+    """The broker notices each change at the next login."""
+    users, mask = re.findall(r"```sh\n(.*?)```", SECTION, re.DOTALL)
+    adding, listing, testing, resetting, removing = users.splitlines()
+    give_user(tmp_path, "admin", "first")
+    with running(SECURED, tmp_path) as broker:
+        assert lets_in(broker, "admin", "first")
+        assert not lets_in(broker, "ann", "ann's own")
+        assert run(adding, tmp_path) == "added ann to artemis-users.properties with the role amq\n"
+        assert lets_in(broker, "ann", "ann's own")
+        assert re.search(r"^ann +amq +hash", run(listing, tmp_path), re.MULTILINE)
+        assert "accepted as user ann; roles: amq" in run(testing, tmp_path)
+        assert "may: send" in run(testing, tmp_path)
+        run(resetting, tmp_path)
+        assert re.search(r"^ann +amq, view +hash", run(listing, tmp_path), re.MULTILINE)
+        run(removing, tmp_path)
+        broker.eventually("ann is out", lambda: lets_in(broker, "ann", "ann's own"), lambda seen: not seen)
+        users_file = tmp_path / "artemis-users.properties"
+        users_file.write_text("admin = \\u12\n")
+        assert lets_in(broker, "admin", "first")
+        assert "users.properties: line 1: \\u must be followed by four hexadecimal digits; what was read" in broker.said
+    assert run(mask, tmp_path).startswith("ENC(100000:")
+    assert "ann's own" not in broker.said

@@ -1,0 +1,109 @@
+"""@stomp/stompjs in a real Chromium, on pages of a server of this machine; and the page of docs/security.md."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import threading
+from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from tests.browser import Browser, chromium, why_no_browser
+from tests.e2e.broker_process import LOOPBACK, STOMP, BrokerProcess, configuration, eventually, running
+from tests.e2e.foreign_clients import PROGRAMS, Absent, node_modules
+from tests.tidy.sources import ROOT
+
+pytestmark = [pytest.mark.e2e, pytest.mark.skipif(why_no_browser() is not None, reason=str(why_no_browser()))]
+
+PAGE = PROGRAMS / "web" / "page.html"
+CHECKS = re.findall(r"^  (?:async )?(\w+)(?:\(\) \{|: \(\) =>)", PAGE.read_text("utf-8"), re.M)
+(GREET,) = re.findall(r"<!-- page: greet.html -->\n```html\n(.*?)```", (ROOT / "docs/security.md").read_text(), re.S)
+LIBRARY = re.compile(r"https://cdn\.jsdelivr\.net/npm/@stomp/stompjs@([\d.]+)/bundles/(stomp\.umd\.min\.js)")
+WAIT_S = 60.0
+
+
+class _Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *_: object) -> None:
+        """Says nothing."""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The pages, with the library beside them."""
+    try:
+        bundles = node_modules(PROGRAMS / "web") / "@stomp" / "stompjs" / "bundles"
+    except Absent as absent:
+        pytest.skip(f"no @stomp/stompjs: {absent}")
+    target = tmp_path_factory.mktemp("pages")
+    shutil.copy(PAGE, target)
+    for bundle in bundles.glob("stomp.umd*.js"):
+        shutil.copy(bundle, target)
+    return target
+
+
+@pytest.fixture(scope="module")
+def origin(folder: Path) -> Iterator[str]:
+    """Where the pages are served."""
+    server = ThreadingHTTPServer((LOOPBACK, 0), partial(_Quiet, directory=str(folder)))
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield f"http://{LOOPBACK}:{server.server_port}"
+    server.shutdown()
+    thread.join()
+
+
+@pytest.fixture(scope="module")
+def broker(origin: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
+    acceptors = {
+        "stomp": f"{STOMP};allowedOrigins=https://shop.example,{origin}",
+        "wide": f"{STOMP};webSocketMaxFramePayloadLength=4194304",
+        "closed": f"{STOMP};allowedOrigins=https://shop.example",
+    }
+    with running(configuration(acceptors), tmp_path_factory.mktemp("browsed")) as process:
+        yield process
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    with chromium(tmp_path_factory.mktemp("browser")) as window:
+        yield window
+
+
+@pytest.fixture(scope="module")
+def verdicts(browser: Browser, origin: str, broker: BrokerProcess) -> dict[str, str]:
+    """What the page found."""
+    ports = {"port": broker.port, "wide": broker.ports["wide"], "closed": broker.ports["closed"]}
+    browser.go(f"{origin}/page.html?" + "&".join(f"{name}={port}" for name, port in ports.items()))
+    found = eventually("the verdicts", lambda: browser.run("return window.verdicts ?? null"), bool, WAIT_S)
+    assert isinstance(found, dict)
+    return found
+
+
+@pytest.mark.parametrize("check", CHECKS)
+def test_in_chromium(verdicts: dict[str, str], check: str) -> None:
+    assert verdicts[check] == "ok"
+
+
+def test_no_check_is_forgotten(verdicts: dict[str, str]) -> None:
+    assert set(verdicts) == set(CHECKS)
+
+
+def test_the_page_of_the_documents(browser: Browser, folder: Path, origin: str, broker: BrokerProcess) -> None:
+    """As it stands there, but for the port, and the library from this machine in the version that it names."""
+    library = LIBRARY.search(GREET)
+    assert library is not None
+    manifest = (PROGRAMS / "web" / "package.json").read_text("utf-8")
+    assert f'"@stomp/stompjs": "{library[1]}"' in manifest
+    page = LIBRARY.sub(library[2], GREET).replace("localhost:61613", f"{LOOPBACK}:{broker.port}")
+    (folder / "greet.html").write_text(page, "utf-8")
+    browser.go(f"{origin}/greet.html")
+    eventually(
+        "what the page says",
+        lambda: browser.run("return document.getElementById('said').textContent"),
+        lambda said: said == "received hello",
+        WAIT_S,
+    )
