@@ -73,7 +73,7 @@ def verdicts(config: BrokerConfig, name: str, identity: Identity) -> Verdicts:
         is_granted = rights.may(grant.permission, address, queue or None)
         by = sorted(identity.roles.intersection(grant.roles))
         if is_granted:
-            why = f"by {' and '.join(by)}" if by else f"by the setting for {address}.{queue}"
+            why = f"by {' and '.join(by)}" if by else f"by the setting for {address}.{queue}, unless named in full"
         else:
             why = _missing(grant)
         rows.append(Verdict(grant.permission, is_granted, why))

@@ -30,9 +30,11 @@ class Permit:
         """May the queue be created for this client?"""
         self._rights.demand("createDurableQueue" if durable else "createNonDurableQueue", address, queue)
 
-    def to_use(self, address: str, queue: str | None) -> None:
-        """May the client send to or read from it? A sender names a queue only by a fully qualified name."""
+    def to_use(self, address: str, queue: str | None, *, in_full: bool = False) -> None:
+        """May the client send to or read from it? A sender names a queue only by a fully qualified name; ``in_full``
+        says whether a consumer does.
+        """
         if self._permission == "send":
             self._rights.demand_send(address, queue)
         else:
-            self._rights.demand(self._permission, address, queue)
+            self._rights.demand(self._permission, address, queue, in_full=in_full)

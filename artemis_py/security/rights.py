@@ -2,8 +2,8 @@
 
 The rules are Artemis': the most specific security-setting that matches decides alone; one for ``address::queue`` counts
 for that queue only, and only when written out in full; where none matches, nobody may do anything. A consumer that is
-denied on a queue gets a second chance where a security-setting is written out as ``address.queue`` (the way in which
-Artemis 1 named a queue, which Artemis still honours).
+denied on a queue, and did not name it in full, gets a second chance where a security-setting is written out as
+``address.queue`` (the way in which Artemis 1 named a queue, which Artemis still honours).
 
 What is remembered is bounded: which setting decides about an address is kept for ``authorization-cache-size`` names;
 what somebody may do is kept for each setting of the file, not for each name.
@@ -149,18 +149,20 @@ class Rights:
         self.senders: Final[set[Decider]] = set()
         """The settings by which this user was allowed to send: a sender's next messages only look here."""
 
-    def may(self, permission: str, address: str, queue: str | None = None) -> bool:
-        """Return whether the user has a permission on an address, or on a queue of it. Counts nothing."""
+    def may(self, permission: str, address: str, queue: str | None = None, *, in_full: bool = False) -> bool:
+        """Return whether the user has a permission on an address, or on a queue of it; ``in_full``: the client named it
+        ``address::queue``. Counts nothing.
+        """
         if self._has(permission, self._authorizer.decider_of(address, queue)):
             return True
-        if queue is None or permission not in _CONSUMING:
+        if queue is None or in_full or permission not in _CONSUMING:
             return False
         older = self._authorizer.decider_written_out(f"{address}.{queue}")
         return older is not None and self._has(permission, older)
 
-    def demand(self, permission: str, address: str, queue: str | None = None) -> None:
+    def demand(self, permission: str, address: str, queue: str | None = None, *, in_full: bool = False) -> None:
         """Do nothing if the user has a permission. Raises NotAllowedError, with the text of Artemis."""
-        if not self.may(permission, address, queue):
+        if not self.may(permission, address, queue, in_full=in_full):
             raise NotAllowedError(self._denied(permission, address, queue))
         self.checks.success += 1
 

@@ -14,6 +14,9 @@ ANYCAST, MULTICAST = "ANYCAST", "MULTICAST"
 OWN = "temporary-?"
 """Stands for the name of a queue that the broker chooses."""
 
+IN_FULL = " in full"
+"""Behind a permission: the client named the queue as ``address::queue``."""
+
 Need = tuple[str, str, str | None]
 """A permission, an address, a queue."""
 
@@ -36,11 +39,12 @@ class Table:
     def allows(self, roles: frozenset[str], need: Need) -> bool:
         """May somebody with these roles do this?"""
         permission, address, queue = need
+        is_full, permission = permission.endswith(IN_FULL), permission.removesuffix(IN_FULL)
         held = roles | {inside for outside, inside in self.mappings if outside in roles}
         rule = self._deciding(address, queue)
         if rule is not None and held & rule.roles.get(permission, frozenset()):
             return True
-        if queue is None or permission not in ("consume", "browse"):
+        if queue is None or is_full or permission not in ("consume", "browse"):
             return False
         older = self._written(f"{address}.{queue}")
         return older is not None and bool(held & older.roles.get(permission, frozenset()))
@@ -131,7 +135,7 @@ class Existing:
         """What SUBSCRIBE needs; ``durable`` is the queue of a durable subscription, or empty."""
         if queue is not None:
             yield from self._in_full(address, queue)
-            yield verb, address or self.home_of(queue), queue
+            yield verb + IN_FULL, address or self.home_of(queue), queue
             return
         types = self.addresses.get(address, frozenset({MULTICAST}))
         if (kind or (ANYCAST if ANYCAST in types else MULTICAST)) == MULTICAST:
@@ -162,6 +166,7 @@ _SPELLED = {
 def words(user: str, need: Need) -> str:
     """The text of a denial, as Artemis words it."""
     permission, address, queue = need
+    permission = permission.removesuffix(IN_FULL)
     code, place = ("AMQ229032", "") if queue is None else ("AMQ229213", f"for queue {queue} ")
     return f"{code}: User: {user} does not have permission='{_SPELLED[permission]}' {place}on address {address}"
 

@@ -60,7 +60,7 @@ def test_a_role_by_mapping(folder: Path, capsys: pytest.CaptureFixture[str]) -> 
 def test_the_older_name_of_a_queue(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     permissions = explained(capsys, folder, "orders.eu::one", "--user", "bob")["permissions"]
     assert isinstance(permissions, dict)
-    assert permissions["consume"] == {"granted": True, "why": "by the setting for orders.eu.one"}
+    assert permissions["consume"] == {"granted": True, "why": "by the setting for orders.eu.one, unless named in full"}
 
 
 def test_roles_of_somebody_from_elsewhere(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

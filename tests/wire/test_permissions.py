@@ -232,15 +232,19 @@ def test_the_name_of_a_queue_opens_no_other_address() -> None:
 
 
 def test_the_older_name_of_a_queue() -> None:
-    """``address.queue``, written out, gives a consumer a second chance; nothing else does."""
+    """``address.queue``, written out, gives a consumer a second chance, unless it names the queue in full; nothing
+    else does.
+    """
     shop = SecuredBroker(
-        BOSS, setting("pair.left", consume="r", send="r"), setting("pair.*", consume="r"),
-        setting("pair", consume="boss"), core=SHOP,
+        BOSS, setting("news.u-id.daily", consume="r", send="r"), setting("news.*", consume="r"),
+        setting("news", consume="boss", createDurableQueue="r"), core=SHOP,
     )  # fmt: skip
     person = shop.login("u", "r")
-    assert person.subscribe("pair::left") is None
-    assert person.subscribe("pair::right", "2") == denied("u", "CONSUME", "pair", "right")
-    assert person.send("pair::left") == denied("u", "SEND", "pair", "left")
+    assert person.subscribe("news", durable_subscription_name="daily") is None
+    weekly = denied("u", "CONSUME", "news", "u-id.weekly")
+    assert person.subscribe("news", "2", durable_subscription_name="weekly") == weekly
+    assert person.subscribe("news::u-id.daily", "2") == denied("u", "CONSUME", "news", "u-id.daily")
+    assert person.send("news::u-id.daily") == denied("u", "SEND", "news", "u-id.daily")
 
 
 def test_browsers_need_browse() -> None:

@@ -126,7 +126,7 @@ class Resolver:
         if permit is not None:
             asked_name = address_name or (queue_name if queue is None else queue.address.name)
             creates = self._config.settings_for(asked_name).auto_create_queues
-            self.ask_to_use(permit, asked_name, queue_name, durable=True, creates=creates)
+            self.ask_to_use(permit, asked_name, queue_name, durable=True, creates=creates, in_full=True)
         if queue is not None:
             if address_name and queue.address.name != address_name:
                 raise NotFoundError(f"Queue {queue_name} is on address {queue.address.name}, not on {address_name}")
@@ -145,10 +145,17 @@ class Resolver:
         return self._registry.create_queue(address, config, auto_created=True, by=by)
 
     def ask_to_use(
-        self, permit: Permit, address_name: str, queue_name: str, *, durable: bool, creates: bool = True
+        self,
+        permit: Permit,
+        address_name: str,
+        queue_name: str,
+        *,
+        durable: bool,
+        creates: bool = True,
+        in_full: bool = False,
     ) -> None:
         """May a client use a queue of an address? What does not exist must be allowed to be created for it, too; a
-        queue only with ``creates``. Raises NotAllowedError.
+        queue only with ``creates``. ``in_full``: the client named the queue in full. Raises NotAllowedError.
         """
         if (
             address_name not in self._bindings.addresses
@@ -157,7 +164,7 @@ class Resolver:
             permit.to_create_address(address_name)
         if creates and queue_name not in self._bindings.queues:
             permit.to_create_queue(address_name, queue_name, durable=durable)
-        permit.to_use(address_name, queue_name)
+        permit.to_use(address_name, queue_name, in_full=in_full)
 
     # ---- consumers -------------------------------------------------------------------------------
 

@@ -1,0 +1,337 @@
+"""Who may do what: the same operations of the same users on both brokers, and the same answers in the same words.
+
+Artemis hides the reason of most denials from a STOMP client, but its audit log has it.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.broker_process import eventually
+from tests.oracle.artemis_broker import START_S, artemis_home
+from tests.oracle.brokers import free_ports, stop, wait_until_listening
+from tests.oracle.client import Client, Frame
+from tests.oracle.own_broker import ROOT
+from tests.wire.permitted import denied, setting
+
+pytestmark = pytest.mark.timeout(300)
+
+OWN_NAME = "?"
+"""Stands for the name of a queue that the broker chose."""
+CARRIED_OUT = "RECEIPT"
+OTHER = "ERROR"
+"""A refusal that is not about permissions."""
+
+_ADMIN = dict.fromkeys(
+    ("send", "consume", "browse", "manage", "createAddress", "deleteAddress", "createDurableQueue",
+     "deleteDurableQueue", "createNonDurableQueue", "deleteNonDurableQueue"), "admin",
+)  # fmt: skip
+SECURITY = (
+    setting("#", **_ADMIN),
+    setting("s.#", send="r"),
+    setting("sa.#", send="r", createAddress="r"),
+    setting("sq.#", send="r", createDurableQueue="r"),
+    setting("aq.#", createAddress="r", createDurableQueue="r"),
+    setting("saq.#", send="r", createAddress="r", createDurableQueue="r"),
+    setting("caq.#", consume="r", createAddress="r", createDurableQueue="r"),
+    setting("c.#", consume="r"),
+    setting("n.#", createNonDurableQueue="r"),
+    setting("cn.#", consume="r", createNonDurableQueue="r"),
+    setting("cnx.#", consume="r", createNonDurableQueue="r", deleteNonDurableQueue="r"),
+    setting("d.#", createDurableQueue="r"),
+    setting("cd.#", consume="r", createDurableQueue="r"),
+    setting("cdx.#", consume="r", createDurableQueue="r", deleteDurableQueue="r"),
+    setting("f.x::x1", send="r", consume="r"),
+    setting("f.y", send="r", consume="r"),
+    setting("f.y::y1", send="admin", consume="admin"),
+    setting("f.z::*", send="r", consume="r"),
+    setting("old", send="admin", consume="admin"),
+    setting("old.old", send="r", consume="r"),
+    setting("older", send="admin", consume="admin"),
+    setting("older.*", consume="r"),
+    setting("w.*", send="admin", consume="admin"),
+    setting("w.#", send="r", consume="r"),
+    setting("m.#", send="mapped"),
+    setting("activemq.management", manage="r", send="other", createAddress="r,other", createDurableQueue="r,other"),
+    '<role-mapping from="outside" to="mapped"/>',
+)
+
+
+def _queues(address: str, *queues: str) -> str:
+    inside = "".join(f'<queue name="{name}"/>' for name in queues)
+    return f'<address name="{address}"><anycast>{inside}</anycast></address>'
+
+
+_TOPICS = ("s", "c", "n", "cn", "cnx", "d", "cd", "cdx")
+_ADDRESSES = (
+    _queues("s.any", "s.any"), _queues("s.bare"), _queues("s.div", "s.div"), _queues("secret", "secret"),
+    _queues("c.any", "c.any"), _queues("f.x", "x1", "x2"), _queues("f.y", "y1", "y2"), _queues("f.z", "z1"),
+    _queues("old", "old"), _queues("older", "older"), _queues("w.any", "w.any"), _queues("w.any.deep", "w.any.deep"),
+    _queues("m.any", "m.any"), _queues("c.other", "c.inner"),
+    *(f'<address name="{kind}.multi"><multicast/></address>' for kind in _TOPICS),
+    '<address name="cnx.made"><multicast/></address>',
+)  # fmt: skip
+_BROKER = """<?xml version="1.0"?>
+<configuration xmlns="urn:activemq"><core xmlns="urn:activemq:core">
+<name>oracle</name><persistence-enabled>false</persistence-enabled><max-disk-usage>100</max-disk-usage>
+<populate-validated-user>true</populate-validated-user>
+<acceptors><acceptor name="stomp">tcp://127.0.0.1:{port}?protocols=STOMP</acceptor></acceptors>
+<security-settings>{security}</security-settings>
+<diverts><divert name="d"><address>s.div</address><forwarding-address>secret</forwarding-address></divert></diverts>
+<addresses>{addresses}</addresses>
+<address-settings>
+<address-setting match="#"><auto-create-addresses>true</auto-create-addresses>
+<auto-create-queues>true</auto-create-queues><default-address-routing-type>ANYCAST</default-address-routing-type>
+<default-queue-routing-type>ANYCAST</default-queue-routing-type></address-setting>
+<address-setting match="*.multi"><auto-create-addresses>false</auto-create-addresses>
+<default-address-routing-type>MULTICAST</default-address-routing-type>
+<default-queue-routing-type>MULTICAST</default-queue-routing-type></address-setting>
+</address-settings></core></configuration>
+"""
+_BOOTSTRAP = """<broker xmlns="http://activemq.apache.org/schema"><jaas-security domain="activemq"/>
+<server configuration="file:{folder}/broker.xml"/></broker>
+"""
+_LOGIN = """activemq {
+   org.apache.activemq.artemis.spi.core.security.jaas.PropertiesLoginModule required
+      org.apache.activemq.jaas.properties.user="users.properties"
+      org.apache.activemq.jaas.properties.role="roles.properties";
+};
+"""
+_AUDIT = """rootLogger.level=ERROR
+rootLogger.appenderRef.console.ref=console
+logger.audit.name=org.apache.activemq.audit.base
+logger.audit.level=INFO
+appender.console.type=Console
+appender.console.name=console
+appender.console.layout.type=PatternLayout
+appender.console.layout.pattern=%m%n
+"""
+
+FrameSent = tuple[str, dict[str, str]]
+
+
+def send(to: str, type: str = "ANYCAST", **more: str) -> FrameSent:
+    return "SEND", {"destination": to, "destination-type": type, **more}
+
+
+def subscribe(to: str, type: str = "ANYCAST", id: str = "1", **more: str) -> FrameSent:
+    return "SUBSCRIBE", {"destination": to, "subscription-type": type, "id": id, **_named(more)}
+
+
+def topic(to: str, **more: str) -> FrameSent:
+    return subscribe(to, "MULTICAST", **more)
+
+
+def unsubscribe(id: str = "1", **more: str) -> FrameSent:
+    return "UNSUBSCRIBE", {"id": id, **_named(more)}
+
+
+def _named(more: dict[str, str]) -> dict[str, str]:
+    return {"durable-subscription-name" if name == "durable" else name: value for name, value in more.items()}
+
+
+@dataclass(frozen=True)
+class Row:
+    """What one user does on a connection, and the answers: those of Artemis, and ours where they differ on purpose."""
+
+    user: str
+    frames: tuple[FrameSent, ...]
+    answers: tuple[str, ...]
+    ours: tuple[str, ...] | None = None
+
+
+def no(permission: str, address: str, queue: str | None = None, user: str = "bob") -> str:
+    return denied(user, permission, address, queue)
+
+
+def row(frame: FrameSent, answer: str = CARRIED_OUT, *, user: str = "bob", ours: str | None = None) -> Row:
+    return Row(user, (frame,), (answer,), None if ours is None else (ours,))
+
+
+MANAGED = {"_AMQ_ResourceName": "broker", "_AMQ_Attribute": "version"}
+TABLE = (
+    row(send("s.any")),
+    row(send("s.any", "MULTICAST")),
+    row(send("s.new"), no("CREATE_ADDRESS", "s.new")),
+    row(send("s.bare"), no("CREATE_DURABLE_QUEUE", "s.bare", "s.bare")),
+    row(send("sa.new"), no("CREATE_DURABLE_QUEUE", "sa.new", "sa.new")),
+    row(send("sa.topic", "MULTICAST")),
+    row(send("sq.new"), no("CREATE_ADDRESS", "sq.new")),
+    row(send("aq.new"), no("SEND", "aq.new")),
+    row(send("saq.new")),
+    row(send("secret"), no("SEND", "secret")),
+    row(send("secret"), no("SEND", "secret", user="eve"), user="eve"),
+    row(send("s.any"), no("SEND", "s.any", user="ann"), user="ann"),
+    row(send("s.div")),
+    row(send("m.any"), user="out"),
+    row(send("m.any"), no("SEND", "m.any")),
+    row(subscribe("c.any")),
+    row(subscribe("c.any", browser="true"), ours=no("BROWSE", "c.any", "c.any")),
+    row(subscribe("c.new"), no("CREATE_ADDRESS", "c.new")),
+    row(subscribe("secret"), no("CONSUME", "secret", "secret")),
+    row(subscribe("aq.sub"), no("CONSUME", "aq.sub", "aq.sub")),
+    row(subscribe("caq.sub")),
+    row(subscribe("c.other"), no("CREATE_DURABLE_QUEUE", "c.other", "c.other"), ours=CARRIED_OUT),
+    row(send("f.x::x1")),
+    row(send("f.x::x2"), no("SEND", "f.x", "x2")),
+    row(subscribe("f.x::x1")),
+    row(subscribe("f.x::x2"), no("CONSUME", "f.x", "x2")),
+    row(send("f.y::y2")),
+    row(send("f.y::y1"), no("SEND", "f.y", "y1")),
+    row(subscribe("f.y::y1"), no("CONSUME", "f.y", "y1")),
+    row(send("f.z::z1"), no("SEND", "f.z", "z1")),
+    row(send("s.any::third"), no("CREATE_DURABLE_QUEUE", "s.any", "third")),
+    row(subscribe("c.any::third"), no("CREATE_DURABLE_QUEUE", "c.any", "third")),
+    row(send("saq.full::first")),
+    row(subscribe("old")),
+    row(subscribe("old::old"), no("CONSUME", "old", "old")),
+    row(subscribe("older"), no("CONSUME", "older", "older")),
+    row(send("old::old"), no("SEND", "old", "old")),
+    row(send("w.any"), no("SEND", "w.any")),
+    row(send("w.any.deep")),
+    row(topic("s.multi"), no("CREATE_NON_DURABLE_QUEUE", "s.multi", OWN_NAME)),
+    row(topic("c.multi"), no("CREATE_NON_DURABLE_QUEUE", "c.multi", OWN_NAME)),
+    row(topic("n.multi"), no("CONSUME", "n.multi", OWN_NAME)),
+    Row("bob", (topic("cn.multi"), unsubscribe()),
+        (CARRIED_OUT, no("DELETE_NON_DURABLE_QUEUE", "cn.multi", OWN_NAME))),
+    Row("bob", (topic("cnx.multi"), unsubscribe()), (CARRIED_OUT, CARRIED_OUT)),
+    row(topic("cnx.made"), no("CREATE_ADDRESS", "cnx.made", OWN_NAME), ours=CARRIED_OUT),
+    row(topic("c.multi", durable="c"), no("CREATE_DURABLE_QUEUE", "c.multi", "bob-id.c")),
+    row(topic("d.multi", durable="d"), no("CONSUME", "d.multi", "bob-id.d")),
+    Row("bob", (topic("cd.multi", durable="cd"), unsubscribe(durable="cd")),
+        (CARRIED_OUT, no("DELETE_DURABLE_QUEUE", "cd.multi", "bob-id.cd"))),
+    Row("bob", (topic("cdx.multi", durable="cdx"), unsubscribe(durable="cdx")), (CARRIED_OUT, CARRIED_OUT)),
+    row(send("activemq.management", **MANAGED), ours=OTHER),
+    row(send("activemq.management", **MANAGED), no("MANAGE", "activemq.management", user="eve"), user="eve"),
+    Row("bob", (("BEGIN", {"transaction": "t"}), send("s.any", transaction="t"), send("secret", transaction="t"),
+                ("COMMIT", {"transaction": "t"})),
+        (CARRIED_OUT, CARRIED_OUT, no("SEND", "secret"), OTHER),
+        (CARRIED_OUT, CARRIED_OUT, no("SEND", "secret"), CARRIED_OUT)),
+)  # fmt: skip
+"""Where we differ: a browser needs ``browse`` (Artemis' STOMP knows none); the only queue of an address may be read
+without its name; a topic that exists need not be created; the management address is not served; a denied SEND leaves
+its transaction as it was.
+"""
+USERS = {"bob": "r", "eve": "other", "ann": "admin", "out": "outside"}
+
+
+def _instance(folder: Path, port: int) -> None:
+    etc = folder / "etc"
+    for path in (etc, folder / "data", folder / "tmp"):
+        path.mkdir(parents=True)
+    (etc / "broker.xml").write_text(
+        _BROKER.format(port=port, security="".join(SECURITY), addresses="".join(_ADDRESSES))
+    )
+    (etc / "bootstrap.xml").write_text(_BOOTSTRAP.format(folder=etc))
+    (etc / "login.config").write_text(_LOGIN)
+    (etc / "management.xml").write_text('<management-context xmlns="http://activemq.apache.org/schema"/>')
+    (etc / "log4j2.properties").write_text(_AUDIT)
+    (etc / "users.properties").write_text("".join(f"{user}={user}\n" for user in USERS))
+    (etc / "roles.properties").write_text("".join(f"{role}={user}\n" for user, role in USERS.items()))
+
+
+@contextmanager
+def _running(command: Sequence[str], port: int, log: Path) -> Iterator[None]:
+    with log.open("wb") as output:
+        process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
+    try:
+        wait_until_listening(process, {"stomp": port}, START_S, log)
+        yield
+    finally:
+        stop(process)
+
+
+def _played(port: int, each: Row, reasons: _Told | _Audit) -> list[str]:
+    client = Client(port, "1.1")
+    try:
+        client.send(
+            "CONNECT",
+            {"accept-version": "1.1", "host": "h", "login": each.user, "passcode": each.user,
+             "client-id": f"{each.user}-id"},
+        )  # fmt: skip
+        assert client.answer().command == "CONNECTED"
+        answers: list[str] = []
+        for command, headers in each.frames:
+            reasons.begin()
+            body = b"x" if command == "SEND" else b""
+            answer = client.request(command, headers, body)
+            answers.append(CARRIED_OUT if answer.command == "RECEIPT" else reasons.of(answer))
+        return answers
+    finally:
+        client.close()
+
+
+class _Told:
+    """Reads the reasons of denials where they are told to the client."""
+
+    def begin(self) -> None:
+        """A frame is sent."""
+
+    def of(self, answer: Frame) -> str:
+        """The reason for an ERROR."""
+        text = answer.headers.get("message", "")
+        return re.sub(r"queue temporary-\w+", f"queue {OWN_NAME}", text) if text.startswith("AMQ229") else OTHER
+
+
+class _Audit:
+    """Reads the reasons of denials from the log of Artemis, which also has those that were taken back."""
+
+    def __init__(self, log: Path) -> None:
+        self._log = log
+        self._seen = 0
+
+    def begin(self) -> None:
+        """A frame is sent."""
+        self._seen = len(self._reasons())
+
+    def of(self, answer: Frame) -> str:
+        """The reason for an ERROR."""
+        if "Error committing" in answer.headers.get("message", ""):
+            return OTHER
+        reasons = eventually("the denial is in the audit log", self._reasons, lambda found: len(found) > self._seen, 10)
+        return re.sub(r"queue [0-9a-f]{8}-[0-9a-f-]{27}", f"queue {OWN_NAME}", reasons[-1])
+
+    def _reasons(self) -> list[str]:
+        text = self._log.read_text(errors="replace")
+        return re.findall(r"^AMQ601264: .* reason = (AMQ.*)$", text, re.MULTILINE)
+
+
+def test_our_answers(tmp_path: Path) -> None:
+    port = free_ports(("stomp",))["stomp"]
+    _instance(tmp_path / "instance", port)
+    command = [sys.executable, "-m", "artemis_py", "run", str(tmp_path / "instance")]
+    with _running(command, port, tmp_path / "ours.log"):
+        for each in TABLE:
+            assert _played(port, each, _Told()) == list(each.ours or each.answers), each
+    log = (tmp_path / "ours.log").read_text()
+    assert log.count(no("CREATE_ADDRESS", "s.new")) == 1, "a denial is told"
+
+
+@pytest.mark.oracle
+def test_the_answers_of_artemis(tmp_path: Path) -> None:
+    home = artemis_home()
+    if home is None:
+        pytest.skip("no Artemis: neither ARTEMIS_HOME nor apache-artemis-* in a folder of .cache, or no Java")
+    port, folder = free_ports(("stomp",))["stomp"], tmp_path / "instance"
+    _instance(folder, port)
+    command = [
+        "java", "-Xmx512M", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
+        f"-Dartemis.home={home}", f"-Dartemis.instance={folder}", f"-Dartemis.instance.etc={folder / 'etc'}",
+        f"-Djava.io.tmpdir={folder / 'tmp'}", f"-Ddata.dir={folder / 'data'}",
+        f"-Djava.security.auth.login.config={folder / 'etc' / 'login.config'}",
+        f"-Dlog4j2.configurationFile={folder / 'etc' / 'log4j2.properties'}",
+        "-cp", str(home / "lib" / "artemis-boot.jar"), "org.apache.activemq.artemis.boot.Artemis", "run",
+    ]  # fmt: skip
+    log = tmp_path / "artemis.log"
+    with _running(command, port, log):
+        audit = _Audit(log)
+        for each in TABLE:
+            assert _played(port, each, audit) == list(each.answers), each
