@@ -84,7 +84,12 @@ class Admission:
         self.response = doors.answer(request, route, login, has_shown=self._has_shown)
 
     def forget(self) -> None:
-        """The client is gone."""
+        """The client is gone. Nothing refers to its connection any more, so reference counting alone frees it."""
         if self._login is not None:
             self._login.is_given_up = True
         self._login = self._request = self._route = None
+        self._go_on = _do_nothing
+
+
+def _do_nothing() -> None:
+    """Nobody waits for the login any more."""
