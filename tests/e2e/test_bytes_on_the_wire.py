@@ -131,7 +131,6 @@ def test_an_error_survives_what_the_client_goes_on_sending(
 @pytest.mark.parametrize(
     ("sent", "said"),
     [
-        (b"GET / HTTP/1.1\r\nHost: broker\r\nConnection: close\r\n\r\n", "GET / HTTP/1.1"),
         (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\n\n\0", ""),
         (b"connect\n\n\0", "capitals"),
         (b"SEND\ndestination:x\n\n\0", "CONNECT"),
@@ -140,7 +139,7 @@ def test_an_error_survives_what_the_client_goes_on_sending(
         (b"AMQP\x00\x01\x00\x00\n\n\0", ""),
         (b"x" * 100_000, ""),
     ],
-    ids=["http", "tls", "small-letters", "no-connect", "version", "content-length", "amqp", "endless-line"],
+    ids=["tls", "small-letters", "no-connect", "version", "content-length", "amqp", "endless-line"],
 )
 def test_who_does_not_speak_stomp_gets_an_error_and_the_end(
     shared_broker: BrokerProcess, sent: bytes, said: str
@@ -150,6 +149,16 @@ def test_who_does_not_speak_stomp_gets_an_error_and_the_end(
         (error,) = client.read_to_end()
         assert error.command == "ERROR"
         assert said in (error.header("message") or "")
+
+
+def test_http_on_the_stomp_port_is_told_to_upgrade(shared_broker: BrokerProcess) -> None:
+    """Only WebSocket begins with HTTP there."""
+    with socket.create_connection((LOOPBACK, shared_broker.port), timeout=WAIT_S) as client:
+        client.sendall(b"GET / HTTP/1.1\r\nHost: broker\r\nConnection: close\r\n\r\n")
+        answer = b""
+        while data := client.recv(65536):
+            answer += data
+    assert answer.startswith(b"HTTP/1.1 426 ")
 
 
 def test_stomp_on_the_http_port_is_a_bad_request(shared_broker: BrokerProcess) -> None:

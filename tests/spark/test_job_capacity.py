@@ -180,7 +180,7 @@ def test_the_advice_is_accepted(
     assert main(["check", str(file), "--silence", "no-port"]) == 0  # it is a part of a configuration
     said = capsys.readouterr().out
     assert "(0 errors, 1 warning, 0 notes)" in said
-    assert "security-enabled is true" in said
+    assert "NOBODY CAN LOG IN" in said
     for row in rows_of(result.table("advice")):
         merged = load(file).settings_for(str(row["address"]))
         assert merged.max_size_bytes == row["maxSizeBytes"]

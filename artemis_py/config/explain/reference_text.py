@@ -13,6 +13,7 @@ One file in the format of Apache ActiveMQ Artemis, usually called `broker.xml`, 
 <configuration xmlns="urn:activemq">
    <core xmlns="urn:activemq:core">
       <name>my-broker</name>
+      <security-enabled>false</security-enabled> <!-- nobody logs in; else users are needed: see security.md -->
       <acceptors>
          <acceptor name="stomp">tcp://127.0.0.1:61613?protocols=STOMP</acceptor>
       </acceptors>
