@@ -15,6 +15,7 @@ SHORT_WORLDS = 200
 LONG_WORLDS = 20
 LONG_WORLDS_MAX = 200
 SOAK_WORLDS = 4000
+LONG = pytest.mark.skipif("'slow' not in config.option.markexpr", reason="the long run: make soak")
 
 
 def _run(seed: int, *, lives: int = 4, steps: int = 60, large: bool = False) -> Report:
@@ -75,7 +76,7 @@ def _boundaries(seed: int, steps: int, each: Callable[[CrashWorld, int], None], 
 
 
 @pytest.mark.parametrize("large", [False, True], ids=["small bodies", "large bodies"])
-@pytest.mark.parametrize("place", range(3))
+@pytest.mark.parametrize("place", [0, *(pytest.param(place, marks=(pytest.mark.slow, LONG)) for place in (1, 2))])
 def test_every_boundary_between_disk_operations(rng: random.Random, place: int, large: bool) -> None:
     """The same life dies at its first, second, third... disk operation, and lives on after each."""
     seed = rng.getrandbits(32) + place
@@ -93,7 +94,7 @@ def test_every_boundary_between_disk_operations(rng: random.Random, place: int, 
 
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
-@pytest.mark.skipif("'slow' not in config.option.markexpr", reason="the long run: make soak")
+@LONG
 def test_soak(rng: random.Random) -> None:
     """Thousands of worlds of all sizes; every seed that fails is told at the end."""
     first = rng.getrandbits(32)

@@ -43,7 +43,7 @@ def said_in(kind: str, folder: Path) -> dict[str, Any]:
 
 
 @pytest.mark.timeout(420)
-@pytest.mark.parametrize("kind", ["classic", "connect"])
+@pytest.mark.parametrize("kind", [pytest.param("classic", marks=pytest.mark.slow), "connect"])
 def test_a_session_of_somebody_else(tmp_path: Path, kind: str) -> None:
     said = said_in(kind, tmp_path)
     assert ("connect" in said.pop("remote")) is (kind == "connect")

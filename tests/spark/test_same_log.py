@@ -180,12 +180,20 @@ def test_offsets_behind_the_end_of_the_log(log: Stopped) -> None:
 # ---- holes ---------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def long_log(log: Stopped) -> Stopped:
-    """Several segments, all retained."""
+@pytest.fixture(scope="module")
+def built_log(tmp_path_factory: pytest.TempPathFactory) -> Stopped:
+    """Several segments, all retained: six lives of a broker, which tests only copy."""
+    log = Stopped(tmp_path_factory.mktemp("built") / "broker", "journal")
     for first in range(0, 120, 20):
         log.send(first, 20)
     assert len(log.segments()) >= 5
+    return log
+
+
+@pytest.fixture
+def long_log(log: Stopped, built_log: Stopped) -> Stopped:
+    """Several segments, for one test to damage."""
+    shutil.copytree(built_log.folder, log.folder)
     return log
 
 

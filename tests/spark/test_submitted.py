@@ -63,7 +63,7 @@ def test_what_spark_submit_was_given_stays(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="threads are listed on Linux only")
-@pytest.mark.parametrize("steps_back", [None, False])
+@pytest.mark.parametrize("steps_back", [None, pytest.param(False, marks=pytest.mark.slow)])
 def test_a_session_of_our_own(tmp_path: Path, steps_back: bool | None) -> None:
     given = {} if steps_back is None else {"steps_back": steps_back}
     said = said_by(tmp_path, None, **{"spark.sql.shuffle.partitions": 5}, **given)

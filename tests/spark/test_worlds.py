@@ -47,7 +47,9 @@ class Told(CrashWorld):
         self.compared += sum(held.values())
 
 
-@pytest.mark.parametrize("large", [False, True], ids=["small bodies", "large bodies"])
+@pytest.mark.parametrize(
+    "large", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["small bodies", "large bodies"]
+)
 def test_tables_are_what_a_recovery_finds(tmp_path: Path, rng: random.Random, *, large: bool) -> None:
     seed, compared = rng.getrandbits(32), 0
     while compared < COMPARED_MIN:

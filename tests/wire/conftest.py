@@ -2,26 +2,38 @@
 
 from __future__ import annotations
 
+import zlib
 from pathlib import Path
+from typing import Final
 
 import pytest
 
 from tests.tiny_turns import make_turns_tiny
 from tests.wire.one_turn import ABOUT_ONE_TURN
 
+MANY: Final = 200
+"""Of so many transcripts and more, a third is played with tiny turns, another third in each run."""
+
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """What is about one turn is no test of tiny ones."""
-    dropped = [item for item in items if _is_about_one_turn(item)]
+    """What is about one turn is no test of tiny ones; of the others a run takes some."""
+    plays = {item: path for item in items if (path := _played_in_tiny_turns(item)) is not None}
+    seed: int = config.option.seed
+    dropped = {
+        item
+        for item, path in plays.items()
+        if path.stem in ABOUT_ONE_TURN or (len(plays) >= MANY and zlib.crc32(f"{seed}:{item.nodeid}".encode()) % 3)
+    }
     if dropped:
-        items[:] = [item for item in items if not _is_about_one_turn(item)]
-        config.hook.pytest_deselected(items=dropped)
+        items[:] = [item for item in items if item not in dropped]
+        config.hook.pytest_deselected(items=list(dropped))
 
 
-def _is_about_one_turn(item: pytest.Item) -> bool:
+def _played_in_tiny_turns(item: pytest.Item) -> Path | None:
+    """The transcript that a test plays with tiny turns; None for any other test."""
     given = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
     path = given.get("path")
-    return given.get("turns_of_any_size") == "tiny turns" and isinstance(path, Path) and path.stem in ABOUT_ONE_TURN
+    return path if given.get("turns_of_any_size") == "tiny turns" and isinstance(path, Path) else None
 
 
 @pytest.fixture(params=["whole turns", "tiny turns"], autouse=True)
