@@ -7,10 +7,10 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
-from pathlib import Path
 
 from artemis_py.cli import colour
 from artemis_py.cli.configuration import (
+    add_file,
     add_properties,
     add_strictness,
     file_or_default,
@@ -32,13 +32,7 @@ HELP = "report every problem of a broker.xml or an Artemis instance"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of ``check``."""
-    parser.add_argument(
-        "file",
-        metavar="FILE",
-        type=Path,
-        nargs="?",
-        help="configuration file, or the folder of an instance (default: broker.xml)",
-    )
+    add_file(parser)
     add_properties(parser)
     add_strictness(parser)
     parser.add_argument("--quiet", action="store_true", help="print only errors; print nothing when there are none")

@@ -32,6 +32,17 @@ class NoFileError(AdviceError):
     """No configuration was named, and the folder has none."""
 
 
+def add_file(parser: argparse.ArgumentParser) -> None:
+    """Adds the argument ``FILE``."""
+    parser.add_argument(
+        "file",
+        metavar="FILE",
+        type=Path,
+        nargs="?",
+        help=f"configuration file, or the folder of an instance (default: {DEFAULT_FILE})",
+    )
+
+
 def add_properties(parser: argparse.ArgumentParser) -> None:
     """Adds ``--properties``."""
     parser.add_argument(

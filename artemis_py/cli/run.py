@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
-from artemis_py.cli.configuration import add_properties, add_strictness, file_or_default
+from artemis_py.cli.configuration import add_file, add_properties, add_strictness, file_or_default
 
 HELP = "start the broker on a broker.xml or an Artemis instance, in the foreground"
 EXIT_CODES = (
@@ -17,13 +16,7 @@ EXIT_CODES = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of ``run``."""
-    parser.add_argument(
-        "file",
-        metavar="FILE",
-        type=Path,
-        nargs="?",
-        help="configuration file, or the folder of an instance (default: broker.xml)",
-    )
+    add_file(parser)
     add_properties(parser)
     add_strictness(parser)
     parser.add_argument(

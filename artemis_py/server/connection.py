@@ -100,8 +100,9 @@ class Connection(asyncio.BufferedProtocol):
         self._turns = acceptance.turns
         self._place = Place(acceptance)
         self._inbox: bytes = b""
-        self._is_held = self._eof = False
-        """Is it in the account of memory held for clients? And did the client close its side?"""
+        self._is_held = False
+        """Is it in the account of memory held for clients?"""
+        self._eof = False
         self.is_dirty = self.in_line = False
         self.credit = self.period = 0
         self.weight = NOTHING

@@ -167,11 +167,11 @@ class BrokerProcess:
 
 
 @contextmanager
-def running(text: str, folder: Path) -> Iterator[BrokerProcess]:
+def running(text: str, folder: Path, environment: Mapping[str, str] | None = None) -> Iterator[BrokerProcess]:
     """A broker of this configuration, from its readiness to its end; whatever happens, its process is gone then."""
     file = folder / "broker.xml"
     file.write_text(text, "utf-8")
-    broker = BrokerProcess(["run", str(file)], folder / "broker.log")
+    broker = BrokerProcess(["run", str(file)], folder / "broker.log", environment=environment)
     try:
         broker.await_ready()
         yield broker

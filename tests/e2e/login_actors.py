@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 
-from tests.e2e.broker_process import HTTP, STOMP, BrokerProcess, configuration
+from tests.e2e.broker_process import HTTP, STOMP, configuration
 
 # The password is "password" (Artemis' own test vector has this form); 100,000 iterations of PBKDF2 with HMAC-SHA1.
 ITERATIONS = 100_000
@@ -78,18 +77,3 @@ def write_authenticator(folder: Path) -> dict[str, str]:
     (info / "entry_points.txt").write_text("[artemis_py.authenticators]\nown = own_users:OwnUsers\n")
     paths = [str(site), *filter(None, [os.environ.get("PYTHONPATH"), *sys.path[:1]])]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
-
-
-@contextmanager
-def running_secured(folder: Path, text: str, environment: dict[str, str] | None = None) -> Iterator[BrokerProcess]:
-    """A broker from its readiness to its end."""
-    file = folder / "broker.xml"
-    file.write_text(text, "utf-8")
-    broker = BrokerProcess(["run", str(file)], folder / "broker.log", environment=environment)
-    try:
-        broker.await_ready()
-        yield broker
-        assert broker.stop() == 0, broker.said
-        assert "Traceback" not in broker.said, broker.said
-    finally:
-        broker.kill()

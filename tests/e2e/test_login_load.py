@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.broker_process import LOOPBACK
-from tests.e2e.login_actors import hashed, running_secured, secured, write_users
+from tests.e2e.broker_process import LOOPBACK, running
+from tests.e2e.login_actors import hashed, secured, write_users
 from tests.e2e.stomp_socket import StompSocket, frame
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
@@ -26,7 +26,7 @@ def test_hashes_do_not_stop_the_river(tmp_path: Path, capsys: pytest.CaptureFixt
     write_users(tmp_path, ["ann", *names], hashed("password"))
     text = secured(acceptor=";maxConnectionsBeforeLogin=-1;handshakeTimeout=60000")
     logins: list[socket.socket] = []
-    with running_secured(tmp_path, text) as broker, StompSocket(broker.port) as client:
+    with running(text, tmp_path) as broker, StompSocket(broker.port) as client:
         client.connect(login="ann", passcode="password")
         client.send("SUBSCRIBE", {"destination": "/queue/q", "id": 1})
         alone = _trips(client, 1.0, lambda passed_s: None)

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.broker_process import LOOPBACK, WAIT_S, BrokerProcess, eventually
-from tests.e2e.login_actors import hashed, running_secured, secured, write_authenticator, write_users
+from tests.e2e.broker_process import LOOPBACK, WAIT_S, BrokerProcess, eventually, running
+from tests.e2e.login_actors import hashed, secured, write_authenticator, write_users
 from tests.e2e.stomp_socket import StompSocket, frame
 
 pytestmark = pytest.mark.e2e
@@ -30,7 +30,7 @@ def told(broker: BrokerProcess, **headers: object) -> str:
 
 def test_users_of_a_file_log_in_and_others_do_not(tmp_path: Path) -> None:
     write_users(tmp_path, ["ann"], hashed("secret of ann", 1024))
-    with running_secured(tmp_path, secured()) as broker:
+    with running(secured(), tmp_path) as broker:
         with StompSocket(broker.port) as client:
             client.connect(login="ann", passcode="secret of ann")
             client.send("SUBSCRIBE", {"destination": "/queue/q", "id": 1})
@@ -53,7 +53,7 @@ def test_users_of_a_file_log_in_and_others_do_not(tmp_path: Path) -> None:
 
 def test_a_login_of_two_seconds_stops_nobody(tmp_path: Path) -> None:
     environment = write_authenticator(tmp_path)
-    with running_secured(tmp_path, secured(OWN), environment) as broker:
+    with running(secured(OWN), tmp_path, environment) as broker:
         with StompSocket(broker.port) as client, StompSocket(broker.port) as slow:
             client.connect(login="ann", passcode="ann")
             client.send("SUBSCRIBE", {"destination": "/queue/q", "id": 1})
@@ -88,7 +88,7 @@ def _has_nothing(client: socket.socket) -> bool:
 def test_strangers_hold_little(tmp_path: Path) -> None:
     environment = write_authenticator(tmp_path)
     limits = ";maxConnectionsBeforeLogin=3;handshakeTimeout=1500;maxConnectBytes=1000"
-    with running_secured(tmp_path, secured(OWN, limits), environment) as broker:
+    with running(secured(OWN, limits), tmp_path, environment) as broker:
         with StompSocket(broker.port) as first, StompSocket(broker.port) as second, StompSocket(broker.port) as late:
             first.connect(login="ann", passcode="ann")
             second.send("CONNECT", {"accept-version": "1.2", "host": "x", "login": "slow", "passcode": "slow"})
@@ -111,7 +111,7 @@ def test_strangers_hold_little(tmp_path: Path) -> None:
 
 def test_guesses_become_slow_and_others_do_not(tmp_path: Path) -> None:
     environment = write_authenticator(tmp_path)
-    with running_secured(tmp_path, secured(OWN), environment) as broker:
+    with running(secured(OWN), tmp_path, environment) as broker:
         with StompSocket(broker.port) as known:
             known.connect(login="ann", passcode="ann")
         began_s = time.monotonic()
@@ -136,7 +136,7 @@ def test_a_session_ends_with_its_token(tmp_path: Path) -> None:
         claims = {"iss": "me", "aud": "broker", "sub": "ann", "roles": "amq"}
         return str(jwt.encode({**claims, "exp": datetime.now(UTC) + timedelta(seconds=lasts_s)}, secret, "HS256"))
 
-    with running_secured(tmp_path, text) as broker:
+    with running(text, tmp_path) as broker:
         with StompSocket(broker.port) as client:
             client.connect(passcode=token(3))
             client.send("SUBSCRIBE", {"destination": "/queue/q", "id": 1})
@@ -151,7 +151,7 @@ def test_a_session_ends_with_its_token(tmp_path: Path) -> None:
 
 def test_a_client_that_leaves_meanwhile_is_forgotten(tmp_path: Path) -> None:
     environment = write_authenticator(tmp_path)
-    with running_secured(tmp_path, secured(OWN), environment) as broker:
+    with running(secured(OWN), tmp_path, environment) as broker:
         with socket.create_connection((LOOPBACK, broker.port), WAIT_S) as client:
             client.sendall(
                 frame("CONNECT", {"accept-version": "1.2", "host": "x", "login": "slow", "passcode": "slow"})

@@ -5,7 +5,8 @@ from __future__ import annotations
 import socket
 import subprocess
 from abc import ABC, abstractmethod
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -14,6 +15,7 @@ from tests.e2e.broker_process import eventually
 from tests.oracle.client import LOOPBACK
 
 STOP_S = 20.0
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @dataclass(frozen=True)
@@ -101,6 +103,18 @@ def wait_until_listening(process: subprocess.Popen[bytes], ports: dict[str, int]
         eventually("the broker listens", listening, bool, wait_s)
     except AssertionError as error:
         raise AssertionError(f"{error}\n{tail(log)}") from None
+
+
+@contextmanager
+def running(command: Sequence[str], port: int, wait_s: float, log: Path) -> Iterator[None]:
+    """A broker that was configured already, while it listens on this port."""
+    with log.open("wb") as output:
+        process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
+    try:
+        wait_until_listening(process, {"all": port}, wait_s, log)
+        yield
+    finally:
+        stop(process)
 
 
 def tail(log: Path) -> str:

@@ -10,12 +10,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.oracle.brokers import AddressCounts, BrokerUnderTest, QueueCounts, free_ports, stop, wait_until_listening
+from tests.oracle.brokers import (
+    ROOT,
+    AddressCounts,
+    BrokerUnderTest,
+    QueueCounts,
+    free_ports,
+    stop,
+    wait_until_listening,
+)
 from tests.oracle.client import LOOPBACK
 from tests.oracle.configuration import ACCEPTORS, ACCEPTORS_OF_OURS, Profile, broker_xml
 
 START_S = 20.0
-ROOT = Path(__file__).resolve().parents[2]
 
 _QUEUE_FAMILIES = {
     "artemis_message_count": "messages",

@@ -9,16 +9,14 @@ import hashlib
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from tests.oracle.artemis_broker import START_S, artemis_home
-from tests.oracle.brokers import free_ports, stop, wait_until_listening
+from tests.oracle.brokers import free_ports, running
 from tests.oracle.client import Client, Ended
-from tests.oracle.own_broker import ROOT
 
 pytestmark = [pytest.mark.oracle, pytest.mark.timeout(300)]
 
@@ -60,17 +58,17 @@ def instance(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Path, int]
 
 def test_the_same_people_get_in(instance: tuple[Path, int]) -> None:
     folder, port = instance
-    with _running([str(folder / "bin" / "artemis"), "run"], port, folder / "artemis.log"):
+    with running([str(folder / "bin" / "artemis"), "run"], port, START_S, folder / "artemis.log"):
         for user, password, role, is_plain in ADDED:
             _add(folder, port, user, password, role, is_plain)
         wanted = [_login(port, *each) for each in LOGINS]
     assert any(each.startswith("CONNECTED") for each in wanted)
     before = _files(folder)
-    with _running([sys.executable, "-m", "artemis_py", "run", str(folder)], port, folder / "ours.log"):
+    with running([sys.executable, "-m", "artemis_py", "run", str(folder)], port, START_S, folder / "ours.log"):
         assert [_login(port, *each) for each in LOGINS] == wanted
     after = _files(folder)
     assert {name: after[name] for name in before} == before
-    with _running([str(folder / "bin" / "artemis"), "run"], port, folder / "again.log"):
+    with running([str(folder / "bin" / "artemis"), "run"], port, START_S, folder / "again.log"):
         assert [_login(port, *each) for each in LOGINS] == wanted
 
 
@@ -104,17 +102,6 @@ def _run(command: Sequence[str]) -> None:
     environment = os.environ | {"LC_ALL": "C.UTF-8"}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-
-
-@contextmanager
-def _running(command: Sequence[str], port: int, log: Path) -> Iterator[None]:
-    with log.open("wb") as output:
-        process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
-    try:
-        wait_until_listening(process, {"all": port}, START_S, log)
-        yield
-    finally:
-        stop(process)
 
 
 def _files(folder: Path) -> dict[str, str]:

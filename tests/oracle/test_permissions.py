@@ -6,10 +6,7 @@ Artemis hides the reason of most denials from a STOMP client, but its audit log 
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,9 +14,8 @@ import pytest
 
 from tests.e2e.broker_process import eventually
 from tests.oracle.artemis_broker import START_S, artemis_home
-from tests.oracle.brokers import free_ports, stop, wait_until_listening
+from tests.oracle.brokers import free_ports, running
 from tests.oracle.client import Client, Frame
-from tests.oracle.own_broker import ROOT
 from tests.wire.permitted import denied, setting
 
 pytestmark = pytest.mark.timeout(300)
@@ -238,17 +234,6 @@ def _instance(folder: Path, port: int) -> None:
     (etc / "roles.properties").write_text("".join(f"{role}={user}\n" for user, role in USERS.items()))
 
 
-@contextmanager
-def _running(command: Sequence[str], port: int, log: Path) -> Iterator[None]:
-    with log.open("wb") as output:
-        process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
-    try:
-        wait_until_listening(process, {"stomp": port}, START_S, log)
-        yield
-    finally:
-        stop(process)
-
-
 def _played(port: int, each: Row, reasons: _Told | _Audit) -> list[str]:
     client = Client(port, "1.1")
     try:
@@ -308,7 +293,7 @@ def test_our_answers(tmp_path: Path) -> None:
     port = free_ports(("stomp",))["stomp"]
     _instance(tmp_path / "instance", port)
     command = [sys.executable, "-m", "artemis_py", "run", str(tmp_path / "instance")]
-    with _running(command, port, tmp_path / "ours.log"):
+    with running(command, port, START_S, tmp_path / "ours.log"):
         for each in TABLE:
             assert _played(port, each, _Told()) == list(each.ours or each.answers), each
     log = (tmp_path / "ours.log").read_text()
@@ -331,7 +316,7 @@ def test_the_answers_of_artemis(tmp_path: Path) -> None:
         "-cp", str(home / "lib" / "artemis-boot.jar"), "org.apache.activemq.artemis.boot.Artemis", "run",
     ]  # fmt: skip
     log = tmp_path / "artemis.log"
-    with _running(command, port, log):
+    with running(command, port, START_S, log):
         audit = _Audit(log)
         for each in TABLE:
             assert _played(port, each, audit) == list(each.answers), each
