@@ -102,8 +102,7 @@ class Connection(asyncio.BufferedProtocol):
         self._inbox: bytes = b""
         self._is_held = False
         """Is it in the account of memory held for clients?"""
-        self._eof = False
-        self.is_dirty = self.in_line = False
+        self._eof = self.is_dirty = self.in_line = False
         self.credit = self.period = 0
         self.weight = NOTHING
         self.socket = ClientSocket()

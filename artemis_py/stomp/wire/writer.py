@@ -153,7 +153,7 @@ class MessageWriter:
     def write(self, entries: list[Entry], out: list[Part]) -> None:
         """Append the frames of ``entries`` to ``out``, in parts; a large body is a part that is not bytes."""
         prefix = self._prefix
-        ack = self._ack
+        ack, end = self._ack, END
         sized_only = self._sized_only
         verbatim = self._version == "1.2"
         lifetime = self.lifetime
@@ -190,9 +190,9 @@ class MessageWriter:
             if self._firsts:
                 self._firsts.discard(message.id)
             if ack:
-                out += (prefix, number, ack, number, stamp, length_line, block, body, END)
+                out += (prefix, number, ack, number, stamp, length_line, block, body, end)
             else:
-                out += (prefix, number, stamp, length_line, block, body, END)
+                out += (prefix, number, stamp, length_line, block, body, end)
 
     def _extras(self, message_id: int, timestamp_ms: int) -> bytes:
         lines = b""
