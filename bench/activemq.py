@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from artemis_py.perf.target import Target
-from bench.broker import DURABLE, LOOPBACK, ON_ANOTHER_PORT, Broker
+from bench.broker import DURABLE, LOOPBACK, ON_ANOTHER_PORT, Broker, free_port
+from bench.certificate import PASSWORD, write_certificate, write_pkcs12
 
 JARS: Final = Path("/usr/share/activemq/lib")
 QUIET_LOGGER: Final = Path("/usr/share/java/slf4j-nop.jar")
@@ -23,6 +25,9 @@ class ActiveMqClassic(Broker):
     name = "activemq"
     title = "ActiveMQ Classic"
     unsupported = DURABLE | ON_ANOTHER_PORT
+
+    def __init__(self) -> None:
+        self._tls: Target | None = None
 
     def absent(self) -> str | None:
         """Looks for the package and for Java."""
@@ -41,9 +46,19 @@ class ActiveMqClassic(Broker):
     def command(self, home: Path, port: int) -> list[str]:
         """Configured by a URI alone, so that neither Spring nor XML is needed."""
         jars = sorted(str(jar) for jar in JARS.glob("*.jar") if jar.name not in UNUSED)
-        properties = {"activemq.home": home, "activemq.base": home, "activemq.data": home / "data"}
+        tls_port = free_port()
+        self._tls = self._prefetching(Target(LOOPBACK, tls_port, trust=str(write_certificate(home))))
+        properties = {
+            "activemq.home": home,
+            "activemq.base": home,
+            "activemq.data": home / "data",
+            "javax.net.ssl.keyStore": write_pkcs12(home),
+            "javax.net.ssl.keyStoreType": "PKCS12",
+            "javax.net.ssl.keyStorePassword": PASSWORD,
+        }
         options = "persistent=false&useJmx=false&brokerName=bench"
-        uri = f"broker:(stomp://{LOOPBACK}:{port})?{options}&dataDirectory={home}/data"
+        ports = f"stomp://{LOOPBACK}:{port},stomp+ssl://{LOOPBACK}:{tls_port}"
+        uri = f"broker:({ports})?{options}&dataDirectory={home}/data"
         return [
             "java",
             *HEAP,
@@ -56,5 +71,14 @@ class ActiveMqClassic(Broker):
         ]
 
     def target(self, port: int) -> Target:
+        """Its port without TLS."""
+        return self._prefetching(Target(LOOPBACK, port))
+
+    def tls_target(self) -> Target | None:
+        """Its second connector."""
+        return self._tls
+
+    @staticmethod
+    def _prefetching(target: Target) -> Target:
         """Its prefetch for STOMP is small; 1,000 is what its other clients have."""
-        return Target(LOOPBACK, port, subscribe_headers=(("activemq.prefetchSize", "1000"),))
+        return replace(target, subscribe_headers=(("activemq.prefetchSize", "1000"),))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from artemis_py.perf.target import Target
 from bench.broker import LOOPBACK, ON_ANOTHER_PORT, Broker, free_port
+from bench.certificate import write_certificate, write_pem
 
 SERVER: Final = Path("/usr/lib/rabbitmq/bin/rabbitmq-server")
 # Erlang's name service would stay behind as a daemon; here it belongs to the broker's process group and ends with it.
@@ -19,6 +21,9 @@ exec {server}
 CONFIGURATION: Final = """\
 listeners.tcp = none
 stomp.listeners.tcp.1 = {host}:{port}
+stomp.listeners.ssl.1 = {host}:{tls_port}
+ssl_options.certfile = {certificate}
+ssl_options.keyfile = {key}
 loopback_users = none
 log.console = true
 log.file = false
@@ -34,6 +39,9 @@ class RabbitMq(Broker):
     name = "rabbitmq"
     title = "RabbitMQ"
 
+    def __init__(self) -> None:
+        self._tls: Target | None = None
+
     def absent(self) -> str | None:
         """Looks for the package."""
         return None if SERVER.exists() else "Debian's package rabbitmq-server is not installed"
@@ -46,7 +54,12 @@ class RabbitMq(Broker):
 
     def command(self, home: Path, port: int) -> list[str]:
         """Everything it writes stays in ``home``, its cookie too."""
-        (home / "rabbitmq.conf").write_text(CONFIGURATION.format(host=LOOPBACK, port=port), encoding="utf-8")
+        tls_port, certificate = free_port(), write_certificate(home)
+        self._tls = self._guest(Target(LOOPBACK, tls_port, trust=str(certificate)))
+        configuration = CONFIGURATION.format(
+            host=LOOPBACK, port=port, tls_port=tls_port, certificate=certificate, key=write_pem(home)
+        )
+        (home / "rabbitmq.conf").write_text(configuration, encoding="utf-8")
         (home / "enabled_plugins").write_text("[rabbitmq_stomp].\n", encoding="utf-8")
         script = home / "start"
         script.write_text(SCRIPT.format(host=LOOPBACK, server=SERVER), encoding="utf-8")
@@ -63,5 +76,14 @@ class RabbitMq(Broker):
         return ["env", *(f"{name}={value}" for name, value in settings.items()), "sh", str(script)]
 
     def target(self, port: int) -> Target:
+        """Its port without TLS."""
+        return self._guest(Target(LOOPBACK, port))
+
+    def tls_target(self) -> Target | None:
+        """Its second listener."""
+        return self._tls
+
+    @staticmethod
+    def _guest(target: Target) -> Target:
         """The ``host`` header is the name of a virtual host."""
-        return Target(LOOPBACK, port, login="guest", passcode="guest", connect_headers=(("host", "/"),))
+        return replace(target, login="guest", passcode="guest", connect_headers=(("host", "/"),))
