@@ -7,7 +7,7 @@ import signal
 import sys
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -15,7 +15,7 @@ from typing import Final
 from artemis_py.config.codes import kind_of, told
 from artemis_py.config.problems import WARNING, Problems
 from artemis_py.config.reader import load
-from artemis_py.config.settings import BrokerConfig
+from artemis_py.config.settings import BrokerConfig, SharedStoreConfig
 from artemis_py.core.broker import Broker
 from artemis_py.errors import ArtemisError, ConfigError
 from artemis_py.metrics import MetricsExporter
@@ -39,27 +39,38 @@ from artemis_py.server.malloc import keep_freed_memory
 from artemis_py.server.memory import destinations_max, global_max_bytes, held_max_bytes
 from artemis_py.server.open_store import open_store
 from artemis_py.server.operational import OperationalLog, write_to_stderr
-from artemis_py.server.ports import Ports
+from artemis_py.server.ports import Bound, Held, Ports
 from artemis_py.server.repair import accept_losses
+from artemis_py.server.standby import FailbackWatch, Standby
 from artemis_py.server.stats import TURN_BUCKET_BOUNDS_S, ServerStats
+from artemis_py.server.stop_signals import SIGNALS, StopSignals
 from artemis_py.server.turns import Turns
 from artemis_py.shown import say, warn
 from artemis_py.storage.disk.disk import DiskError, LockedError, NoSpaceError
+from artemis_py.storage.disk.lock import DirectoryLock
 from artemis_py.storage.format.codec import CodecError
 from artemis_py.storage.recovery.findings import loss_lines
 from artemis_py.storage.recovery.recovery import LossError
 
 EXIT_LOSS: Final = 4
 """The journal lacks files, queues or many records, and the broker was not told to start without them."""
+GAVE_BACK: Final = -1
+"""No exit code: a backup has given its directory to a primary, and waits again."""
 _CLOCK_LOOK_S: Final = 5.0
 _LOOK_AT_BLOCKED_S: Final = 1.0
 _DRAIN_S: Final = 5.0
 _LOOK_AFTER_S: Final = 0.5
 """How often the broker checks that its directories still exist."""
-_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
-"""Each asks for an orderly stop."""
 _PREPARE_METRICS_S: Final = 1.0
 """How long after the start a thread imports the metrics library: after the first clients, before a scrape."""
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What a broker of a pair has when its turn comes: the lock of the journal directory, and open HTTP sockets."""
+
+    lock: DirectoryLock | None = None
+    sockets: Sequence[Held] = ()
 
 
 class Server:
@@ -71,7 +82,9 @@ class Server:
         loop: asyncio.AbstractEventLoop,
         stopping: asyncio.Event,
         authenticator: Authenticator | None = None,
+        taken: Taken | None = None,
     ) -> None:
+        taken = taken or Taken()
         self.config = config
         self._loop = loop
         self.complaints = Complaints()
@@ -80,7 +93,9 @@ class Server:
         self.failure: ArtemisError | None = None
         self._descriptors = self.stats.descriptors = raise_limit()
         self._look_is_due = False
-        self.store = store = open_store(config, self._wake, self._look_soon, self._descriptors.open_files_max)
+        self.store = store = open_store(
+            config, self._wake, self._look_soon, self._descriptors.open_files_max, taken.lock
+        )
         self.stats.rooms = store.rooms
         self.stats.large = store.large
         self.stats.journal = store.durability
@@ -111,14 +126,28 @@ class Server:
         load = Load(self.stats)
         store.give_way(load.is_busy)
         self.ports = Ports(
-            config, loop, self.turns, self.complaints, self._descriptors, store.open_files, self._gate, load.is_busy
+            config,
+            loop,
+            self.turns,
+            self.complaints,
+            self._descriptors,
+            store.open_files,
+            self._gate,
+            load.is_busy,
+            taken.sockets,
         )
         routes = metrics_routes(self._exporter) + health_routes(self._not_ready_because, self.ports.warnings)
         routes += memory_routes(self.turns.guard)
         routes += log_routes(store.log_view, config.name, wall_clock_ms, partial(loop.run_in_executor, None))
         if store.cursor_desk is not None:
             routes += cursor_routes(store.cursor_desk, self._durably)
-        self.ports.routes = routes
+        self.ports.http.routes = routes
+        self.gives_back = False
+        """Does the broker end because a primary waits for its directory?"""
+        part = config.shared_store
+        self._failback: FailbackWatch | None = None
+        if part is not None and part.is_backup and part.allow_failback:
+            self._failback = FailbackWatch(config, loop, self._give_back)
 
     def _wake(self) -> None:
         """Called by the disk's threads when something is done, even while the broker is still being created, and at its
@@ -160,6 +189,10 @@ class Server:
     def _fail(self, failure: ArtemisError) -> None:
         """Storage or a turn failed: nothing is confirmed any more, and the process ends."""
         self.failure = failure
+        self._stopping.set()
+
+    def _give_back(self) -> None:
+        self.gives_back = True
         self._stopping.set()
 
     def _not_ready_because(self) -> str | None:
@@ -207,12 +240,16 @@ class Server:
         if not self._is_stopping:
             self._loop.call_later(_LOOK_AFTER_S, self._look_after_store)
             self.store.look_after()
+            if self._failback is not None:
+                self._failback.look()
 
     # ---- stop ------------------------------------------------------------------------------------
 
     async def stop(self) -> None:
         """Stop accepting, send written output, close everything."""
         self._is_stopping = True
+        if self.gives_back:
+            self.store.hand_over()
         self.ports.close_to_stomp()
         self.turns.stop()
         deadline = self._loop.time() + _DRAIN_S
@@ -264,14 +301,13 @@ def run(
     if strict and any(notice.severity == WARNING for notice in notices):
         raise ConfigError(notices)
     config = replace(config, notices=tuple(notices))
-    if accept_loss and config.persistence_enabled:
-        for line in accept_losses(config):
-            warn(line)
+    if accept_loss and config.persistence_enabled and config.shared_store is None:
+        _accept_losses(config, None)
     keep_freed_memory()
     write_to_stderr()
     loop = asyncio.new_event_loop()
     try:
-        return loop.run_until_complete(_run(config, loop, authenticator))
+        return loop.run_until_complete(_Life(config, loop, authenticator, accept_loss=accept_loss).run())
     finally:
         _close(loop)
 
@@ -292,62 +328,122 @@ def _close(loop: asyncio.AbstractEventLoop) -> None:
     """Ignore signals. A closing loop restores their default action; a signal during the end of the process would then
     kill it, and an orderly stop would not look like one.
     """
-    signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+    signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
     loop.close()
-    for number in _SIGNALS:
+    for number in SIGNALS:
         signal.signal(number, signal.SIG_IGN)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
 
 
-async def _run(config: BrokerConfig, loop: asyncio.AbstractEventLoop, authenticator: Authenticator | None) -> int:
-    stopping = asyncio.Event()
-    for number in _SIGNALS:
-        loop.add_signal_handler(number, stopping.set)
-    collector = Collector(loop)
-    try:
-        server = Server(config, loop, stopping, authenticator)
-    except LossError as error:
-        for line in loss_lines(error.examined, config.journal_directory):
-            warn(line)
-        return EXIT_LOSS
-    except (DiskError, LockedError, CodecError) as error:
-        warn(f"the journal cannot be opened: {error}")
-        return 1
-    try:
-        await server.listen()
-    except ArtemisError as error:  # a port or a key
-        warn(error)
-        await server.stop()
-        return 1
-    _report(config, server)
-    collector.begin()
-    await stopping.wait()
-    if server.failure is None:
-        warn("stopping")
-        await server.stop()
-    if server.failure is None:
-        return 0
-    failed = "a turn" if isinstance(server.failure, TurnError) else "storage"
-    warn(f"{failed} failed and the broker stops; it confirmed nothing after this: {server.failure}")
-    if isinstance(server.failure, NoSpaceError):
+def _accept_losses(config: BrokerConfig, lock: DirectoryLock | None) -> None:
+    for line in accept_losses(config, lock):
+        warn(line)
+
+
+class _Life:
+    """What a process does: it waits for its turn if it is one of a pair, and works until it is told to stop."""
+
+    def __init__(
+        self,
+        config: BrokerConfig,
+        loop: asyncio.AbstractEventLoop,
+        authenticator: Authenticator | None,
+        *,
+        accept_loss: bool,
+    ) -> None:
+        self._config = config
+        self._loop = loop
+        self._authenticator = authenticator
+        self._accepts_loss = accept_loss
+        self._signals = StopSignals(loop)
+        self._collector = Collector(loop)
+        for notice in config.notices:
+            warn(f"{kind_of(notice)}: {notice}")
+
+    async def run(self) -> int:
+        """Returns the exit code."""
+        part = self._config.shared_store
+        if part is None:
+            return await self._work(Taken())
+        while True:
+            code = await self._stand_by(part)
+            if code != GAVE_BACK or self._signals.has_come or not part.restart_backup:
+                return 0 if code == GAVE_BACK else code
+            self._signals.stopping.clear()
+            self._collector.rest()
+
+    async def _stand_by(self, part: SharedStoreConfig) -> int:
+        """Wait for the lock, then work."""
+        standby = Standby(self._config, part, self._loop, self._authenticator, self._tell_of_waiting, _tell_of_port)
+        try:
+            lock = await standby.wait(self._signals.stopping)
+        except ArtemisError as error:
+            standby.close()
+            warn(error)
+            return 1
+        if lock is None:
+            standby.close()
+            return 0
+        if self._accepts_loss:
+            _accept_losses(self._config, lock)
+        return await self._work(Taken(lock, standby.give_up_sockets()))
+
+    def _tell_of_waiting(self, waits_for: str) -> None:
+        warn(f"broker {self._config.name} is a stand-by: it waits for {waits_for}")
+
+    async def _work(self, taken: Taken) -> int:
+        config, signals = self._config, self._signals
+        try:
+            server = Server(config, self._loop, signals.stopping, self._authenticator, taken)
+        except LossError as error:
+            for line in loss_lines(error.examined, config.journal_directory):
+                warn(line)
+            return EXIT_LOSS
+        except (DiskError, LockedError, CodecError) as error:
+            warn(f"the journal cannot be opened: {error}")
+            return 1
+        try:
+            await server.listen()
+        except ArtemisError as error:  # a port or a key
+            warn(error)
+            await server.stop()
+            return 1
+        _report(config, server)
+        self._collector.begin()
+        await signals.stopping.wait()
+        if server.failure is None:
+            warn("stopping: a primary waits for the lock" if server.gives_back else "stopping")
+            await server.stop()
+        if server.failure is None:
+            return GAVE_BACK if server.gives_back else 0
+        _tell_of_failure(server.failure)
+        server.abandon()
+        return 3
+
+
+def _tell_of_failure(failure: ArtemisError) -> None:
+    failed = "a turn" if isinstance(failure, TurnError) else "storage"
+    warn(f"{failed} failed and the broker stops; it confirmed nothing after this: {failure}")
+    if isinstance(failure, NoSpaceError):
         warn(
             "free space on that file system and start the broker again; without space it also starts, but accepts "
             "only acknowledgements and no messages"
         )
-    server.abandon()
-    return 3
+
+
+def _tell_of_port(bound: Bound) -> None:
+    acceptor, host, port = bound
+    shown = f"[{host}]" if ":" in host else host
+    tls = " over TLS" if acceptor.is_tls else ""
+    warn(f"listening on {shown}:{port} for {', '.join(acceptor.protocols)}{tls} (acceptor {acceptor.name})")
 
 
 def _report(config: BrokerConfig, server: Server) -> None:
-    """Print at start what is ignored or refused, and where the broker listens."""
-    for notice in config.notices:
-        warn(f"{kind_of(notice)}: {notice}")
+    """Print at start what was recovered, and where the broker listens."""
     for line in server.store.report:
         warn(line)
-    for acceptor, host, port in server.ports.bound:
-        shown = f"[{host}]" if ":" in host else host
-        tls = " over TLS" if acceptor.is_tls else ""
-        warn(f"listening on {shown}:{port} for {', '.join(acceptor.protocols)}{tls} (acceptor {acceptor.name})")
+    for bound in server.ports.bound:
+        _tell_of_port(bound)
     is_open = any("STOMP" in acceptor.protocols for acceptor, _, _ in server.ports.bound)
     state = "ready" if is_open else "up, but no port is open for STOMP, so no client can connect"
     counts = f"{len(server.broker.addresses)} addresses, {len(server.broker.queues)} queues"

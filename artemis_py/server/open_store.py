@@ -9,6 +9,7 @@ from artemis_py.server.journal_store import JournalStore
 from artemis_py.server.store import Store
 from artemis_py.server.transient_store import TransientStore
 from artemis_py.storage.disk.disk import OPEN_FILES_MAX
+from artemis_py.storage.disk.lock import DirectoryLock
 
 
 def open_store(
@@ -16,10 +17,12 @@ def open_store(
     wake: Callable[[], None],
     look: Callable[[], None] = lambda: None,
     open_files_max: int = OPEN_FILES_MAX,
+    lock: DirectoryLock | None = None,
 ) -> Store:
     """Open it. The disk's threads call ``wake`` when something is done, and ``look`` when the disk usage should be
-    checked. ``open_files_max`` limits the open files of each directory. Raises DiskError, LockedError, or LossError.
+    checked. ``open_files_max`` limits the open files of each directory. ``lock`` is that of a pair. Raises DiskError,
+    LockedError, or LossError.
     """
     if config.persistence_enabled:
-        return JournalStore(config, wake, look, open_files_max)
+        return JournalStore(config, wake, look, open_files_max, lock)
     return TransientStore(config, wake, look)

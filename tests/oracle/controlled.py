@@ -20,9 +20,14 @@ class ControlledServer(lifecycle.Server):
     """The server of ``run`` with an ear at standard input."""
 
     def __init__(
-        self, config: Any, loop: asyncio.AbstractEventLoop, stopping: asyncio.Event, authenticator: Any = None
+        self,
+        config: Any,
+        loop: asyncio.AbstractEventLoop,
+        stopping: asyncio.Event,
+        authenticator: Any = None,
+        taken: Any = None,
     ) -> None:
-        super().__init__(config, loop, stopping, authenticator)
+        super().__init__(config, loop, stopping, authenticator, taken)
         threading.Thread(target=self._listen_to_orders, args=(loop,), daemon=True).start()
 
     def _listen_to_orders(self, loop: asyncio.AbstractEventLoop) -> None:
