@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.e2e.broker_process import POLL_S, WAIT_S, BrokerProcess, eventually
+from tests.e2e.broker_process import POLL_S, WAIT_S, BrokerProcess
 from tests.e2e.kill_actors import Actor, Client
 from tests.e2e.kill_rounds import KILLED_WHILE_STARTING, PAGING, START_S, WORK_S, KillRun
 from tests.e2e.pair import Member
@@ -61,11 +61,9 @@ class PairKillRun(KillRun):
     # ---- one round -------------------------------------------------------------------------------
 
     def _start(self, paging: str) -> BrokerProcess:
-        """The broker that works now, with another one behind it. It may still be taking over."""
-        working = self._waiting or self._member("")
+        """The broker that has waited, and works from now on; it may still be taking over. At first it is a new one."""
+        working = self._waiting or self._member(paging)
         self._broker, self._waiting = working, None
-        if not self.ledger.is_end:
-            self._waiting = self._member(paging)
         return working
 
     def _member(self, paging: str) -> Member:
@@ -76,13 +74,15 @@ class PairKillRun(KillRun):
         return Member(["run", str(file)], self.folder / f"pair-{number}.log")
 
     def _round(self) -> None:
-        broker = self._start(self._paging() if self.random.random() < PAGING else "")
+        paging = self._paging() if self.random.random() < PAGING else ""
+        broker = self._start(paging)
         if self.random.random() < KILLED_WHILE_STARTING and self._heard:
             time.sleep(self.random.uniform(*START_S))
             self.tally.kills_while_starting += 1
             self._heard = 0.0
         else:
             self._await_takeover(broker)
+            self._waiting = self._member(paging)  # not before: the two would compete for the lock
             actors = self._send_in(broker.port)
             time.sleep(self.random.uniform(*WORK_S))
             self._await_waiting()
@@ -137,15 +137,9 @@ class PairKillRun(KillRun):
             for _ in range(0, self._backlog, BACKLOG_BATCH):
                 client.raw(send * (BACKLOG_BATCH - 1))
                 client.ask("SEND", {"destination": "/queue/backlog", "persistent": "true"}, BACKLOG_BODY)
+        self._waiting = self._member("")
         self._await_waiting()
         broker.kill()
-
-    def _read_all(self) -> None:
-        """The broker that took over last is asked for everything."""
-        waiting = self._waiting
-        super()._read_all()
-        if waiting is not None:
-            eventually("the end", waiting.process.poll, lambda code: code is not None)
 
     def summary(self) -> str:
         """The line about the run, and one about the gaps."""
