@@ -27,6 +27,7 @@ from artemis_py.server.collector import Collector
 from artemis_py.server.complaints import Complaints
 from artemis_py.server.descriptors import raise_limit
 from artemis_py.server.disk_watch import DiskWatch
+from artemis_py.server.drain import Drain, remains
 from artemis_py.server.faults import Faults, TurnError
 from artemis_py.server.gate import gate_of
 from artemis_py.server.http import Response
@@ -45,7 +46,7 @@ from artemis_py.server.standby import FailbackWatch, Standby
 from artemis_py.server.stats import TURN_BUCKET_BOUNDS_S, ServerStats
 from artemis_py.server.stop_signals import SIGNALS, StopSignals
 from artemis_py.server.turns import Turns
-from artemis_py.shown import say, warn
+from artemis_py.shown import many, say, warn
 from artemis_py.storage.disk.disk import DiskError, LockedError, NoSpaceError
 from artemis_py.storage.disk.lock import DirectoryLock
 from artemis_py.storage.format.codec import CodecError
@@ -115,7 +116,7 @@ class Server:
         say = self.complaints.tell
         self._disk_watch = DiskWatch(config, self.broker, self.turns.schedule, store, say=say)
         self._stopping = stopping
-        self._is_stopping = False
+        self._is_stopping = self._is_draining = False
         self._exporter = MetricsExporter(
             self.broker,
             self.stats,
@@ -196,7 +197,7 @@ class Server:
         self._stopping.set()
 
     def _not_ready_because(self) -> str | None:
-        if self._is_stopping:
+        if self._is_stopping or self._is_draining:
             return "the broker is stopping"
         return None if self.ports.serves("STOMP") else "no port is open for STOMP"
 
@@ -245,9 +246,25 @@ class Server:
 
     # ---- stop ------------------------------------------------------------------------------------
 
-    async def stop(self) -> None:
-        """Stop accepting, send written output, close everything."""
+    async def drain(self, hurry: asyncio.Event) -> None:
+        """Accept nobody, deliver nothing more, and wait for what is in delivery, if the configuration says so."""
+        if not self.config.graceful_shutdown_enabled:
+            return
+        self._is_draining = True
+        self.ports.stop_accepting()
+        drain = Drain(self.stats.connections, self.ports.stomp_services)
+        if drain.left:
+            limit_ms = self.config.graceful_shutdown_timeout
+            how_long = "" if limit_ms < 0 else f" for at most {limit_ms} ms"
+            warn(f"waiting{how_long} until clients settle {many(drain.left, 'message')}; a second signal ends it")
+            await drain.wait(limit_ms, hurry, lambda: self.failure is not None)
+
+    async def stop(self, hurry: asyncio.Event | None = None) -> str:
+        """Stop accepting, send written output, close everything; returns what is left. When ``hurry`` is set, it does
+        not wait for clients that do not read.
+        """
         self._is_stopping = True
+        left = remains(self.broker)
         if self.gives_back:
             self.store.hand_over()
         self.ports.close_to_stomp()
@@ -256,6 +273,8 @@ class Server:
         while self.stats.connections and self._loop.time() < deadline:
             for connection in list(self.stats.connections):  # also those accepted just before
                 connection.shut(self._clocks.date_ms())
+            if hurry is not None and hurry.is_set():
+                break
             await asyncio.sleep(0.01)
         for connection in list(self.stats.connections):
             connection.cut()
@@ -268,6 +287,7 @@ class Server:
             if self._gate is not None:
                 self._gate.desk.stop()
             self.failure = self.failure or self.store.durability.failure
+        return left
 
     def abandon(self) -> None:
         """End at once: no further frame is sent."""
@@ -413,8 +433,12 @@ class _Life:
         await signals.stopping.wait()
         if server.failure is None:
             warn("stopping: a primary waits for the lock" if server.gives_back else "stopping")
-            await server.stop()
+            await server.drain(signals.hurry)
+        left = ""
         if server.failure is None:
+            left = await server.stop(signals.hurry)
+        if server.failure is None:
+            warn(f"stopped: {left}")
             return GAVE_BACK if server.gives_back else 0
         _tell_of_failure(server.failure)
         server.abandon()

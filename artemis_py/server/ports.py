@@ -76,6 +76,7 @@ class Ports:
         self._stored = stored
         self._gate = gate
         self._held = held
+        self.stomp_services: list[StompService] = []
         self._stomp_listeners: list[Listener] = []
         self._encryption = Encryption(config, loop, complaints, turns.broker.holdings, turns.stats)
 
@@ -132,6 +133,7 @@ class Ports:
             authorizer=None if gate is None else gate.authorizer,
             wake=turns.schedule,
         )
+        self.stomp_services.append(service)
         newcomers_max = _NEWCOMERS_MAX if gate is not None else -1
         acceptance = Acceptance(
             turns,
@@ -150,11 +152,15 @@ class Ports:
 
     # ---- close -----------------------------------------------------------------------------------
 
+    def stop_accepting(self) -> None:
+        """Accept no more STOMP clients; those who are here go on."""
+        for listener in self._stomp_listeners:
+            listener.close()
+
     def close_to_stomp(self) -> None:
         """Accept no more clients, and look after HTTP no longer."""
         self.http.rest()
-        for listener in self._stomp_listeners:
-            listener.close()
+        self.stop_accepting()
         self._encryption.stop()
 
     def close_to_http(self) -> None:

@@ -141,6 +141,13 @@ class PairKillRun(KillRun):
         self._await_waiting()
         broker.kill()
 
+    def _read_all(self) -> None:
+        """By a new broker: one that waits may have too little room for everything at once."""
+        if self._waiting is not None:
+            self._waiting.kill()
+            self._waiting = None
+        super()._read_all()
+
     def summary(self) -> str:
         """The line about the run, and one about the gaps."""
         return f"{super().summary()}\n{self.summary_of_gaps()}"

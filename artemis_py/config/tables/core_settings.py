@@ -79,10 +79,12 @@ class CoreSettings:
         ignored="broker.xml itself is read only at start; it counts for the files of acceptors with sslAutoReload",
     )
     graceful_shutdown_enabled: bool = boolean(
-        False, "wait for clients before stopping", ignored="this version stops at once"
+        False,
+        "before an orderly stop accept nobody, deliver nothing more, and wait until clients have settled what is in "
+        "delivery; a second signal ends the wait",
     )
     graceful_shutdown_timeout: int = int64(
-        -1, "maximum time to wait", unit="ms", check=OFF_OR_NOT_NEGATIVE, ignored="this version stops at once"
+        -1, "maximum time of this wait; -1: no limit", unit="ms", check=OFF_OR_NOT_NEGATIVE
     )
     resolve_protocols: bool = boolean(True, "search the class path for protocols", tuning=JAVA)
     async_connection_execution_enabled: bool = boolean(True, "pass packets to a thread pool", tuning=_NO_THREADS)

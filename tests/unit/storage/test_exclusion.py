@@ -32,7 +32,7 @@ bad line
 @pytest.mark.parametrize(
     ("directory", "kind", "is_local"),
     [
-        ("/home/x", "ext4", True),
+        ("/var/x", "ext4", True),
         ("/srv", "xfs", True),
         ("/srvice", "ext4", True),
         ("/srv/a b/journal", "nfs4", False),
