@@ -67,6 +67,7 @@ class JournalStore(Store):
         look: Callable[[], None],
         open_files_max: int,
         lock: DirectoryLock | None = None,
+        progress: Callable[[int, int], None] = lambda _done, _total: None,
     ) -> None:
         directory = Path(config.journal_directory)
         open_disk = partial(FileDisk, data_only=config.journal_datasync, open_files_max=open_files_max)
@@ -78,7 +79,7 @@ class JournalStore(Store):
             self._main_lock.claim()
             self._disk = open_disk(directory)
             opened.callback(self._disk.close)
-            recovered = weigh(self._disk, _Progress(), data_directories(config))
+            recovered = weigh(self._disk, _Progress(progress), data_directories(config))
             self._body_disk = open_disk(Path(config.large_messages_directory))
             self._page_disk = open_disk(Path(config.paging_directory))
             self._disks = (self._disk, self._body_disk, self._page_disk)
@@ -280,13 +281,17 @@ def _say(line: str) -> None:
 
 
 class _Progress:
-    """Reports the progress of a long recovery: on a terminal one line that is overwritten, elsewhere ten lines."""
+    """Reports the progress of a long recovery: on a terminal one line that is overwritten, elsewhere ten lines.
+    ``told`` hears of every file.
+    """
 
-    def __init__(self) -> None:
+    def __init__(self, told: Callable[[int, int], None]) -> None:
+        self._tell = told
         self._started = time.monotonic()
         self._told = -1
 
     def __call__(self, done: int, total: int) -> None:
+        self._tell(done, total)
         if time.monotonic() - self._started < _PROGRESS_AFTER_S:
             return
         tenths = done * 10 // total

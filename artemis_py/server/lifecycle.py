@@ -38,6 +38,7 @@ from artemis_py.server.http.routes import health_routes, metrics_routes
 from artemis_py.server.load import Load
 from artemis_py.server.malloc import keep_freed_memory
 from artemis_py.server.memory import destinations_max, global_max_bytes, held_max_bytes
+from artemis_py.server.notify import Notifier
 from artemis_py.server.open_store import open_store
 from artemis_py.server.operational import OperationalLog, write_to_stderr
 from artemis_py.server.ports import Bound, Held, Ports
@@ -68,10 +69,14 @@ _PREPARE_METRICS_S: Final = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """What a broker of a pair has when its turn comes: the lock of the journal directory, and open HTTP sockets."""
+    """What a broker has when its turn comes; one of a pair has the lock of the journal directory, and open HTTP
+    sockets.
+    """
 
     lock: DirectoryLock | None = None
     sockets: Sequence[Held] = ()
+    progress: Callable[[int, int], None] = lambda _done, _total: None
+    """Hears how many journal files were read, and how many there are."""
 
 
 class Server:
@@ -95,7 +100,7 @@ class Server:
         self._descriptors = self.stats.descriptors = raise_limit()
         self._look_is_due = False
         self.store = store = open_store(
-            config, self._wake, self._look_soon, self._descriptors.open_files_max, taken.lock
+            config, self._wake, self._look_soon, self._descriptors.open_files_max, taken.lock, taken.progress
         )
         self.stats.rooms = store.rooms
         self.stats.large = store.large
@@ -377,6 +382,8 @@ class _Life:
         self._accepts_loss = accept_loss
         self._signals = StopSignals(loop)
         self._collector = Collector(loop)
+        self._notifier = Notifier()
+        self._notifier.watch(loop)
         for notice in config.notices:
             warn(f"{kind_of(notice)}: {notice}")
 
@@ -384,7 +391,7 @@ class _Life:
         """Returns the exit code."""
         part = self._config.shared_store
         if part is None:
-            return await self._work(Taken())
+            return await self._work(Taken(progress=self._tell_of_progress))
         while True:
             code = await self._stand_by(part)
             if code != GAVE_BACK or self._signals.has_come or not part.restart_backup:
@@ -406,10 +413,23 @@ class _Life:
             return 0
         if self._accepts_loss:
             _accept_losses(self._config, lock)
-        return await self._work(Taken(lock, standby.give_up_sockets()))
+        self._notifier.progress("takes over")
+        return await self._work(Taken(lock, standby.give_up_sockets(), self._tell_of_progress))
+
+    def _tell_of_progress(self, done: int, total: int) -> None:
+        self._notifier.progress(f"has read {done} of {total} journal files")
 
     def _tell_of_waiting(self, waits_for: str) -> None:
+        self._notifier.ready(f"stand-by: waits for {waits_for}")
         warn(f"broker {self._config.name} is a stand-by: it waits for {waits_for}")
+
+    def _tell_of_stop(self, *, gives_back: bool) -> None:
+        if gives_back:
+            warn("stopping: a primary waits for the lock")
+            self._notifier.status("gives the lock to a primary")
+        else:
+            warn("stopping")
+            self._notifier.stopping("stopping", max(self._config.graceful_shutdown_timeout, 0))
 
     async def _work(self, taken: Taken) -> int:
         config, signals = self._config, self._signals
@@ -428,11 +448,11 @@ class _Life:
             warn(error)
             await server.stop()
             return 1
-        _report(config, server)
+        self._notifier.ready(_report(config, server))
         self._collector.begin()
         await signals.stopping.wait()
         if server.failure is None:
-            warn("stopping: a primary waits for the lock" if server.gives_back else "stopping")
+            self._tell_of_stop(gives_back=server.gives_back)
             await server.drain(signals.hurry)
         left = ""
         if server.failure is None:
@@ -440,19 +460,21 @@ class _Life:
         if server.failure is None:
             warn(f"stopped: {left}")
             return GAVE_BACK if server.gives_back else 0
-        _tell_of_failure(server.failure)
+        self._notifier.stopping(_tell_of_failure(server.failure))
         server.abandon()
         return 3
 
 
-def _tell_of_failure(failure: ArtemisError) -> None:
-    failed = "a turn" if isinstance(failure, TurnError) else "storage"
-    warn(f"{failed} failed and the broker stops; it confirmed nothing after this: {failure}")
+def _tell_of_failure(failure: ArtemisError) -> str:
+    """Returns it in a few words."""
+    told = f"{'a turn' if isinstance(failure, TurnError) else 'storage'} failed"
+    warn(f"{told} and the broker stops; it confirmed nothing after this: {failure}")
     if isinstance(failure, NoSpaceError):
         warn(
             "free space on that file system and start the broker again; without space it also starts, but accepts "
             "only acknowledgements and no messages"
         )
+    return f"{told}: {failure}"
 
 
 def _tell_of_port(bound: Bound) -> None:
@@ -462,8 +484,8 @@ def _tell_of_port(bound: Bound) -> None:
     warn(f"listening on {shown}:{port} for {', '.join(acceptor.protocols)}{tls} (acceptor {acceptor.name})")
 
 
-def _report(config: BrokerConfig, server: Server) -> None:
-    """Print at start what was recovered, and where the broker listens."""
+def _report(config: BrokerConfig, server: Server) -> str:
+    """Print at start what was recovered, and where the broker listens; returns its state."""
     for line in server.store.report:
         warn(line)
     for bound in server.ports.bound:
@@ -472,3 +494,4 @@ def _report(config: BrokerConfig, server: Server) -> None:
     state = "ready" if is_open else "up, but no port is open for STOMP, so no client can connect"
     counts = f"{len(server.broker.addresses)} addresses, {len(server.broker.queues)} queues"
     warn(f"broker {config.name} is {state}: {counts}")
+    return f"{state}: {counts}"

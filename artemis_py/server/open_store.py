@@ -18,11 +18,13 @@ def open_store(
     look: Callable[[], None] = lambda: None,
     open_files_max: int = OPEN_FILES_MAX,
     lock: DirectoryLock | None = None,
+    progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> Store:
     """Open it. The disk's threads call ``wake`` when something is done, and ``look`` when the disk usage should be
-    checked. ``open_files_max`` limits the open files of each directory. ``lock`` is that of a pair. Raises DiskError,
+    checked. ``open_files_max`` limits the open files of each directory. ``lock`` is that of a pair.
+    ``progress`` is called after each journal file, with how many were read and how many there are. Raises DiskError,
     LockedError, or LossError.
     """
     if config.persistence_enabled:
-        return JournalStore(config, wake, look, open_files_max, lock)
+        return JournalStore(config, wake, look, open_files_max, lock, progress)
     return TransientStore(config, wake, look)
