@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from artemis_py.config.codes import kind_of, told
 from artemis_py.config.problems import WARNING, Problems
@@ -20,8 +20,6 @@ from artemis_py.core.broker import Broker
 from artemis_py.errors import ArtemisError, ConfigError
 from artemis_py.metrics import MetricsExporter
 from artemis_py.security.authenticator import Authenticator
-from artemis_py.security.realms import open_realms
-from artemis_py.security.users.first_user import NEW_PASSWORD, FirstUser, make_first_user
 from artemis_py.server.clocks import Clocks, wall_clock_ms
 from artemis_py.server.collector import Collector
 from artemis_py.server.complaints import Complaints
@@ -31,10 +29,9 @@ from artemis_py.server.drain import Drain, remains
 from artemis_py.server.faults import Faults, TurnError
 from artemis_py.server.gate import gate_of
 from artemis_py.server.http import Response
-from artemis_py.server.http.cursor_routes import cursor_routes
-from artemis_py.server.http.log_routes import log_routes
 from artemis_py.server.http.memory_routes import memory_routes
-from artemis_py.server.http.routes import health_routes, metrics_routes
+from artemis_py.server.http.routes import health_routes, metrics_routes, no_log_routes
+from artemis_py.server.http.routing import Route
 from artemis_py.server.load import Load
 from artemis_py.server.malloc import keep_freed_memory
 from artemis_py.server.memory import destinations_max, global_max_bytes, held_max_bytes
@@ -42,17 +39,20 @@ from artemis_py.server.notify import Notifier
 from artemis_py.server.open_store import open_store
 from artemis_py.server.operational import OperationalLog, write_to_stderr
 from artemis_py.server.ports import Bound, Held, Ports
-from artemis_py.server.repair import accept_losses
-from artemis_py.server.standby import FailbackWatch, Standby
 from artemis_py.server.stats import TURN_BUCKET_BOUNDS_S, ServerStats
 from artemis_py.server.stop_signals import SIGNALS, StopSignals
+from artemis_py.server.store import Store
 from artemis_py.server.turns import Turns
+from artemis_py.server.websocket import first_bytes
 from artemis_py.shown import many, say, warn
 from artemis_py.storage.disk.disk import DiskError, LockedError, NoSpaceError
 from artemis_py.storage.disk.lock import DirectoryLock
 from artemis_py.storage.format.codec import CodecError
-from artemis_py.storage.recovery.findings import loss_lines
-from artemis_py.storage.recovery.recovery import LossError
+from artemis_py.storage.recovery.loss import LossError
+
+if TYPE_CHECKING:
+    from artemis_py.security.users.first_user import FirstUser
+    from artemis_py.server.standby import FailbackWatch
 
 EXIT_LOSS: Final = 4
 """The journal lacks files, queues or many records, and the broker was not told to start without them."""
@@ -63,8 +63,10 @@ _LOOK_AT_BLOCKED_S: Final = 1.0
 _DRAIN_S: Final = 5.0
 _LOOK_AFTER_S: Final = 0.5
 """How often the broker checks that its directories still exist."""
-_PREPARE_METRICS_S: Final = 1.0
-"""How long after the start a thread imports the metrics library: after the first clients, before a scrape."""
+_PREPARE_S: Final = 1.0
+"""How long after the start threads import the libraries of metrics and WebSocket: after the first clients, before a
+scrape.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,16 +146,25 @@ class Server:
         )
         routes = metrics_routes(self._exporter) + health_routes(self._not_ready_because, self.ports.warnings)
         routes += memory_routes(self.turns.guard)
-        routes += log_routes(store.log_view, config.name, wall_clock_ms, partial(loop.run_in_executor, None))
-        if store.cursor_desk is not None:
-            routes += cursor_routes(store.cursor_desk, self._durably)
-        self.ports.http.routes = routes
+        self.ports.http.routes = routes + self._log_routes(store)
         self.gives_back = False
         """Does the broker end because a primary waits for its directory?"""
         part = config.shared_store
         self._failback: FailbackWatch | None = None
         if part is not None and part.is_backup and part.allow_failback:
+            from artemis_py.server.standby import FailbackWatch
+
             self._failback = FailbackWatch(config, loop, self._give_back)
+
+    def _log_routes(self, store: Store) -> list[Route]:
+        if store.log_view is None or store.cursor_desk is None:
+            return no_log_routes()
+        from artemis_py.server.http.cursor_routes import cursor_routes
+        from artemis_py.server.http.log_routes import log_routes
+
+        in_thread = partial(self._loop.run_in_executor, None)
+        routes = log_routes(store.log_view, self.config.name, wall_clock_ms, in_thread)
+        return routes + cursor_routes(store.cursor_desk, self._durably)
 
     def _wake(self) -> None:
         """Called by the disk's threads when something is done, even while the broker is still being created, and at its
@@ -218,7 +229,8 @@ class Server:
         self._look_after_store()
         self._look_at_clock()
         if self.ports.serves("HTTP"):
-            self._loop.call_later(_PREPARE_METRICS_S, self._loop.run_in_executor, None, self._exporter.prepare)
+            self._loop.call_later(_PREPARE_S, self._loop.run_in_executor, None, self._exporter.prepare)
+        self._loop.call_later(_PREPARE_S, self._loop.run_in_executor, None, first_bytes.prepare)
         if self.store.log_view is not None:
             self._loop.run_in_executor(None, self.store.log_view.indexing())
 
@@ -317,11 +329,8 @@ def run(
     Raises ConfigError for a refused configuration, before anything listens.
     """
     config = load(path, properties=properties)
-    first = make_first_user(config)
-    if first is not None:
-        _tell_of_first_user(first)
     problems = Problems()
-    authenticator = open_realms(config, problems) if config.security_enabled else None
+    authenticator = _open_logins(config, problems) if config.security_enabled else None
     notices = told([*config.notices, *problems.in_order(config.file)], silenced)
     if strict and any(notice.severity == WARNING for notice in notices):
         raise ConfigError(notices)
@@ -337,8 +346,20 @@ def run(
         _close(loop)
 
 
+def _open_logins(config: BrokerConfig, problems: Problems) -> Authenticator:
+    from artemis_py.security.realms import open_realms
+    from artemis_py.security.users.first_user import make_first_user
+
+    first = make_first_user(config)
+    if first is not None:
+        _tell_of_first_user(first)
+    return open_realms(config, problems)
+
+
 def _tell_of_first_user(first: FirstUser) -> None:
     """On standard output, which is not the log. Nothing else ever shows the password."""
+    from artemis_py.security.users.first_user import NEW_PASSWORD
+
     say()
     if first.password:
         say(f"  first user: {first.user}    password: {first.password}    (shown only now; {first.file} has its hash)")
@@ -361,6 +382,8 @@ def _close(loop: asyncio.AbstractEventLoop) -> None:
 
 
 def _accept_losses(config: BrokerConfig, lock: DirectoryLock | None) -> None:
+    from artemis_py.server.repair import accept_losses
+
     for line in accept_losses(config, lock):
         warn(line)
 
@@ -401,6 +424,8 @@ class _Life:
 
     async def _stand_by(self, part: SharedStoreConfig) -> int:
         """Wait for the lock, then work."""
+        from artemis_py.server.standby import Standby
+
         standby = Standby(self._config, part, self._loop, self._authenticator, self._tell_of_waiting, _tell_of_port)
         try:
             lock = await standby.wait(self._signals.stopping)
@@ -436,6 +461,8 @@ class _Life:
         try:
             server = Server(config, self._loop, signals.stopping, self._authenticator, taken)
         except LossError as error:
+            from artemis_py.storage.recovery.findings import loss_lines
+
             for line in loss_lines(error.examined, config.journal_directory):
                 warn(line)
             return EXIT_LOSS
