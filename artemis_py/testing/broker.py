@@ -181,7 +181,7 @@ class ArtemisBroker:
             lambda: not why_not_idle(engine.server),
             lambda: f"the broker is not idle after {seconds:g} s:\n  " + "\n  ".join(why_not_idle(engine.server)),
             seconds,
-            "wait_until_idle(…)",
+            "wait_until_idle",
         )
 
     @property

@@ -17,6 +17,7 @@ from artemis_py.errors import ArtemisError
 
 LOOPBACK: Final = "127.0.0.1"
 _FILE: Final = "the test's configuration"
+_ALWAYS: Final[Mapping[str, Mapping[str, Any]]] = {"DLQ": {}, "ExpiryQueue": {}}
 _ELEMENTS: Final = ("filter", "durable")
 """What stands in an element below the queue, and not in an attribute."""
 
@@ -44,8 +45,6 @@ _XML: Final = """\
       </address-setting>
     </address-settings>
     <addresses>
-      <address name="DLQ"><anycast><queue name="DLQ"/></anycast></address>
-      <address name="ExpiryQueue"><anycast><queue name="ExpiryQueue"/></anycast></address>
       {addresses}
     </addresses>
   </core>
@@ -70,10 +69,12 @@ def configuration_of(
     ``port`` (0: a free one), the others are free ones. Raises ConfigError, or ArtemisError for a queue that the file
     declares, too.
     """
-    base = _base(config)
-    added = _parsed(_XML.format(addresses=_addresses_xml(queues))) if queues else None
-    if added is not None:
-        base = _with_addresses(base, added) if config is not None else added
+    if config is None:
+        base = _parsed(_XML.format(addresses=_addresses_xml({**_ALWAYS, **queues})))
+    else:
+        base = _base(config)
+        if queues:
+            base = _with_addresses(base, _parsed(_XML.format(addresses=_addresses_xml(queues))))
     retention = base.journal_retention
     if retention is not None:
         retention = replace(retention, directory=str(folder / "retention")) if persistence else None
@@ -90,9 +91,7 @@ def configuration_of(
     )
 
 
-def _base(config: str | os.PathLike[str] | None) -> BrokerConfig:
-    if config is None:
-        return _parsed(_XML.format(addresses=""))
+def _base(config: str | os.PathLike[str]) -> BrokerConfig:
     if isinstance(config, str) and config.lstrip().startswith("<"):
         return loads(config, _FILE)
     return load(config)
@@ -108,15 +107,14 @@ def _with_addresses(base: BrokerConfig, added: BrokerConfig) -> BrokerConfig:
     """``base`` with the addresses of ``added`` that it lacks."""
     known = {address.name for address in base.addresses}
     declared = {queue.name for address in base.addresses for queue in address.queues}
-    new = [address for address in added.addresses if address.name not in ("DLQ", "ExpiryQueue")]
-    for address in new:
+    for address in added.addresses:
         for queue in address.queues:
             if queue.name in declared or address.name in known:
                 raise ArtemisError(
                     f"the queue {queue.name} on the address {address.name} is in {base.file} already: change it there, "
                     "or leave it out of the queues of the test"
                 )
-    return replace(base, addresses=(*base.addresses, *new))
+    return replace(base, addresses=(*base.addresses, *added.addresses))
 
 
 def _addresses_xml(queues: Mapping[str, Mapping[str, Any]]) -> str:

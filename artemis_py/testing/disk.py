@@ -32,6 +32,10 @@ class MachineDisk:
         found = space_of(directory)
         return DiskSpace(1.0, 0, found.total_bytes) if self.is_full else found
 
+    def settle(self) -> None:
+        """A broker has ended in good order: given time, the system writes everything to the medium."""
+        self._opened.clear()
+
     def lose_unsynced(self) -> None:
         """The power is back: undo what was not synced. The files must be closed."""
         for disk in self._opened:
@@ -122,5 +126,5 @@ class PoweredDisk(FileDisk):
                 file.truncate(size)
 
 
-def _no_sync(descriptor: object) -> None:
+def _no_sync(fd: object) -> None:
     """The bytes are with the system; they outlive the process."""

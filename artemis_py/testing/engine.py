@@ -92,11 +92,13 @@ class Engine:
 
     def stop(self) -> None:
         """End everything, without waiting for clients. May be called twice."""
-        thread, life = self._thread, self._life
+        thread, waits, life = self._thread, self._waits, self._life
         self._thread = self._waits = self._life = None
         try:
             if thread is not None:
                 try:
+                    if waits is not None:
+                        thread.call(waits.end)
                     if life is not None:
                         thread.run(life.stop())
                 finally:
@@ -120,6 +122,7 @@ class Engine:
         if life is not None and thread is not None:
             self._life = None
             thread.run(life.stop())
+            self._disk.settle()
         self.start()
 
     # ---- the broker that runs --------------------------------------------------------------------

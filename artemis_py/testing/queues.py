@@ -148,7 +148,7 @@ class QueueView:
             lines += [f"  {line}" for line in why_not_delivered(server, self.name)]
             return "\n".join(lines)
 
-        engine.waits.wait(holds, explain, timeout_s, f"queue({self.name!r}).{call}(…)")
+        engine.waits.wait(holds, explain, timeout_s, f"queue({self.name!r}).{call}")
 
     # ---- why, and what a test may do -------------------------------------------------------------
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import final
 
-from artemis_py.testing.errors import NotReachedError, WouldBlockError
+from artemis_py.testing.errors import BrokerDownError, NotReachedError, WouldBlockError
 from artemis_py.testing.thread import LoopThread, is_on_a_loop
 
 
@@ -17,6 +17,17 @@ class Waits:
     def __init__(self, thread: LoopThread) -> None:
         self._thread = thread
         self._waiting: dict[Future[None], Callable[[], bool]] = {}
+
+    @property
+    def count(self) -> int:
+        """How many threads wait."""
+        return len(self._waiting)
+
+    def end(self) -> None:
+        """There is no broker any more: nothing that is waited for will happen."""
+        while self._waiting:
+            future, _ = self._waiting.popitem()
+            future.set_exception(BrokerDownError("the broker was stopped while this waited for it"))
 
     def look(self) -> None:
         """Something may have changed: wake those whose condition holds."""
@@ -57,8 +68,8 @@ class Waits:
             return
         if not may_block and timeout_s > 0:
             raise WouldBlockError(
-                f"{call} has to wait, and would block the event loop of its caller, with all clients on it: "
-                f"write  await asyncio.to_thread({call.partition('(')[0]}, …)\n{why}"
+                f"{call}() has to wait, and would block the event loop of its caller, with all clients on it: "
+                f"write  await asyncio.to_thread({call}, …)\n{why}"
             )
         raise NotReachedError(why)
 

@@ -152,9 +152,9 @@ def _about_nothing(broker: Broker, queue: Queue, state: QueueState) -> list[str]
     if not queue.enabled:
         return ["nothing came: the queue is not enabled"]
     address = broker.addresses.get(queue.address.name)
-    if address is not None and address.routed_message_count and queue.selector is not None:
-        routed = messages(address.routed_message_count)
-        return [f"nothing came: of {routed} for {address.name} none passed the queue's filter {queue.selector.text}"]
+    if address is not None and _sent_count(address) and queue.selector is not None:
+        sent = messages(_sent_count(address))
+        return [f"nothing came: of {sent} for {address.name} none passed the queue's filter {queue.selector.text}"]
     return ["nothing came", *_about_other_addresses(broker, queue.address.name)]
 
 
