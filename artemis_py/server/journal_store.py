@@ -54,12 +54,17 @@ class JournalStore(Store):
     """
 
     def __init__(
-        self, config: BrokerConfig, wake: Callable[[], None], look: Callable[[], None], open_files_max: int
+        self,
+        config: BrokerConfig,
+        wake: Callable[[], None],
+        look: Callable[[], None],
+        open_files_max: int,
+        make_disk: Callable[..., FileDisk] = FileDisk,
     ) -> None:
         directory = Path(config.journal_directory)
         if not config.create_journal_dir and not directory.is_dir():
             raise DiskError(f"{directory} does not exist, and create-journal-dir is false")
-        open_disk = partial(FileDisk, data_only=config.journal_datasync, open_files_max=open_files_max)
+        open_disk = partial(make_disk, data_only=config.journal_datasync, open_files_max=open_files_max)
         self._disk = open_disk(directory)
         with ExitStack() as opened:
             opened.callback(self._disk.close)

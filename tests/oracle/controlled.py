@@ -19,10 +19,8 @@ from artemis_py.server import lifecycle
 class ControlledServer(lifecycle.Server):
     """The server of ``run`` with an ear at standard input."""
 
-    def __init__(
-        self, config: Any, loop: asyncio.AbstractEventLoop, stopping: asyncio.Event, authenticator: Any = None
-    ) -> None:
-        super().__init__(config, loop, stopping, authenticator)
+    def __init__(self, config: Any, loop: asyncio.AbstractEventLoop, *rest: Any) -> None:
+        super().__init__(config, loop, *rest)
         threading.Thread(target=self._listen_to_orders, args=(loop,), daemon=True).start()
 
     def _listen_to_orders(self, loop: asyncio.AbstractEventLoop) -> None:
