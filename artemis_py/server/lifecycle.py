@@ -7,7 +7,7 @@ import signal
 import sys
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from artemis_py.config.codes import kind_of, told
 from artemis_py.config.problems import WARNING, Problems
 from artemis_py.config.reader import load
-from artemis_py.config.settings import BrokerConfig
+from artemis_py.config.settings import BrokerConfig, SharedStoreConfig
 from artemis_py.core.broker import Broker
 from artemis_py.errors import ArtemisError, ConfigError
 from artemis_py.metrics import MetricsExporter
@@ -24,6 +24,7 @@ from artemis_py.server.clocks import NS_PER_MS, Clocks, wall_clock_ms
 from artemis_py.server.collector import Collector
 from artemis_py.server.complaints import Complaints
 from artemis_py.server.disk_watch import DiskWatch
+from artemis_py.server.drain import Drain, remains
 from artemis_py.server.faults import Faults, TurnError
 from artemis_py.server.gate import gate_of
 from artemis_py.server.http import Response
@@ -33,16 +34,20 @@ from artemis_py.server.http.routing import Route
 from artemis_py.server.load import Load
 from artemis_py.server.malloc import keep_freed_memory
 from artemis_py.server.memory import destinations_max, global_max_bytes, held_max_bytes
+from artemis_py.server.notify import Notifier
 from artemis_py.server.open_store import open_store
 from artemis_py.server.operational import OperationalLog, write_to_stderr
-from artemis_py.server.ports import Ports
+from artemis_py.server.ports import Bound, Held, Ports
+from artemis_py.server.standby import FailbackWatch, Standby
 from artemis_py.server.stats import TURN_BUCKET_BOUNDS_S, ServerStats
+from artemis_py.server.stop_signals import SIGNALS, StopSignals
 from artemis_py.server.store import Store
 from artemis_py.server.surroundings import OF_THIS_MACHINE, Surroundings
 from artemis_py.server.turns import Turns
 from artemis_py.server.websocket import first_bytes
-from artemis_py.shown import say, warn
+from artemis_py.shown import many, say, warn
 from artemis_py.storage.disk.disk import DiskError, LockedError, NoSpaceError
+from artemis_py.storage.disk.lock import DirectoryLock
 from artemis_py.storage.format.codec import CodecError
 from artemis_py.storage.recovery.loss import LossError
 
@@ -51,17 +56,29 @@ if TYPE_CHECKING:
 
 EXIT_LOSS: Final = 4
 """The journal lacks files, queues or many records, and the broker was not told to start without them."""
+GAVE_BACK: Final = -1
+"""No exit code: a backup has given its directory to a primary, and waits again."""
 _CLOCK_LOOK_S: Final = 5.0
 _LOOK_AT_BLOCKED_S: Final = 1.0
 _DRAIN_S: Final = 5.0
 _LOOK_AFTER_S: Final = 0.5
 """How often the broker checks that its directories still exist."""
-_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
-"""Each asks for an orderly stop."""
 _PREPARE_S: Final = 1.0
 """How long after the start threads import the libraries of metrics and WebSocket: after the first clients, before a
 scrape.
 """
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What a broker has when its turn comes; one of a pair has the lock of the journal directory, and open HTTP
+    sockets.
+    """
+
+    lock: DirectoryLock | None = None
+    sockets: Sequence[Held] = ()
+    progress: Callable[[int, int], None] = lambda _done, _total: None
+    """Hears how many journal files were read, and how many there are."""
 
 
 class Server:
@@ -74,7 +91,9 @@ class Server:
         stopping: asyncio.Event,
         authenticator: Authenticator | None = None,
         around: Surroundings = OF_THIS_MACHINE,
+        taken: Taken | None = None,
     ) -> None:
+        taken = taken or Taken()
         self.config = config
         self._loop = loop
         self.complaints = Complaints()
@@ -83,8 +102,15 @@ class Server:
         self.failure: ArtemisError | None = None
         self._descriptors = self.stats.descriptors = around.descriptors()
         self._look_is_due = False
-        files_max = self._descriptors.open_files_max
-        self.store = store = open_store(config, self._wake, self._look_soon, files_max, around.open_disk)
+        self.store = store = open_store(
+            config,
+            self._wake,
+            self._look_soon,
+            self._descriptors.open_files_max,
+            around.open_disk,
+            taken.lock,
+            taken.progress,
+        )
         self.stats.rooms = store.rooms
         self.stats.large = store.large
         self.stats.journal = store.durability
@@ -105,7 +131,7 @@ class Server:
         say, probe = self.complaints.tell, around.space_of
         self.disk_watch = DiskWatch(config, self.broker, self.turns.schedule, store, probe=probe, say=say)
         self._stopping = stopping
-        self._is_stopping = False
+        self._is_stopping = self._is_draining = False
         self._exporter = MetricsExporter(
             self.broker,
             self.stats,
@@ -116,11 +142,25 @@ class Server:
         load = Load(self.stats)
         store.give_way(load.is_busy)
         self.ports = Ports(
-            config, loop, self.turns, self.complaints, self._descriptors, store.open_files, self._gate, load.is_busy
+            config,
+            loop,
+            self.turns,
+            self.complaints,
+            self._descriptors,
+            store.open_files,
+            self._gate,
+            load.is_busy,
+            taken.sockets,
         )
         routes = metrics_routes(self._exporter) + health_routes(self._not_ready_because, self.ports.warnings)
         routes += memory_routes(self.turns.guard)
-        self.ports.routes = routes + self._log_routes(store)
+        self.ports.http.routes = routes + self._log_routes(store)
+        self.gives_back = False
+        """Does the broker end because a primary waits for its directory?"""
+        part = config.shared_store
+        self._failback: FailbackWatch | None = None
+        if part is not None and part.is_backup and part.allow_failback:
+            self._failback = FailbackWatch(config, loop, self._give_back)
 
     def _log_routes(self, store: Store) -> list[Route]:
         if store.log_view is None or store.cursor_desk is None:
@@ -174,8 +214,12 @@ class Server:
         self.failure = failure
         self._stopping.set()
 
+    def _give_back(self) -> None:
+        self.gives_back = True
+        self._stopping.set()
+
     def _not_ready_because(self) -> str | None:
-        if self._is_stopping:
+        if self._is_stopping or self._is_draining:
             return "the broker is stopping"
         return None if self.ports.serves("STOMP") else "no port is open for STOMP"
 
@@ -220,18 +264,40 @@ class Server:
         if not self._is_stopping:
             self._loop.call_later(_LOOK_AFTER_S, self._look_after_store)
             self.store.look_after()
+            if self._failback is not None:
+                self._failback.look()
 
     # ---- stop ------------------------------------------------------------------------------------
 
-    async def stop(self) -> None:
-        """Stop accepting, send written output, close everything."""
+    async def drain(self, hurry: asyncio.Event) -> None:
+        """Accept nobody, deliver nothing more, and wait for what is in delivery, if the configuration says so."""
+        if not self.config.graceful_shutdown_enabled:
+            return
+        self._is_draining = True
+        self.ports.stop_accepting()
+        drain = Drain(self.stats.connections, self.ports.stomp_services)
+        if drain.left:
+            limit_ms = self.config.graceful_shutdown_timeout
+            how_long = "" if limit_ms < 0 else f" for at most {limit_ms} ms"
+            warn(f"waiting{how_long} until clients settle {many(drain.left, 'message')}; a second signal ends it")
+            await drain.wait(limit_ms, hurry, lambda: self.failure is not None)
+
+    async def stop(self, hurry: asyncio.Event | None = None) -> str:
+        """Stop accepting, send written output, close everything; returns what is left. When ``hurry`` is set, it does
+        not wait for clients that do not read.
+        """
         self._is_stopping = True
+        left = remains(self.broker)
+        if self.gives_back:
+            self.store.hand_over()
         self.ports.close_to_stomp()
         self.turns.stop()
         deadline = self._loop.time() + _DRAIN_S
         while self.stats.connections and self._loop.time() < deadline:
             for connection in list(self.stats.connections):  # also those accepted just before
                 connection.shut(self._clocks.date_ms())
+            if hurry is not None and hurry.is_set():
+                break
             await asyncio.sleep(0.01)
         for connection in list(self.stats.connections):
             connection.cut()
@@ -242,6 +308,7 @@ class Server:
             self.turns.end()  # a thread or a socket may still request one
             self.release()
             self.failure = self.failure or self.store.durability.failure
+        return left
 
     def abandon(self) -> None:
         """End at once: no further frame is sent. The files stay open until ``release`` or the end of the process."""
@@ -281,16 +348,13 @@ def run(
     if strict and any(notice.severity == WARNING for notice in notices):
         raise ConfigError(notices)
     config = replace(config, notices=tuple(notices))
-    if accept_loss and config.persistence_enabled:
-        from artemis_py.server.repair import accept_losses
-
-        for line in accept_losses(config):
-            warn(line)
+    if accept_loss and config.persistence_enabled and config.shared_store is None:
+        _accept_losses(config, None)
     keep_freed_memory()
     write_to_stderr()
     loop = asyncio.new_event_loop()
     try:
-        return loop.run_until_complete(_run(config, loop, authenticator))
+        return loop.run_until_complete(_Life(config, loop, authenticator, accept_loss=accept_loss).run())
     finally:
         _close(loop)
 
@@ -323,65 +387,149 @@ def _close(loop: asyncio.AbstractEventLoop) -> None:
     """Ignore signals. A closing loop restores their default action; a signal during the end of the process would then
     kill it, and an orderly stop would not look like one.
     """
-    signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+    signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
     loop.close()
-    for number in _SIGNALS:
+    for number in SIGNALS:
         signal.signal(number, signal.SIG_IGN)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
 
 
-async def _run(config: BrokerConfig, loop: asyncio.AbstractEventLoop, authenticator: Authenticator | None) -> int:
-    stopping = asyncio.Event()
-    for number in _SIGNALS:
-        loop.add_signal_handler(number, stopping.set)
-    collector = Collector(loop)
-    try:
-        server = Server(config, loop, stopping, authenticator)
-    except LossError as error:
-        from artemis_py.storage.recovery.findings import loss_lines
+def _accept_losses(config: BrokerConfig, lock: DirectoryLock | None) -> None:
+    from artemis_py.server.repair import accept_losses
 
-        for line in loss_lines(error.examined, config.journal_directory):
-            warn(line)
-        return EXIT_LOSS
-    except (DiskError, LockedError, CodecError) as error:
-        warn(f"the journal cannot be opened: {error}")
-        return 1
-    try:
-        await server.listen()
-    except ArtemisError as error:  # a port or a key
-        warn(error)
-        await server.stop()
-        return 1
-    _report(config, server)
-    collector.begin()
-    await stopping.wait()
-    if server.failure is None:
-        warn("stopping")
-        await server.stop()
-    if server.failure is None:
-        return 0
-    failed = "a turn" if isinstance(server.failure, TurnError) else "storage"
-    warn(f"{failed} failed and the broker stops; it confirmed nothing after this: {server.failure}")
-    if isinstance(server.failure, NoSpaceError):
+    for line in accept_losses(config, lock):
+        warn(line)
+
+
+class _Life:
+    """What a process does: it waits for its turn if it is one of a pair, and works until it is told to stop."""
+
+    def __init__(
+        self,
+        config: BrokerConfig,
+        loop: asyncio.AbstractEventLoop,
+        authenticator: Authenticator | None,
+        *,
+        accept_loss: bool,
+    ) -> None:
+        self._config = config
+        self._loop = loop
+        self._authenticator = authenticator
+        self._accepts_loss = accept_loss
+        self._signals = StopSignals(loop)
+        self._collector = Collector(loop)
+        self._notifier = Notifier()
+        self._notifier.watch(loop)
+        for notice in config.notices:
+            warn(f"{kind_of(notice)}: {notice}")
+
+    async def run(self) -> int:
+        """Returns the exit code."""
+        part = self._config.shared_store
+        if part is None:
+            return await self._work(Taken(progress=self._tell_of_progress))
+        while True:
+            code = await self._stand_by(part)
+            if code != GAVE_BACK or self._signals.has_come or not part.restart_backup:
+                return 0 if code == GAVE_BACK else code
+            self._signals.stopping.clear()
+            self._collector.rest()
+
+    async def _stand_by(self, part: SharedStoreConfig) -> int:
+        """Wait for the lock, then work."""
+        standby = Standby(self._config, part, self._loop, self._authenticator, self._tell_of_waiting, _tell_of_port)
+        try:
+            lock = await standby.wait(self._signals.stopping)
+        except ArtemisError as error:
+            standby.close()
+            warn(error)
+            return 1
+        if lock is None:
+            standby.close()
+            return 0
+        if self._accepts_loss:
+            _accept_losses(self._config, lock)
+        self._notifier.progress("takes over")
+        return await self._work(Taken(lock, standby.give_up_sockets(), self._tell_of_progress))
+
+    def _tell_of_progress(self, done: int, total: int) -> None:
+        self._notifier.progress(f"has read {done} of {total} journal files")
+
+    def _tell_of_waiting(self, waits_for: str) -> None:
+        self._notifier.ready(f"stand-by: waits for {waits_for}")
+        warn(f"broker {self._config.name} is a stand-by: it waits for {waits_for}")
+
+    def _tell_of_stop(self, *, gives_back: bool) -> None:
+        if gives_back:
+            warn("stopping: a primary waits for the lock")
+            self._notifier.status("gives the lock to a primary")
+        else:
+            warn("stopping")
+            self._notifier.stopping("stopping", max(self._config.graceful_shutdown_timeout, 0))
+
+    async def _work(self, taken: Taken) -> int:
+        config, signals = self._config, self._signals
+        try:
+            server = Server(config, self._loop, signals.stopping, self._authenticator, taken=taken)
+        except LossError as error:
+            from artemis_py.storage.recovery.findings import loss_lines
+
+            for line in loss_lines(error.examined, config.journal_directory):
+                warn(line)
+            return EXIT_LOSS
+        except (DiskError, LockedError, CodecError) as error:
+            warn(f"the journal cannot be opened: {error}")
+            return 1
+        try:
+            await server.listen()
+        except ArtemisError as error:  # a port or a key
+            warn(error)
+            await server.stop()
+            return 1
+        self._notifier.ready(_report(config, server))
+        self._collector.begin()
+        await signals.stopping.wait()
+        if server.failure is None:
+            self._tell_of_stop(gives_back=server.gives_back)
+            await server.drain(signals.hurry)
+        left = ""
+        if server.failure is None:
+            left = await server.stop(signals.hurry)
+        if server.failure is None:
+            warn(f"stopped: {left}")
+            return GAVE_BACK if server.gives_back else 0
+        self._notifier.stopping(_tell_of_failure(server.failure))
+        server.abandon()
+        return 3
+
+
+def _tell_of_failure(failure: ArtemisError) -> str:
+    """Returns it in a few words."""
+    told = f"{'a turn' if isinstance(failure, TurnError) else 'storage'} failed"
+    warn(f"{told} and the broker stops; it confirmed nothing after this: {failure}")
+    if isinstance(failure, NoSpaceError):
         warn(
             "free space on that file system and start the broker again; without space it also starts, but accepts "
             "only acknowledgements and no messages"
         )
-    server.abandon()
-    return 3
+    return f"{told}: {failure}"
 
 
-def _report(config: BrokerConfig, server: Server) -> None:
-    """Print at start what is ignored or refused, and where the broker listens."""
-    for notice in config.notices:
-        warn(f"{kind_of(notice)}: {notice}")
+def _tell_of_port(bound: Bound) -> None:
+    acceptor, host, port = bound
+    shown = f"[{host}]" if ":" in host else host
+    tls = " over TLS" if acceptor.is_tls else ""
+    warn(f"listening on {shown}:{port} for {', '.join(acceptor.protocols)}{tls} (acceptor {acceptor.name})")
+
+
+def _report(config: BrokerConfig, server: Server) -> str:
+    """Print at start what was recovered, and where the broker listens; returns its state."""
     for line in server.store.report:
         warn(line)
-    for acceptor, host, port in server.ports.bound:
-        shown = f"[{host}]" if ":" in host else host
-        tls = " over TLS" if acceptor.is_tls else ""
-        warn(f"listening on {shown}:{port} for {', '.join(acceptor.protocols)}{tls} (acceptor {acceptor.name})")
+    for bound in server.ports.bound:
+        _tell_of_port(bound)
     is_open = any("STOMP" in acceptor.protocols for acceptor, _, _ in server.ports.bound)
     state = "ready" if is_open else "up, but no port is open for STOMP, so no client can connect"
     counts = f"{len(server.broker.addresses)} addresses, {len(server.broker.queues)} queues"
     warn(f"broker {config.name} is {state}: {counts}")
+    return f"{state}: {counts}"

@@ -44,5 +44,5 @@ class ControlledServer(lifecycle.Server):
 
 
 if __name__ == "__main__":
-    lifecycle.Server = ControlledServer  # type: ignore[misc]
+    lifecycle.Server = ControlledServer  # type: ignore[misc, assignment]
     sys.exit(lifecycle.run(Path(sys.argv[1]), []))
