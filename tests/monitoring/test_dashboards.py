@@ -1,0 +1,72 @@
+"""The committed dashboards are what the code makes, and what Grafana's own models accept."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from tests.monitoring.dashboard_files import FOLDER, dashboards, expressions, panels
+from tests.tidy.sources import ROOT
+from tests.unit.metrics_fakes import FakeBroker, exporter_of
+
+pytest.importorskip("grafana_foundation_sdk", reason="the package grafana-foundation-sdk (extra dev) is not installed")
+
+FOR_QUEUES = re.compile(r"\bartemis_(message|consumer|messages|delivering|oldest|slow|paged|persistent)_\w+\{")
+
+
+def test_the_files_are_up_to_date() -> None:
+    from monitoring.dashboards.__main__ import files
+
+    committed = {path.name: path.read_text("utf-8") for path in FOLDER.glob("*.json")}
+    made = dict(files())
+    assert committed.keys() == made.keys(), "run `make dashboards`"
+    for name, text in made.items():
+        assert committed[name] == text, f"{name} is out of date: run `make dashboards`"
+
+
+@pytest.mark.parametrize("uid", dashboards())
+def test_grafanas_models_read_each_file_and_write_the_same(uid: str) -> None:
+    from grafana_foundation_sdk.cog.encoder import JSONEncoder
+    from grafana_foundation_sdk.models.dashboard import Dashboard
+
+    text = (FOLDER / f"{uid}.json").read_text("utf-8")
+    read = Dashboard.from_json(json.loads(text))
+    assert json.loads(JSONEncoder(sort_keys=True).encode(read)) == json.loads(text)
+
+
+@pytest.mark.parametrize("uid", dashboards())
+def test_panels_have_what_grafana_needs(uid: str) -> None:
+    found = dashboards()[uid]
+    assert found["uid"] == uid
+    ids = [panel["id"] for panel in found["panels"]]
+    assert len(set(ids)) == len(ids)
+    for panel in panels(found):
+        assert panel["title"]
+        assert panel["datasource"] == {"type": "prometheus", "uid": "${datasource}"}
+        place = panel["gridPos"]
+        assert place["x"] + place["w"] <= 24, panel["title"]
+        letters = [target["refId"] for target in panel["targets"]]
+        assert len(set(letters)) == len(letters), panel["title"]
+
+
+def test_no_panel_shows_all_queues_of_a_large_broker() -> None:
+    for uid, title, expression in expressions():
+        if FOR_QUEUES.search(expression) and uid != "artemis-queue":
+            assert re.search(r"topk\(20|sum\(rate|count\(|sum by \((event|result)\)", expression), (uid, title)
+
+
+def test_every_name_is_exported_or_prometheus_own() -> None:
+    broker = FakeBroker()
+    broker.add("a", "q")
+    text = b"".join(exporter_of(broker).scrape("")[1]).decode()
+    exported = {family.name for family in text_string_to_metric_families(text)}
+    own = re.compile(r"\b((?:artemis|process|broker_queue)_\w+)")
+    asked = {name for _, _, expression in expressions() for name in own.findall(expression)}
+    asked |= set(own.findall((ROOT / "monitoring" / "alerts.yml").read_text("utf-8").split("look:")[0]))
+    unknown = {name for name in asked if re.sub(r"_(total|bucket|sum|count)$", "", name) not in exported}
+    unknown -= exported
+    # What a broker without a journal, limits or TLS does not have; the queries are tried on brokers that do.
+    assert all(re.match(r"artemis_(journal|tls|disk_headroom|memory_headroom)", name) for name in unknown), unknown
