@@ -209,8 +209,8 @@ def screen(
         for panel in panels:
             found.with_panel(panel)
     built = found.build()
-    for number, panel in enumerate(built.panels or [], 1):
-        panel.id_val = number
+    for number, placed in enumerate(built.panels or [], 1):
+        placed.id_val = number
     return built
 
 

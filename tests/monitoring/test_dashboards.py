@@ -1,8 +1,7 @@
-"""The committed dashboards are what the code makes, and what Grafana's own models accept."""
+"""The committed dashboards, as Grafana needs them, and the files that start everything together."""
 
 from __future__ import annotations
 
-import json
 import re
 
 import pytest
@@ -12,29 +11,7 @@ from tests.monitoring.dashboard_files import FOLDER, dashboards, expressions, pa
 from tests.tidy.sources import ROOT
 from tests.unit.metrics_fakes import FakeBroker, exporter_of
 
-pytest.importorskip("grafana_foundation_sdk", reason="the package grafana-foundation-sdk (extra dev) is not installed")
-
 FOR_QUEUES = re.compile(r"\bartemis_(message|consumer|messages|delivering|oldest|slow|paged|persistent)_\w+\{")
-
-
-def test_the_files_are_up_to_date() -> None:
-    from monitoring.dashboards.__main__ import files
-
-    committed = {path.name: path.read_text("utf-8") for path in FOLDER.glob("*.json")}
-    made = dict(files())
-    assert committed.keys() == made.keys(), "run `make dashboards`"
-    for name, text in made.items():
-        assert committed[name] == text, f"{name} is out of date: run `make dashboards`"
-
-
-@pytest.mark.parametrize("uid", dashboards())
-def test_grafanas_models_read_each_file_and_write_the_same(uid: str) -> None:
-    from grafana_foundation_sdk.cog.encoder import JSONEncoder
-    from grafana_foundation_sdk.models.dashboard import Dashboard
-
-    text = (FOLDER / f"{uid}.json").read_text("utf-8")
-    read = Dashboard.from_json(json.loads(text))
-    assert json.loads(JSONEncoder(sort_keys=True).encode(read)) == json.loads(text)
 
 
 @pytest.mark.parametrize("uid", dashboards())
@@ -70,3 +47,23 @@ def test_every_name_is_exported_or_prometheus_own() -> None:
     unknown -= exported
     # What a broker without a journal, limits or TLS does not have; the queries are tried on brokers that do.
     assert all(re.match(r"artemis_(journal|tls|disk_headroom|memory_headroom)", name) for name in unknown), unknown
+
+
+def test_what_compose_mounts_and_builds_is_there() -> None:
+    folder = ROOT / "monitoring"
+    text = (folder / "compose.yml").read_text("utf-8")
+    mounted = re.findall(r"- (\./[\w./-]+):(/[\w./-]+):ro", text)
+    assert len(mounted) == 4
+    for own, _ in mounted:
+        assert (folder / own).exists(), own
+    containerfile = re.search(r"dockerfile: (\S+) }", text)
+    assert containerfile is not None
+    assert (ROOT / containerfile[1]).is_file()
+    where = dict(mounted)
+    assert f"ARTEMIS_DASHBOARDS: {where['./grafana/dashboards']}\n" in text
+    home = re.search(r"HOME_DASHBOARD_PATH: (\S+)/(\S+)", text)
+    assert home is not None
+    assert home[1] == where["./grafana/dashboards"]
+    assert (FOLDER / home[2]).is_file()
+    provider = (folder / "grafana" / "provisioning" / "dashboards" / "artemis.yml").read_text("utf-8")
+    assert 'path: "$ARTEMIS_DASHBOARDS"' in provider
