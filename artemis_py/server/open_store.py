@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from artemis_py.config.settings import BrokerConfig
-from artemis_py.server.journal_store import JournalStore
 from artemis_py.server.store import Store
 from artemis_py.server.transient_store import TransientStore
 from artemis_py.storage.disk.disk import OPEN_FILES_MAX
@@ -21,5 +20,7 @@ def open_store(
     checked. ``open_files_max`` limits the open files of each directory. Raises DiskError, LockedError, or LossError.
     """
     if config.persistence_enabled:
+        from artemis_py.server.journal_store import JournalStore
+
         return JournalStore(config, wake, look, open_files_max)
     return TransientStore(config, wake, look)
