@@ -125,6 +125,7 @@ class Server:
         self.stats.clock_steps = self._clocks.steps
         self.turns = Turns(loop, self.broker, store.durability, self.stats, self._clocks.date_ms, store.large)
         self.turns.on_failure = self._fail
+        self.stats.blocked = self.turns.input.blocked
         self.turns.tell = OperationalLog().tell
         self._gate = gate_of(config, authenticator, loop, self.stats, self.complaints.tell)
         keeps = config.persistence_enabled
@@ -138,6 +139,8 @@ class Server:
             turn_bounds_s=TURN_BUCKET_BOUNDS_S,
             global_max_size_bytes=memory_bytes,
             store_directory=Path(config.journal_directory) if keeps else None,
+            disk_headroom=self._disk_watch.headroom_bytes,
+            clock_ms=wall_clock_ms,
         )
         load = Load(self.stats)
         store.give_way(load.is_busy)
