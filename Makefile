@@ -28,6 +28,7 @@ fresh: | $(PY) ## go back to the sources if they are newer than what was compile
 	@$(PY) tools/compile.py --stale
 
 run: $(VENV)/.installed fresh ## start the broker on broker.xml, in the foreground
+	@$(PY) tools/compile.py --gain
 	@exec $(VENV)/bin/artemis-py run $(CONFIG) $(ARGS)
 
 test: $(VENV)/.installed-test fresh ## run all tests but the long ones (make soak), two at a time; prints the slowest and the seed

@@ -49,7 +49,13 @@ def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--limit", type=float, default=60.0, help="seconds a scenario may take at most (default 60)")
     parser.add_argument("--quick", action="store_true", help="one round of one second: a look, not a measurement")
     parser.add_argument("--json", action="store_true", help="print JSON instead of the table")
-    parser.add_argument("--write", action="store_true", help="write the tables into docs/benchmarks.md")
+    parser.add_argument(
+        "--write",
+        nargs="?",
+        const=document.BROKERS,
+        metavar="TABLE",
+        help="write the tables into docs/benchmarks.md; that of the brokers under this name (default %(const)s)",
+    )
     parser.add_argument("--check", action="store_true", help="exit code 1 when a target is missed")
     return parser.parse_args(argv)
 
@@ -118,7 +124,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("\n\n".join([*([text(found)] if found else []), *(part.text() for part in parts.values())]))
     if args.write:
         if found:
-            document.write(found, absent, options, rounds)
+            document.write(args.write, found, absent, options, rounds)
         for name, part in parts.items():
             document.write_part(name, part.section(), rounds)
     missed = [scenario for scenario in _scenarios(found) if verdict(found, scenario).met is False]

@@ -43,21 +43,25 @@ class ActiveMqClassic(Broker):
         found = subprocess.run(query, capture_output=True, text=True, check=False).stdout
         return found.partition("+")[0] or "?"
 
-    def command(self, home: Path, port: int) -> list[str]:
+    def command(self, home: Path, port: int, *, tls: bool = False) -> list[str]:
         """Configured by a URI alone, so that neither Spring nor XML is needed."""
         jars = sorted(str(jar) for jar in JARS.glob("*.jar") if jar.name not in UNUSED)
-        tls_port = free_port()
-        self._tls = self._prefetching(Target(LOOPBACK, tls_port, trust=str(write_certificate(home))))
-        properties = {
+        properties: dict[str, object] = {
             "activemq.home": home,
             "activemq.base": home,
             "activemq.data": home / "data",
-            "javax.net.ssl.keyStore": write_pkcs12(home),
-            "javax.net.ssl.keyStoreType": "PKCS12",
-            "javax.net.ssl.keyStorePassword": PASSWORD,
         }
+        ports = f"stomp://{LOOPBACK}:{port}"
+        if tls:
+            tls_port = free_port()
+            self._tls = self._prefetching(Target(LOOPBACK, tls_port, trust=str(write_certificate(home))))
+            ports += f",stomp+ssl://{LOOPBACK}:{tls_port}"
+            properties |= {
+                "javax.net.ssl.keyStore": write_pkcs12(home),
+                "javax.net.ssl.keyStoreType": "PKCS12",
+                "javax.net.ssl.keyStorePassword": PASSWORD,
+            }
         options = "persistent=false&useJmx=false&brokerName=bench"
-        ports = f"stomp://{LOOPBACK}:{port},stomp+ssl://{LOOPBACK}:{tls_port}"
         uri = f"broker:({ports})?{options}&dataDirectory={home}/data"
         return [
             "java",

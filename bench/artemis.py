@@ -28,9 +28,11 @@ CREATE: Final = (
 ACCEPTORS: Final = re.compile(r"<acceptors>.*</acceptors>", re.DOTALL)
 ACCEPTOR: Final = """<acceptors>
   <acceptor name="stomp">tcp://{host}:{port}?protocols=STOMP;anycastPrefix=/queue/;multicastPrefix=/topic/</acceptor>
-  <acceptor name="tls">tcp://{host}:{tls_port}?protocols=STOMP;anycastPrefix=/queue/;multicastPrefix=/topic/;\
+{encrypted}</acceptors>"""
+ENCRYPTED: Final = """\
+  <acceptor name="tls">tcp://{host}:{port}?protocols=STOMP;anycastPrefix=/queue/;multicastPrefix=/topic/;\
 sslEnabled=true;keyStorePath={key};keyStoreType=PKCS12;keyStorePassword={password}</acceptor>
-</acceptors>"""
+"""
 
 
 class Artemis(Broker):
@@ -64,7 +66,7 @@ class Artemis(Broker):
         names = [] if home is None else [path.stem for path in home.glob("lib/artemis-server-[0-9]*.jar")]
         return names[0].removeprefix("artemis-server-") if names else "?"
 
-    def command(self, home: Path, port: int) -> list[str]:
+    def command(self, home: Path, port: int, *, tls: bool = False) -> list[str]:
         """Creates an instance in ``home`` and leaves it one acceptor. Raises PerfError when that fails."""
         tool = (self._home() or Path()) / "bin" / "artemis"
         instance = home / "instance"
@@ -73,11 +75,12 @@ class Artemis(Broker):
         except (OSError, subprocess.SubprocessError) as error:
             raise PerfError(f"artemis create failed: {error}") from error
         file = instance / "etc" / "broker.xml"
-        tls_port = free_port()
-        self._tls = Target(LOOPBACK, tls_port, trust=str(write_certificate(home)))
-        acceptors = ACCEPTOR.format(
-            host=LOOPBACK, port=port, tls_port=tls_port, key=write_pkcs12(home), password=PASSWORD
-        )
+        encrypted = ""
+        if tls:
+            tls_port = free_port()
+            self._tls = Target(LOOPBACK, tls_port, trust=str(write_certificate(home)))
+            encrypted = ENCRYPTED.format(host=LOOPBACK, port=tls_port, key=write_pkcs12(home), password=PASSWORD)
+        acceptors = ACCEPTOR.format(host=LOOPBACK, port=port, encrypted=encrypted)
         text = file.read_text(encoding="utf-8")
         file.write_text(ACCEPTORS.sub(acceptors, text), encoding="utf-8")
         return [str(instance / "bin" / "artemis"), "run"]

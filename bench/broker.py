@@ -32,15 +32,17 @@ class Broker(ABC):
         """The version installed; asked only when the broker is not absent."""
 
     @abstractmethod
-    def command(self, home: Path, port: int) -> list[str]:
-        """Writes what it needs into the empty directory ``home``; returns the command that runs it in foreground."""
+    def command(self, home: Path, port: int, *, tls: bool = False) -> list[str]:
+        """Writes what it needs into the empty directory ``home``; returns the command that runs it in foreground.
+        ``tls``: it also opens a port for TLS, if it has one.
+        """
 
     def target(self, port: int) -> Target:
         """How the load generator talks to it."""
         return Target(LOOPBACK, port)
 
     def tls_target(self) -> Target | None:
-        """The same over TLS; None if it was not asked for TLS, or has none. Asked after ``command``."""
+        """The same over TLS; None if it was not asked for it, or has none. Asked after ``command``."""
         return None
 
     def metrics_url(self) -> str | None:

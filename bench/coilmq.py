@@ -56,7 +56,7 @@ class CoilMq(Broker):
         """As installed."""
         return self._installed() or "?"
 
-    def command(self, home: Path, port: int) -> list[str]:
+    def command(self, home: Path, port: int, *, tls: bool = False) -> list[str]:
         """Through our launcher, which hands it whole frames."""
         # -P: this folder has a module of the same name, which must not hide the package.
         return [str(self._python), "-P", str(LAUNCHER), str(port)]

@@ -16,12 +16,13 @@ from bench.driver import Measured
 from bench.own import ArtemisPy
 
 DOCUMENT: Final = Path(__file__).resolve().parent.parent / "docs" / "benchmarks.md"
-_BROKERS: Final = "bench"
+BROKERS: Final = "bench"
+"""The table of all scenarios."""
 
 
-def write(found: Sequence[Measured], absent: Sequence[str], options: Options, rounds: int) -> None:
-    """Replaces the table of the brokers. Raises PerfError when its marks are missing."""
-    before, after = _around(_begin(_BROKERS), _end(_BROKERS))
+def write(table: str, found: Sequence[Measured], absent: Sequence[str], options: Options, rounds: int) -> None:
+    """Replaces a table of brokers, by its name. Raises PerfError when its marks are missing."""
+    before, after = _around(_begin(table), _end(table))
     _write(before, section(found, absent, options, rounds), after)
 
 

@@ -57,10 +57,14 @@ def measure(
 
 
 def group(scenarios: Sequence[Scenario]) -> list[list[Scenario]]:
-    """Scenarios that may share one start of the broker; those that ask for a fresh one stand alone."""
-    shared = [scenario for scenario in scenarios if scenario.needs_broker and not scenario.fresh]
+    """Scenarios that may share one start of the broker; those that ask for a fresh one stand alone, and those over TLS
+    share a start with a port for it.
+    """
     alone = [[scenario] for scenario in scenarios if scenario.fresh or not scenario.needs_broker]
-    return alone + ([shared] if shared else [])
+    rest = [scenario for scenario in scenarios if scenario.needs_broker and not scenario.fresh]
+    plain = [scenario for scenario in rest if not scenario.over_tls]
+    encrypted = [scenario for scenario in rest if scenario.over_tls]
+    return alone + [members for members in (plain, encrypted) if members]
 
 
 def _measure_group(measured: Measured, scenarios: Sequence[Scenario], options: Options) -> None:
@@ -73,7 +77,7 @@ def _measure_group(measured: Measured, scenarios: Sequence[Scenario], options: O
     progress.label = broker.title
     with tempfile.TemporaryDirectory(prefix=f"bench-{broker.name}-", ignore_cleanup_errors=True) as home:
         try:
-            command = broker.command(Path(home), port)
+            command = broker.command(Path(home), port, tls=wanted[0].over_tls)
             run = Run(
                 broker.target(port),
                 replace(options, start_command=shlex.join(command), directory=home, metrics_url=broker.metrics_url()),

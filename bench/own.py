@@ -27,9 +27,7 @@ CONFIGURATION: Final = """\
     <global-max-size>10GiB</global-max-size>
     <acceptors>
       <acceptor name="stomp">tcp://{host}:{port}?protocols=STOMP;anycastPrefix=/queue/;multicastPrefix=/topic/</acceptor>
-      <acceptor name="tls">tcp://{host}:{tls_port}?protocols=STOMP;anycastPrefix=/queue/;multicastPrefix=/topic/;\
-sslEnabled=true;keyStorePath={key}</acceptor>
-      <acceptor name="http">tcp://{host}:{http_port}?protocols=HTTP</acceptor>
+{encrypted}      <acceptor name="http">tcp://{host}:{http_port}?protocols=HTTP</acceptor>
     </acceptors>
     <address-settings>
       <address-setting match="#">
@@ -38,6 +36,10 @@ sslEnabled=true;keyStorePath={key}</acceptor>
     </address-settings>
   </core>
 </configuration>
+"""
+ENCRYPTED: Final = """\
+      <acceptor name="tls">tcp://{host}:{port}?protocols=STOMP;anycastPrefix=/queue/;multicastPrefix=/topic/;\
+sslEnabled=true;keyStorePath={key}</acceptor>
 """
 
 
@@ -62,16 +64,18 @@ class ArtemisPy(Broker):
         """The version of this checkout."""
         return f"{VERSION} ({'compiled' if IS_COMPILED else 'interpreted'})"
 
-    def command(self, home: Path, port: int) -> list[str]:
+    def command(self, home: Path, port: int, *, tls: bool = False) -> list[str]:
         """A configuration of its own, run by this interpreter."""
         file = home / "broker.xml"
-        self._http_port, tls_port = free_port(), free_port()
-        self._tls = Target(LOOPBACK, tls_port, trust=str(write_certificate(home)))
-        more = self.more.format(home=home)
+        self._http_port = free_port()
+        more, encrypted = self.more.format(home=home), ""
+        if tls:
+            tls_port = free_port()
+            self._tls = Target(LOOPBACK, tls_port, trust=str(write_certificate(home)))
+            encrypted = ENCRYPTED.format(host=LOOPBACK, port=tls_port, key=write_pem(home))
         text = CONFIGURATION.format(
-            home=home, host=LOOPBACK, port=port, http_port=self._http_port, more=more, tls_port=tls_port,
-            key=write_pem(home),
-        )  # fmt: skip
+            home=home, host=LOOPBACK, port=port, http_port=self._http_port, more=more, encrypted=encrypted
+        )
         file.write_text(text, encoding="utf-8")
         return [sys.executable, "-m", "artemis_py", "run", str(file)]
 
@@ -110,6 +114,6 @@ class Relay(Broker):
         """It comes with this checkout."""
         return VERSION
 
-    def command(self, home: Path, port: int) -> list[str]:
+    def command(self, home: Path, port: int, *, tls: bool = False) -> list[str]:
         """Run by this interpreter."""
         return [sys.executable, "-m", "bench.relay", str(port)]

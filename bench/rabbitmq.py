@@ -21,12 +21,14 @@ exec {server}
 CONFIGURATION: Final = """\
 listeners.tcp = none
 stomp.listeners.tcp.1 = {host}:{port}
-stomp.listeners.ssl.1 = {host}:{tls_port}
-ssl_options.certfile = {certificate}
-ssl_options.keyfile = {key}
 loopback_users = none
 log.console = true
 log.file = false
+"""
+ENCRYPTED: Final = """\
+stomp.listeners.ssl.1 = {host}:{port}
+ssl_options.certfile = {certificate}
+ssl_options.keyfile = {key}
 """
 
 
@@ -52,13 +54,15 @@ class RabbitMq(Broker):
         found = subprocess.run(query, capture_output=True, text=True, check=False).stdout
         return found.partition("-")[0] or "?"
 
-    def command(self, home: Path, port: int) -> list[str]:
+    def command(self, home: Path, port: int, *, tls: bool = False) -> list[str]:
         """Everything it writes stays in ``home``, its cookie too."""
-        tls_port, certificate = free_port(), write_certificate(home)
-        self._tls = self._guest(Target(LOOPBACK, tls_port, trust=str(certificate)))
-        configuration = CONFIGURATION.format(
-            host=LOOPBACK, port=port, tls_port=tls_port, certificate=certificate, key=write_pem(home)
-        )
+        configuration = CONFIGURATION.format(host=LOOPBACK, port=port)
+        if tls:
+            tls_port, certificate = free_port(), write_certificate(home)
+            self._tls = self._guest(Target(LOOPBACK, tls_port, trust=str(certificate)))
+            configuration += ENCRYPTED.format(
+                host=LOOPBACK, port=tls_port, certificate=certificate, key=write_pem(home)
+            )
         (home / "rabbitmq.conf").write_text(configuration, encoding="utf-8")
         (home / "enabled_plugins").write_text("[rabbitmq_stomp].\n", encoding="utf-8")
         script = home / "start"

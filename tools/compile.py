@@ -2,7 +2,8 @@
 
 `python tools/compile.py` puts the compiled modules beside their sources, where Python prefers them; `--remove` takes
 them away again, `--stale` only those whose sources are newer (every make target does that first, so that nobody tests
-what he has not compiled). The build of a wheel calls the same function (see `hatch_hook.py`).
+what he has not compiled). `--gain` is the line that `make run` prints. The build of a wheel calls the same function
+(see `hatch_hook.py`).
 """
 
 from __future__ import annotations
@@ -119,6 +120,7 @@ def main() -> int:
     choice = parser.add_mutually_exclusive_group()
     choice.add_argument("--remove", action="store_true", help="go back to the sources")
     choice.add_argument("--stale", action="store_true", help="go back to the sources if they are newer")
+    choice.add_argument("--gain", action="store_true", help="say in one line what compiling would gain, if it would")
     arguments = parser.parse_args()
     if arguments.remove:
         remove()
@@ -126,6 +128,9 @@ def main() -> int:
         if is_stale():
             remove()
             print("The sources are newer than what was compiled, so they run now; `make compile` compiles again.")
+    elif arguments.gain:
+        if not compiled() and (shutil.which("cc") or shutil.which("gcc")):
+            print("The broker runs from its sources; `make compile` makes it twice as fast, once, in some minutes.")
     elif not compiled() or is_stale():
         remove()
         print(f"Compiling {len(sources())} modules, which takes some minutes …", flush=True)

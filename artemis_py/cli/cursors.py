@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import argparse
 import json
-import ssl
 import time
-import urllib.error
-import urllib.request
-from http import HTTPStatus
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 
-from artemis_py.cli import logins
+from artemis_py.cli import broker_http
 from artemis_py.cli.journal_records import shown_time
 from artemis_py.cli.read_only import ReadOnlyDisk
 from artemis_py.errors import ArtemisError
-from artemis_py.security.client_tls import why_refused
 from artemis_py.shown import as_json, say, say_made
 from artemis_py.storage.disk.committer import ThreadCommitter
 from artemis_py.storage.disk.disk import DirectoryLock, FileDisk, LockedError
@@ -30,7 +25,7 @@ from artemis_py.storage.recovery.recovery import recover
 from artemis_py.storage.retention.cursors import Cursor, check_name
 
 HELP: Final = "list or drop the cursors in a broker's log"
-_TIMEOUT_S: Final = 30.0
+_PATH: Final = "/log/cursors"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -42,9 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         each.add_argument(
             "where", metavar="WHERE", help="http://host:port of a running broker, or journal-directory of a stopped one"
         )
-        running = each.add_argument_group("a running broker")
-        logins.add_login(running)
-        logins.add_tls(running)
+        broker_http.add_arguments(each)
     listing.add_argument("--format", choices=("table", "json"), default="table", help="json: one object per line")
     drop.add_argument("name", metavar="NAME", help="the cursor's name")
 
@@ -69,38 +62,14 @@ class _RunningBroker:
     """The cursors of a running broker, over HTTP."""
 
     def __init__(self, args: argparse.Namespace) -> None:
-        url, user = logins.without_user(args.where)
-        if not url.startswith(("http://", "https://")):
-            raise ArtemisError(f"{url} is not the URL of an HTTP acceptor; write http://host:port")
-        self._url = url.rstrip("/") + "/log/cursors"
-        self._login = logins.login_of(args, user)
-        self._context = logins.tls_of(args).context() if url.startswith("https://") else None
+        self._http = broker_http.BrokerHttp(args, args.where)
 
     def cursors(self) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = json.loads(self._ask(self._url, "GET"))["cursors"]
+        found: list[dict[str, Any]] = json.loads(self._http.ask(_PATH))["cursors"]
         return found
 
     def drop(self, name: str) -> None:
-        self._ask(f"{self._url}/{quote(name)}", "DELETE")
-
-    def _ask(self, url: str, method: str) -> bytes:
-        try:
-            request = urllib.request.Request(url, method=method)
-            if self._login.authorization is not None:
-                request.add_unredirected_header("Authorization", self._login.authorization)
-            with urllib.request.urlopen(request, timeout=_TIMEOUT_S, context=self._context) as answer:
-                text: bytes = answer.read()
-                return text
-        except urllib.error.HTTPError as error:
-            said = error.read().decode(errors="replace").strip() or str(error)
-            if error.code == HTTPStatus.UNAUTHORIZED:
-                said = f"{url}: the broker refuses {self._login} (--user, --password-file, --token-file): {said}"
-            raise ArtemisError(said) from None
-        except OSError as error:
-            reason = getattr(error, "reason", error)
-            if isinstance(reason, ssl.SSLError):
-                reason = why_refused(reason, logins.TLS_NAMES)
-            raise ArtemisError(f"{url}: {reason}") from None
+        self._http.ask(f"{_PATH}/{quote(name)}", "DELETE")
 
 
 class _StoppedBroker:

@@ -26,6 +26,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "run": ("artemis_py.cli.run", "start the broker on a broker.xml or an Artemis instance, in the foreground"),
     "check": ("artemis_py.cli.check", "report every problem of a broker.xml or an Artemis instance"),
     "explain": ("artemis_py.cli.explain", "show where each setting of an address or queue comes from"),
+    "health": ("artemis_py.cli.health", "ask a running broker whether it takes messages"),
     "user": ("artemis_py.cli.user", "add, list, change, remove and test users"),
     "mask": ("artemis_py.cli.mask", "print the hash of a password, for a users file"),
     "perf": ("artemis_py.cli.perf", "measure a STOMP broker"),

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any, Final, final
+from typing import TYPE_CHECKING, Any, Final, final
 
 from artemis_py.config.problems import Problems, nearest
 from artemis_py.config.settings import BrokerConfig
@@ -16,14 +16,15 @@ from artemis_py.config.tables.logins import AuthenticatorConfig, BootstrapUsers,
 from artemis_py.errors import ArtemisError, AuthenticatorError, ConfigError
 from artemis_py.security.authenticator import ENTRY_POINTS, Authenticator
 from artemis_py.security.identity import Credentials, Identity
-from artemis_py.security.jaas.login_config import LoginConfig, read_login_config
-from artemis_py.security.jaas.modules import make_module
-from artemis_py.security.jaas.stack import ModuleStack, Stacked
 from artemis_py.security.masked import MaskedError, codec_of, reveal
 from artemis_py.security.users.authenticator import PropertiesUsers
 from artemis_py.security.users.files import files_of
 from artemis_py.security.users.lint import problems_of_users
 from artemis_py.security.users.passwords import PlainPassword, StoredPassword, UnreadablePassword, stored_password
+
+if TYPE_CHECKING:
+    from artemis_py.security.jaas.login_config import LoginConfig
+    from artemis_py.security.jaas.stack import ModuleStack
 
 BUILT_IN: Final = {
     "jwt": "artemis_py.security.tokens:JwtAuthenticator",
@@ -123,6 +124,8 @@ class OneUser:
 
 
 def _open_domains(config: BrokerConfig, jaas: JaasConfig, problems: Problems) -> Domains:
+    from artemis_py.security.jaas.login_config import read_login_config
+
     login_config = read_login_config(jaas.file, config.properties, jaas.origin, problems)
     if problems.has_errors:
         return Domains({}, jaas.domain, jaas.certificate_domain)
@@ -146,6 +149,9 @@ def _open_domains(config: BrokerConfig, jaas: JaasConfig, problems: Problems) ->
 
 
 def _stack(config: BrokerConfig, login_config: LoginConfig, domain: str, problems: Problems) -> ModuleStack:
+    from artemis_py.security.jaas.modules import make_module
+    from artemis_py.security.jaas.stack import ModuleStack, Stacked
+
     stacked: list[Stacked] = []
     for entry in login_config.modules_of(domain):
         module = make_module(entry, Path(login_config.file).parent, problems)

@@ -55,7 +55,7 @@ class TransientFolder(FileDisk):
 
     def _descriptor(self, name: str, *, is_new: bool = False) -> int:
         if self._lock is None:
-            self._parents_made = [parent for parent in self.directory.parents if not parent.exists()]
+            self._parents_made = [parent for parent in self.directory.parents if not os.path.exists(parent)]
             make_private(self.directory)
             self._lock = DirectoryLock(self.directory)
             self.room = Room(self.directory, self._look, 0)
@@ -82,7 +82,7 @@ class TransientFolder(FileDisk):
 
 def may_be_made(directory: Path) -> bool:
     """Is the directory writable, or can it be created?"""
-    nearest = next(path for path in (directory.absolute(), *directory.absolute().parents) if path.exists())
+    nearest = next(path for path in (directory.absolute(), *directory.absolute().parents) if os.path.exists(path))
     return nearest.is_dir() and os.access(nearest, os.W_OK | os.X_OK)
 
 

@@ -13,8 +13,9 @@ from artemis_py.server.logins.networks import Newcomers
 from artemis_py.server.place import Place
 from artemis_py.server.transports import CLIENT_CERTIFICATE, shown_address
 from artemis_py.server.turns import Turns
+from artemis_py.server.websocket.codes import GOING_AWAY, INTERNAL
+from artemis_py.server.websocket.first_bytes import FirstBytes
 from artemis_py.server.websocket.rules import WebSocketRules
-from artemis_py.server.websocket.websocket import GOING_AWAY, INTERNAL, FirstBytes
 from artemis_py.server.weight import LIGHT_BYTES, NOTHING, Weight
 from artemis_py.stomp.service import StompService
 from artemis_py.stomp.session.session import Session

@@ -5,14 +5,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import final
+from typing import TYPE_CHECKING, final
 
 from artemis_py.config.settings import BrokerConfig
 from artemis_py.security.authenticator import Authenticator
-from artemis_py.security.rights import Authorizer
 from artemis_py.server.clocks import steady_clock_ms, wall_clock_ms
-from artemis_py.server.logins.desk import Desk
 from artemis_py.server.stats import ServerStats
+
+if TYPE_CHECKING:
+    from artemis_py.security.rights import Authorizer
+    from artemis_py.server.logins.desk import Desk
 
 
 @final
@@ -34,6 +36,9 @@ def gate_of(
     """The gate of a broker, None without an ``authenticator``: then everybody may do everything."""
     if authenticator is None:
         return None
+    from artemis_py.security.rights import Authorizer
+    from artemis_py.server.logins.desk import Desk
+
     desk = Desk(
         authenticator,
         config,

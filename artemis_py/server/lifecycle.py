@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from artemis_py.config.codes import kind_of, told
 from artemis_py.config.problems import WARNING, Problems
@@ -20,8 +20,6 @@ from artemis_py.core.broker import Broker
 from artemis_py.errors import ArtemisError, ConfigError
 from artemis_py.metrics import MetricsExporter
 from artemis_py.security.authenticator import Authenticator
-from artemis_py.security.realms import open_realms
-from artemis_py.security.users.first_user import NEW_PASSWORD, FirstUser, make_first_user
 from artemis_py.server.clocks import NS_PER_MS, Clocks, wall_clock_ms
 from artemis_py.server.collector import Collector
 from artemis_py.server.complaints import Complaints
@@ -29,25 +27,27 @@ from artemis_py.server.disk_watch import DiskWatch
 from artemis_py.server.faults import Faults, TurnError
 from artemis_py.server.gate import gate_of
 from artemis_py.server.http import Response
-from artemis_py.server.http.cursor_routes import cursor_routes
-from artemis_py.server.http.log_routes import log_routes
 from artemis_py.server.http.memory_routes import memory_routes
-from artemis_py.server.http.routes import health_routes, metrics_routes
+from artemis_py.server.http.routes import health_routes, metrics_routes, no_log_routes
+from artemis_py.server.http.routing import Route
 from artemis_py.server.load import Load
 from artemis_py.server.malloc import keep_freed_memory
 from artemis_py.server.memory import destinations_max, global_max_bytes, held_max_bytes
 from artemis_py.server.open_store import open_store
 from artemis_py.server.operational import OperationalLog, write_to_stderr
 from artemis_py.server.ports import Ports
-from artemis_py.server.repair import accept_losses
 from artemis_py.server.stats import TURN_BUCKET_BOUNDS_S, ServerStats
+from artemis_py.server.store import Store
 from artemis_py.server.surroundings import OF_THIS_MACHINE, Surroundings
 from artemis_py.server.turns import Turns
+from artemis_py.server.websocket import first_bytes
 from artemis_py.shown import say, warn
 from artemis_py.storage.disk.disk import DiskError, LockedError, NoSpaceError
 from artemis_py.storage.format.codec import CodecError
-from artemis_py.storage.recovery.findings import loss_lines
-from artemis_py.storage.recovery.recovery import LossError
+from artemis_py.storage.recovery.loss import LossError
+
+if TYPE_CHECKING:
+    from artemis_py.security.users.first_user import FirstUser
 
 EXIT_LOSS: Final = 4
 """The journal lacks files, queues or many records, and the broker was not told to start without them."""
@@ -58,8 +58,10 @@ _LOOK_AFTER_S: Final = 0.5
 """How often the broker checks that its directories still exist."""
 _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 """Each asks for an orderly stop."""
-_PREPARE_METRICS_S: Final = 1.0
-"""How long after the start a thread imports the metrics library: after the first clients, before a scrape."""
+_PREPARE_S: Final = 1.0
+"""How long after the start threads import the libraries of metrics and WebSocket: after the first clients, before a
+scrape.
+"""
 
 
 class Server:
@@ -118,10 +120,17 @@ class Server:
         )
         routes = metrics_routes(self._exporter) + health_routes(self._not_ready_because, self.ports.warnings)
         routes += memory_routes(self.turns.guard)
-        routes += log_routes(store.log_view, config.name, wall_clock_ms, partial(loop.run_in_executor, None))
-        if store.cursor_desk is not None:
-            routes += cursor_routes(store.cursor_desk, self._durably)
-        self.ports.routes = routes
+        self.ports.routes = routes + self._log_routes(store)
+
+    def _log_routes(self, store: Store) -> list[Route]:
+        if store.log_view is None or store.cursor_desk is None:
+            return no_log_routes()
+        from artemis_py.server.http.cursor_routes import cursor_routes
+        from artemis_py.server.http.log_routes import log_routes
+
+        in_thread = partial(self._loop.run_in_executor, None)
+        routes = log_routes(store.log_view, self.config.name, wall_clock_ms, in_thread)
+        return routes + cursor_routes(store.cursor_desk, self._durably)
 
     def _wake(self) -> None:
         """Called by the disk's threads when something is done, even while the broker is still being created, and at its
@@ -182,7 +191,8 @@ class Server:
         self._look_after_store()
         self._look_at_clock()
         if self.ports.serves("HTTP"):
-            self._loop.call_later(_PREPARE_METRICS_S, self._loop.run_in_executor, None, self._exporter.prepare)
+            self._loop.call_later(_PREPARE_S, self._loop.run_in_executor, None, self._exporter.prepare)
+        self._loop.call_later(_PREPARE_S, self._loop.run_in_executor, None, first_bytes.prepare)
         if self.store.log_view is not None:
             self._loop.run_in_executor(None, self.store.log_view.indexing())
 
@@ -265,16 +275,15 @@ def run(
     Raises ConfigError for a refused configuration, before anything listens.
     """
     config = load(path, properties=properties)
-    first = make_first_user(config)
-    if first is not None:
-        _tell_of_first_user(first)
     problems = Problems()
-    authenticator = open_realms(config, problems) if config.security_enabled else None
+    authenticator = _open_logins(config, problems) if config.security_enabled else None
     notices = told([*config.notices, *problems.in_order(config.file)], silenced)
     if strict and any(notice.severity == WARNING for notice in notices):
         raise ConfigError(notices)
     config = replace(config, notices=tuple(notices))
     if accept_loss and config.persistence_enabled:
+        from artemis_py.server.repair import accept_losses
+
         for line in accept_losses(config):
             warn(line)
     keep_freed_memory()
@@ -286,8 +295,20 @@ def run(
         _close(loop)
 
 
+def _open_logins(config: BrokerConfig, problems: Problems) -> Authenticator:
+    from artemis_py.security.realms import open_realms
+    from artemis_py.security.users.first_user import make_first_user
+
+    first = make_first_user(config)
+    if first is not None:
+        _tell_of_first_user(first)
+    return open_realms(config, problems)
+
+
 def _tell_of_first_user(first: FirstUser) -> None:
     """On standard output, which is not the log. Nothing else ever shows the password."""
+    from artemis_py.security.users.first_user import NEW_PASSWORD
+
     say()
     if first.password:
         say(f"  first user: {first.user}    password: {first.password}    (shown only now; {first.file} has its hash)")
@@ -317,6 +338,8 @@ async def _run(config: BrokerConfig, loop: asyncio.AbstractEventLoop, authentica
     try:
         server = Server(config, loop, stopping, authenticator)
     except LossError as error:
+        from artemis_py.storage.recovery.findings import loss_lines
+
         for line in loss_lines(error.examined, config.journal_directory):
             warn(line)
         return EXIT_LOSS

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from artemis_py.config.settings import BrokerConfig
-from artemis_py.server.journal_store import JournalStore
 from artemis_py.server.store import Store
 from artemis_py.server.transient_store import TransientStore
 from artemis_py.storage.disk.disk import OPEN_FILES_MAX, FileDisk
@@ -23,5 +22,7 @@ def open_store(
     process. Raises DiskError, LockedError, or LossError.
     """
     if config.persistence_enabled:
+        from artemis_py.server.journal_store import JournalStore
+
         return JournalStore(config, wake, look, open_files_max, open_disk)
     return TransientStore(config, wake, look)

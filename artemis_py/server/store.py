@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from artemis_py.records import Durability, PageLog, RecordLog, RecoveredState
-from artemis_py.server.cursor_desk import CursorDesk
-from artemis_py.server.log_view import LogView
 from artemis_py.storage.bodies.store import LargeStore
 from artemis_py.storage.disk.room import Room
+
+if TYPE_CHECKING:
+    from artemis_py.server.cursor_desk import CursorDesk
+    from artemis_py.server.log_view import LogView
 
 
 class Store(ABC):

@@ -81,12 +81,14 @@ class BrokerProcess:
         environment: Mapping[str, str] | None = None,
         folder: Path | None = None,
         descriptors: tuple[int, int] | None = None,
+        within: Sequence[str] = (),
     ) -> None:
+        """``within``: a command that executes the one that follows it, in surroundings of its own."""
         limited = (*_LIMITED, *map(str, descriptors)) if descriptors is not None else ()
         self.log = log
         with log.open("wb") as output:
             self.process = subprocess.Popen(
-                [*limited, *COMMAND, *arguments],
+                [*within, *limited, *COMMAND, *arguments],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,

@@ -17,6 +17,15 @@ class Found(NamedTuple):
 
 FOUND: tuple[Found, ...] = (
     Found(
+        "login.config",
+        "a file name of 300 bytes was an unexpected error",
+        Input(
+            0,
+            b"x{org.apache.activemq.artemis.spi.core.security.jaas.PropertiesLoginModule requisite\n"
+            b'org.apache.activemq.jaas.properties.user="' + b"x" * 300 + b'";};',
+        ),
+    ),
+    Found(
         "frames",
         "the empty line of a CR LF frame shared its last byte with two line feeds that follow each other",
         Input(0, b"ABORT\n\n\x00ABORT\r\n\r\n\n\x00"),

@@ -16,7 +16,8 @@ from artemis_py.storage.journal.bindings_copy import NAME as COPY
 from artemis_py.storage.journal.extent import NAMES as EXTENTS
 from artemis_py.storage.journal.extent import Extent, ExtentFiles
 from artemis_py.storage.journal.settings import JournalSettings
-from artemis_py.storage.recovery.recovery import LossError, recover
+from artemis_py.storage.recovery.loss import LossError
+from artemis_py.storage.recovery.recovery import recover
 from tests.sim.damaged import FILE_BYTES, Made, batches, found_in, judge, make, published_by
 from tests.sim.disk import File, SimDisk
 from tests.sim.prepared import QUEUE, QUEUE_ID, commit, cut, flip, open_journal, overwrite, records

@@ -14,8 +14,9 @@ from artemis_py.storage.journal.index import Index
 from artemis_py.storage.journal.settings import JournalSettings
 from artemis_py.storage.recovery import examination
 from artemis_py.storage.recovery.findings import damage_lines
+from artemis_py.storage.recovery.loss import LossError
 from artemis_py.storage.recovery.lost import UNKNOWN, QueueNames
-from artemis_py.storage.recovery.recovery import LossError, recover
+from artemis_py.storage.recovery.recovery import recover
 from tests.sim.damaged import Made, found_in, published_by
 from tests.sim.disk import SimDisk
 from tests.sim.prepared import QUEUE, commit, flip, open_journal, overwrite, prepare, records

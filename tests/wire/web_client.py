@@ -66,11 +66,11 @@ class WebClient(Client):
 
     def _take(self, message: WebMessage) -> None:
         self.got.append(message)
-        before = len(self.stream.frames)
-        self.stream.take(message.payload)
-        assert self.stream.is_whole, f"a message with a part of a frame: {message.payload[-80:]!r}"
+        before, plain = len(self.stream.frames), message.plain
+        self.stream.take(plain)
+        assert self.stream.is_whole, f"a message with a part of a frame: {plain[-80:]!r}"
         if message.opcode == TEXT:
-            message.payload.decode()
+            plain.decode()
             assert len(self.stream.frames) - before <= 1, "several frames in a text message"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from dataclasses import dataclass
 
 CONTINUATION, TEXT, BINARY, CLOSE, PING, PONG = 0x0, 0x1, 0x2, 0x8, 0x9, 0xA
@@ -57,6 +58,13 @@ class WebMessage:
     payload: bytes
     frames: int = 1
     is_compressed: bool = False
+
+    @property
+    def plain(self) -> bytes:
+        """The payload, inflated if it is compressed; the broker keeps nothing between messages."""
+        if not self.is_compressed:
+            return self.payload
+        return zlib.decompressobj(-zlib.MAX_WBITS).decompress(self.payload + b"\0\0\xff\xff")
 
 
 class WebStream:

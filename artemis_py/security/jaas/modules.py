@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -146,7 +147,7 @@ def _path(entry: ModuleEntry, folder: Path, option: str, default: str) -> Path:
     name = entry.options.get(option, default)
     base = Path(entry.options["baseDir"]) if "baseDir" in entry.options else folder
     below = base / name.lstrip("/")
-    return below if below.exists() else base / name
+    return below if os.path.exists(below) else base / name
 
 
 def _can_be_read(read: Callable[[], object], origin: Origin, problems: Problems) -> bool:

@@ -84,7 +84,7 @@ class Accounts:
 
     def _roles(self) -> RolesTable:
         with _told(self._files.roles):
-            return roles_table(_content(self._files.roles) if self._files.roles.exists() else b"")
+            return roles_table(_content(self._files.roles) if os.path.exists(self._files.roles) else b"")
 
     @contextmanager
     def _changing(self) -> Iterator[tuple[PropertiesText, PropertiesText]]:
@@ -94,13 +94,13 @@ class Accounts:
         users_file, roles_file = self._files.users, self._files.roles
         with _alone_in(users_file.parent):
             with _told(users_file):
-                users = PropertiesText(_content(users_file) if users_file.exists() else b"")
+                users = PropertiesText(_content(users_file) if os.path.exists(users_file) else b"")
             with _told(roles_file):
-                roles = PropertiesText(_content(roles_file) if roles_file.exists() else b"")
+                roles = PropertiesText(_content(roles_file) if os.path.exists(roles_file) else b"")
             before = users.data, roles.data
             yield users, roles
             with _told(roles_file):
-                if roles.data != before[1] or not roles_file.exists():
+                if roles.data != before[1] or not os.path.exists(roles_file):
                     replace_file(roles_file, roles.data)
             with _told(users_file):
                 if users.data != before[0]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import final
@@ -21,7 +22,7 @@ class UserFiles:
     @property
     def are_there(self) -> bool:
         """Does the users file exist?"""
-        return self.users.is_file()
+        return os.path.isfile(self.users)
 
 
 def files_of(config: BrokerConfig) -> UserFiles:

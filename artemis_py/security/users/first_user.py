@@ -36,7 +36,7 @@ def make_first_user(config: BrokerConfig, environ: Mapping[str, str] | None = No
     if named is None or not named.first_user or not config.security_enabled:
         return None
     files = files_of(config)
-    if files.users.exists():
+    if os.path.exists(files.users):
         return None
     chosen = (os.environ if environ is None else environ).get(NEW_PASSWORD, "")
     password = chosen or "".join(secrets.choice(_LETTERS) for _ in range(_LENGTH))

@@ -6,36 +6,26 @@ import asyncio
 from collections.abc import Callable
 from functools import partial
 from http import HTTPStatus
-from typing import Final
 from urllib.parse import parse_qs
 
 from artemis_py.server.http.messages import Answer, Request, Response, text_response
 from artemis_py.server.http.ranges import file_response
+from artemis_py.server.http.routes import READING_LOG
 from artemis_py.server.http.routing import Route
 from artemis_py.server.log_view import LogView, NotInLogError
 
-_READING: Final = {"GET": "getLog"}
 InThread = Callable[[Callable[[], Response]], "asyncio.Future[Response]"]
 
 
-def log_routes(view: LogView | None, broker_name: str, now_ms: Callable[[], int], in_thread: InThread) -> list[Route]:
-    """``/log`` and the paths below it. Without a ``view`` (no journal) they respond 404 with the reason. ``in_thread``
-    lets another thread make a response, because it reads files.
-    """
-    if view is None:
-        paths = ("/log", "/log/{part}", "/log/{part}/{name}", "/log/{part}/{name}/{file}")
-        return [Route(path, {"GET": _no_log}, _READING) for path in paths]
+def log_routes(view: LogView, broker_name: str, now_ms: Callable[[], int], in_thread: InThread) -> list[Route]:
+    """``/log`` and the paths below it. ``in_thread`` lets another thread make a response, because it reads files."""
     files = _LogFiles(view, broker_name, now_ms, in_thread)
     return [
-        Route("/log", {"GET": files.listing}, _READING),
-        Route("/log/segments/{number}", {"GET": files.segment}, _READING),
-        Route("/log/segments/{number}/places", {"GET": files.places}, _READING),
-        Route("/log/bodies/{number}", {"GET": files.body}, _READING),
+        Route("/log", {"GET": files.listing}, READING_LOG),
+        Route("/log/segments/{number}", {"GET": files.segment}, READING_LOG),
+        Route("/log/segments/{number}/places", {"GET": files.places}, READING_LOG),
+        Route("/log/bodies/{number}", {"GET": files.body}, READING_LOG),
     ]
-
-
-def _no_log(_request: Request) -> Response:
-    return text_response(HTTPStatus.NOT_FOUND, "this broker keeps no log: persistence-enabled is false")
 
 
 class _LogFiles:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from http import HTTPStatus
+from typing import Final
 
 from artemis_py.metrics import MetricsExporter
-from artemis_py.server.http.messages import Request, Response, json_response
+from artemis_py.server.http.messages import Request, Response, json_response, text_response
 from artemis_py.server.http.routing import Route
+
+READING_LOG: Final = {"GET": "getLog"}
+"""What reading the log is called where users log in."""
 
 
 def metrics_routes(exporter: MetricsExporter) -> list[Route]:
@@ -42,6 +46,16 @@ def health_routes(not_ready_because: Callable[[], str | None], warnings: Callabl
         Route("/health/live", {"GET": live}, operations, is_open=True),
         Route("/health/ready", {"GET": ready}, operations, is_open=True),
     ]
+
+
+def no_log_routes() -> list[Route]:
+    """``/log`` and the paths below it, of a broker without a journal: 404 with the reason."""
+
+    def no_log(_request: Request) -> Response:
+        return text_response(HTTPStatus.NOT_FOUND, "this broker keeps no log: persistence-enabled is false")
+
+    paths = ("/log", "/log/{part}", "/log/{part}/{name}", "/log/{part}/{name}/{file}")
+    return [Route(path, {"GET": no_log}, READING_LOG) for path in paths]
 
 
 def _health(status: HTTPStatus, state: str, reason: str | None, warnings: Sequence[str] = ()) -> Response:

@@ -130,7 +130,7 @@ class TlsFiles:
         if text.startswith("file:"):
             return Path("/" + unquote(text.removeprefix("file:")).lstrip("/"))
         here = Path(text)
-        return here if here.exists() else Path(self._config.file).parent / text
+        return here if os.path.exists(here) else Path(self._config.file).parent / text
 
     def _password(self, name: str) -> str | None:
         try:

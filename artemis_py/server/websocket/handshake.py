@@ -1,4 +1,4 @@
-"""The first bytes of a connection: STOMP, or an HTTP request that asks for a WebSocket."""
+"""The HTTP request that asks for a WebSocket, and its answer."""
 
 from __future__ import annotations
 
@@ -12,26 +12,9 @@ from artemis_py.server.websocket.rules import WebSocketRules
 
 REQUEST_BYTES_MAX: Final = 16384
 """The largest upgrade request; browsers send their cookies in it."""
-_METHODS: Final = tuple(b"%b " % name for name in b"GET HEAD POST PUT DELETE OPTIONS PATCH TRACE PRI".split())
-_FIRST_BYTES: Final = frozenset(method[0] for method in _METHODS)
-_METHOD_BYTES_MAX: Final = max(map(len, _METHODS))
+_GET: Final = b"GET "
 _END: Final = b"\r\n\r\n"
 _SAYS_STOMP: Final = "This port speaks STOMP, also over WebSocket: open it with a WebSocket client"
-
-
-def is_http(start: bytes) -> bool | None:
-    """Do these first bytes, at least one, begin an HTTP request? None if that is still open. No STOMP client begins
-    with such a word and a blank.
-    """
-    if start[0] not in _FIRST_BYTES:
-        return False
-    head = start[:_METHOD_BYTES_MAX]
-    for method in _METHODS:
-        if head.startswith(method):
-            return True
-        if method.startswith(head):
-            return None
-    return False
 
 
 @final
@@ -58,7 +41,7 @@ class Handshake:
         request = self._request
         searched_bytes = max(len(request) - len(_END) + 1, 0)
         request += data
-        if not request.startswith(_METHODS[0][: len(request)]):
+        if not request.startswith(_GET[: len(request)]):
             self._turn_away(426, _SAYS_STOMP)
             return b""
         end = request.find(_END, searched_bytes)

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from typing import Final, final
-
-from websockets.extensions.permessage_deflate import ServerPerMessageDeflateFactory
-from websockets.server import ServerProtocol
-from websockets.typing import Origin, Subprotocol
+from typing import TYPE_CHECKING, Final, cast, final
 
 from artemis_py.config.settings import AcceptorConfig
 
-SUBPROTOCOLS: Final = (Subprotocol("v12.stomp"), Subprotocol("v11.stomp"), Subprotocol("v10.stomp"))
+if TYPE_CHECKING:
+    from websockets.extensions.permessage_deflate import ServerPerMessageDeflateFactory
+    from websockets.server import ServerProtocol
+    from websockets.typing import Origin, Subprotocol
+
+SUBPROTOCOLS: Final = cast("tuple[Subprotocol, ...]", ("v12.stomp", "v11.stomp", "v10.stomp"))
 """As registered with IANA, the highest first."""
 ANY_ORIGIN: Final = "*"
 _WINDOW_BITS: Final = 12
@@ -41,7 +42,7 @@ class WebSocketRules:
         self.origins: list[Origin | None] | None = None
         if origins and ANY_ORIGIN not in origins:
             # no Origin is no browser, and a program can send any
-            self.origins = [None, *(Origin(origin.rstrip("/")) for origin in origins)]
+            self.origins = [None, *(cast("Origin", origin.rstrip("/")) for origin in origins)]
         self._extensions = [_deflate()] if compresses else None
 
     @staticmethod
@@ -57,6 +58,8 @@ class WebSocketRules:
 
     def new_protocol(self) -> ServerProtocol:
         """The reading side of one connection. A message may have any length: its bytes go on as they come."""
+        from websockets.server import ServerProtocol
+
         return ServerProtocol(
             origins=self.origins,
             extensions=self._extensions,
@@ -74,6 +77,8 @@ def _select(_: ServerProtocol, offered: Sequence[Subprotocol]) -> Subprotocol | 
 
 def _deflate() -> ServerPerMessageDeflateFactory:
     """Small windows and no memory between messages sent: many connections may compress."""
+    from websockets.extensions.permessage_deflate import ServerPerMessageDeflateFactory
+
     return ServerPerMessageDeflateFactory(
         server_no_context_takeover=True,
         server_max_window_bits=_WINDOW_BITS,

@@ -10,7 +10,8 @@ from artemis_py.server.body_pieces import PIECE_BYTES
 from artemis_py.server.client import Client
 from artemis_py.server.client_socket import WRITE_HIGH_BYTES
 from artemis_py.server.framing import Flow
-from artemis_py.server.websocket.handshake import Handshake, is_http
+from artemis_py.server.websocket.codes import INVALID, NORMAL, POLICY, TOO_BIG
+from artemis_py.server.websocket.handshake import Handshake
 from artemis_py.server.websocket.inbound import Inbound
 from artemis_py.server.websocket.messages import Messages, close_frame, echoed_close, pong_frame
 from artemis_py.server.websocket.outflow import MessageOutflow
@@ -27,51 +28,6 @@ PONG_BYTES_MAX: Final = WRITE_HIGH_BYTES + PIECE_BYTES
 """With more waiting for the client, a PING is not answered: a client must not pile up answers."""
 PING_MS: Final = 30_000
 """How often a client without heart-beats gets a PING: proxies close what is silent for a minute."""
-NORMAL: Final = 1000
-GOING_AWAY: Final = 1001
-INVALID: Final = 1007
-POLICY: Final = 1008
-TOO_BIG: Final = 1009
-INTERNAL: Final = 1011
-
-
-@final
-class FirstBytes:
-    """The intake of a connection until its first bytes say which protocol it is."""
-
-    __slots__ = ("_client", "_rules", "_start")
-
-    def __init__(self, client: Client, rules: WebSocketRules) -> None:
-        self._client = client
-        self._rules = rules
-        self._start = b""
-
-    @property
-    def has_more(self) -> bool:
-        """Is there input that can be carried out and was not yet?"""
-        return False
-
-    @property
-    def held_bytes(self) -> tuple[int, int, int]:
-        """What is held in memory: of the input, of frames to be written, and of open transactions."""
-        return self._client.session.held_bytes
-
-    def receive(self, data: bytes, now_ms: int, stop_at: int = 0) -> None:
-        """Take bytes; as soon as they say which protocol it is, its intake gets them, now and from then on."""
-        start = self._start + data
-        kind = is_http(start)
-        if kind is None:
-            self._start = start
-            return
-        client = self._client
-        if kind:
-            client.intake = client.socket.framing = WebSocket(client, self._rules)
-        else:
-            client.intake = client.session
-        client.intake.receive(start, now_ms, stop_at)
-
-    def go_on(self, now_ms: int, stop_at: int = 0) -> None:
-        """Nothing is ever left to do."""
 
 
 @final

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from artemis_py.errors import ArtemisError
 from artemis_py.storage.disk.disk import Disk, DiskError
 from artemis_py.storage.disk.quarantine import keep_copy
 from artemis_py.storage.format import codec
@@ -19,19 +18,10 @@ from artemis_py.storage.journal.extent import Extent, ExtentFiles
 from artemis_py.storage.recovery.absent import DataDirectories, absent_files
 from artemis_py.storage.recovery.examination import Examined, Reading, examine, kept_extent
 from artemis_py.storage.recovery.given_up import read_given_up
+from artemis_py.storage.recovery.loss import LossError
 
 Recovered = Examined
 _NOWHERE: Final = DataDirectories()
-
-
-class LossError(ArtemisError):
-    """The losses are too large for a start: journal files, queues, many records, all large bodies, or all pages.
-    ``examined`` has the details.
-    """
-
-    def __init__(self, examined: Examined) -> None:
-        super().__init__("; ".join(examined.losses))
-        self.examined = examined
 
 
 def recover(disk: Disk, progress: Callable[[int, int], None] | None = None) -> Recovered:

@@ -169,7 +169,7 @@ def test_a_run_with_the_relay(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
     file = tmp_path / "benchmarks.md"
     file.write_text("before\n<!-- bench: begin -->\nold\n<!-- bench: end -->\nafter\n", encoding="utf-8")
     monkeypatch.setattr(document, "DOCUMENT", file)
-    document.write(found, ["CoilMQ (no pip)"], options, 2)
+    document.write("bench", found, ["CoilMQ (no pip)"], options, 2)
     written = file.read_text(encoding="utf-8")
     assert written.startswith("before\n")
     assert written.endswith("after\n")
@@ -183,5 +183,5 @@ def test_a_document_without_marks_is_left_alone(monkeypatch: pytest.MonkeyPatch,
     file.write_text("mine", encoding="utf-8")
     monkeypatch.setattr(document, "DOCUMENT", file)
     with pytest.raises(PerfError):
-        document.write([], [], Options(), 1)
+        document.write("bench", [], [], Options(), 1)
     assert file.read_text(encoding="utf-8") == "mine"

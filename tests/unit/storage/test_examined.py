@@ -16,7 +16,8 @@ from artemis_py.storage.journal.extent import NAMES as EXTENTS
 from artemis_py.storage.journal.extent import Extent, ExtentFiles
 from artemis_py.storage.journal.settings import JournalSettings
 from artemis_py.storage.recovery.examination import LOST_RECORDS_MAX, examine
-from artemis_py.storage.recovery.recovery import LossError, recover
+from artemis_py.storage.recovery.loss import LossError
+from artemis_py.storage.recovery.recovery import recover
 from artemis_py.storage.retention.retention import retained_name
 from tests.sim.damaged import found_in, make
 from tests.sim.disk import SECTOR_BYTES, File, SimDisk

@@ -1,0 +1,122 @@
+"""The broker as packaging/ starts it. No container engine is needed: its file is run on a root file system that is
+read-only, and its build is compared with the project.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from artemis_py.security.users.first_user import NEW_PASSWORD
+from tests.e2e.broker_process import COMMAND, LOOPBACK, BrokerProcess
+from tests.e2e.stomp_socket import connected
+from tests.tidy.sources import ROOT
+
+pytestmark = pytest.mark.e2e
+
+PACKAGING = ROOT / "packaging"
+CONTAINERFILE = PACKAGING / "Containerfile"
+CONFIGURATION = PACKAGING / "container" / "broker.xml"
+PASSWORD = "chosen for the container"
+READ_ONLY = 'mount --make-rprivate / && mount --bind "$0" "$0" && mount -o remount,bind,ro / && exec "$@"'
+
+
+def read_only_root(writable: Path) -> list[str]:
+    """A command that runs another one where only this directory can be written. Skips where that is not allowed."""
+    if shutil.which("unshare") is None:
+        pytest.skip("no unshare on this machine: a read-only root file system needs it")
+    within = ["unshare", "--mount", "sh", "-c", READ_ONLY, str(writable)]
+    tried = subprocess.run(
+        [*within, "sh", "-c", f"! touch {writable.parent}/x && touch {writable}/x"], capture_output=True, check=False
+    )
+    if tried.returncode:
+        pytest.skip(f"unshare may not make the root file system read-only: {tried.stderr.decode().strip()}")
+    return within
+
+
+def started(folder: Path, within: list[str]) -> BrokerProcess:
+    choices = {"BROKER_DATA": str(folder / "data"), "STOMP_PORT": "0", "HTTP_PORT": "0", NEW_PASSWORD: PASSWORD}
+    environment = {**os.environ, **choices, "PYTHONDONTWRITEBYTECODE": "1"}
+    broker = BrokerProcess(
+        ["run", str(CONFIGURATION)], folder / "broker.log", environment=environment, folder=ROOT, within=within
+    )
+    broker.await_ready()
+    return broker
+
+
+def health(broker: BrokerProcess, *arguments: str) -> subprocess.CompletedProcess[str]:
+    url = f"http://{LOOPBACK}:{broker.ports['http']}"
+    return subprocess.run([*COMMAND, "health", url, *arguments], capture_output=True, text=True, check=False)
+
+
+def test_its_configuration_on_a_read_only_root(tmp_path: Path) -> None:
+    """A durable message outlives the container; the password is the one chosen; health needs no login, metrics do."""
+    data = tmp_path / "data"
+    data.mkdir()
+    within = read_only_root(data)
+    broker = started(tmp_path, within)
+    try:
+        assert "warning" not in broker.said
+        with connected(broker.port, login="admin", passcode=PASSWORD) as client:
+            client.ask("SEND", {"destination": "/queue/kept", "persistent": "true"}, b"hello")
+        asked = health(broker)
+        assert (asked.returncode, asked.stdout) == (0, "UP\n"), asked.stderr
+        with pytest.raises(OSError, match="401"):
+            broker.metrics("artemis_active")
+        assert broker.stop() == 0, broker.said
+        assert health(broker).returncode == 1
+
+        broker = started(tmp_path, within)
+        with connected(broker.port, login="admin", passcode=PASSWORD) as client:
+            client.subscribe("/queue/kept", ack="auto")
+            assert client.message().body == b"hello"
+        assert broker.stop() == 0, broker.said
+    finally:
+        broker.kill()
+
+
+# ---- its build ------------------------------------------------------------------------------------
+
+
+def instructions() -> list[tuple[str, str]]:
+    text = re.sub(r"^#.*\n", "", CONTAINERFILE.read_text(), flags=re.MULTILINE).replace("\\\n", " ")
+    lines = (line.split(None, 1) for line in text.splitlines() if line.strip())
+    return [(name, rest.strip()) for name, rest in lines]
+
+
+def test_what_is_copied_is_here_and_not_ignored() -> None:
+    allowed = [line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")]
+    copied = [rest.split()[:-1] for name, rest in instructions() if name == "COPY" and not rest.startswith("--from")]
+    sources = [source for sources in copied for source in sources]
+    assert sources
+    for source in sources:
+        assert (ROOT / source).exists(), source
+        assert any(source == entry or source.startswith(f"{entry}/") for entry in allowed), f"{source} is ignored"
+
+
+def test_the_build_has_all_that_the_wheel_is_made_of() -> None:
+    """pip in the container sees only what is copied."""
+    copied = {source for name, rest in instructions() if name == "COPY" for source in rest.split()[:-1]}
+    build = (ROOT / "pyproject.toml").read_text()
+    only = re.search(r"^only-include = \[(.*)\]$", build, re.MULTILINE)
+    assert only is not None
+    wanted = {"pyproject.toml", "README.md", "LICENSE", "tools", *re.findall(r'"([^"]+)"', only[1])}
+    assert wanted <= copied
+
+
+def test_it_runs_without_root_and_answers_health() -> None:
+    last = dict(instructions())
+    assert re.fullmatch(r"[1-9]\d*:[1-9]\d*", last["USER"])
+    assert last["HEALTHCHECK"].endswith('CMD ["artemis-py", "health"]')
+    assert last["CMD"] == '["run", "/etc/artemis-py/broker.xml"]'
+    copies = [rest for name, rest in instructions() if name == "COPY"]
+    assert "packaging/container/broker.xml /etc/artemis-py/broker.xml" in copies
+    assert f"--owner={last['USER'].partition(':')[0]}" in CONTAINERFILE.read_text()
+    assert f"{{BROKER_DATA:{last['VOLUME']}}}" in CONFIGURATION.read_text()
+    for port in last["EXPOSE"].split():
+        assert f":{port}}}" in CONFIGURATION.read_text()
