@@ -12,11 +12,11 @@ from typing import Any, Final, TypeVar, final
 
 from artemis_py.errors import ArtemisError
 from artemis_py.server.lifecycle import Server
-from artemis_py.testing.clock import MovedLoop, MovedTime
 from artemis_py.testing.configuration import configuration_of
 from artemis_py.testing.disk import MachineDisk
 from artemis_py.testing.errors import BrokerDownError
 from artemis_py.testing.life import Life, begin_life
+from artemis_py.testing.moved_time import MovedLoop, MovedTime
 from artemis_py.testing.passing import let_pass
 from artemis_py.testing.thread import LoopThread
 from artemis_py.testing.waiting import Waits

@@ -18,8 +18,8 @@ from artemis_py.testing.sending import Sender, open_sender
 
 if TYPE_CHECKING:
     from artemis_py.config.settings import AcceptorConfig, BrokerConfig
-    from artemis_py.testing.clock import MovedTime
     from artemis_py.testing.disk import MachineDisk
+    from artemis_py.testing.moved_time import MovedTime
     from artemis_py.testing.waiting import Waits
 
 

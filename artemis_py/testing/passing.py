@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final
 
-from artemis_py.testing.clock import MovedTime
+from artemis_py.testing.moved_time import MovedTime
 
 if TYPE_CHECKING:
     from artemis_py.server.lifecycle import Server

@@ -68,7 +68,7 @@ class QueueView:
         def look() -> list[StoredMessage]:
             server = self._engine.server
             queue = server.broker.queues.get(self.name)
-            return [] if queue is None else messages_of(queue, server.store.large)
+            return [] if queue is None else messages_of(queue, server.store)
 
         return self._engine.thread.call(look)
 

@@ -257,10 +257,6 @@ class LargeStore(BodyStore):
         self._reader.later(partial(self._fetch, piece))
         return piece
 
-    def read_whole(self, body: LargeBody) -> bytes:
-        """The whole of a complete body, read by the caller, who must be in no hurry. Raises DiskError."""
-        return self._disk.read(self._files[body.number].name, 0, body.size_bytes)
-
     def _fetch(self, piece: Piece) -> None:
         try:
             data = self._disk.read(piece.name, piece.offset, piece.size_bytes)
