@@ -38,7 +38,6 @@ from artemis_py.server.notify import Notifier
 from artemis_py.server.open_store import open_store
 from artemis_py.server.operational import OperationalLog, write_to_stderr
 from artemis_py.server.ports import Bound, Held, Ports
-from artemis_py.server.standby import FailbackWatch, Standby
 from artemis_py.server.stats import TURN_BUCKET_BOUNDS_S, ServerStats
 from artemis_py.server.stop_signals import SIGNALS, StopSignals
 from artemis_py.server.store import Store
@@ -52,6 +51,7 @@ from artemis_py.storage.format.codec import CodecError
 from artemis_py.storage.recovery.loss import LossError
 
 if TYPE_CHECKING:
+    from artemis_py.server.standby import FailbackWatch
     from artemis_py.security.users.first_user import FirstUser
 
 EXIT_LOSS: Final = 4
@@ -139,8 +139,8 @@ class Server:
             turn_bounds_s=TURN_BUCKET_BOUNDS_S,
             global_max_size_bytes=memory_bytes,
             store_directory=Path(config.journal_directory) if keeps else None,
-            disk_headroom=self._disk_watch.headroom_bytes,
-            clock_ms=wall_clock_ms,
+            disk_headroom=self.disk_watch.headroom_bytes,
+            clock_ms=lambda: around.wall_ns() // NS_PER_MS,
         )
         load = Load(self.stats)
         store.give_way(load.is_busy)
@@ -163,6 +163,8 @@ class Server:
         part = config.shared_store
         self._failback: FailbackWatch | None = None
         if part is not None and part.is_backup and part.allow_failback:
+            from artemis_py.server.standby import FailbackWatch
+
             self._failback = FailbackWatch(config, loop, self._give_back)
 
     def _log_routes(self, store: Store) -> list[Route]:
@@ -440,6 +442,8 @@ class _Life:
 
     async def _stand_by(self, part: SharedStoreConfig) -> int:
         """Wait for the lock, then work."""
+        from artemis_py.server.standby import Standby
+
         standby = Standby(self._config, part, self._loop, self._authenticator, self._tell_of_waiting, _tell_of_port)
         try:
             lock = await standby.wait(self._signals.stopping)
