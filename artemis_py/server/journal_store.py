@@ -66,11 +66,12 @@ class JournalStore(Store):
         wake: Callable[[], None],
         look: Callable[[], None],
         open_files_max: int,
+        make_disk: Callable[..., FileDisk] = FileDisk,
         lock: DirectoryLock | None = None,
         progress: Callable[[int, int], None] = lambda _done, _total: None,
     ) -> None:
         directory = Path(config.journal_directory)
-        open_disk = partial(FileDisk, data_only=config.journal_datasync, open_files_max=open_files_max)
+        open_disk = partial(make_disk, data_only=config.journal_datasync, open_files_max=open_files_max)
         with ExitStack() as opened:
             self._main_lock = lock or lock_journal(config)
             self._locks: dict[Path, DirectoryLock] = {self._main_lock.directory: self._main_lock}

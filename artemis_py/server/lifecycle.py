@@ -20,10 +20,9 @@ from artemis_py.core.broker import Broker
 from artemis_py.errors import ArtemisError, ConfigError
 from artemis_py.metrics import MetricsExporter
 from artemis_py.security.authenticator import Authenticator
-from artemis_py.server.clocks import Clocks, wall_clock_ms
+from artemis_py.server.clocks import NS_PER_MS, Clocks, wall_clock_ms
 from artemis_py.server.collector import Collector
 from artemis_py.server.complaints import Complaints
-from artemis_py.server.descriptors import raise_limit
 from artemis_py.server.disk_watch import DiskWatch
 from artemis_py.server.drain import Drain, remains
 from artemis_py.server.faults import Faults, TurnError
@@ -42,6 +41,7 @@ from artemis_py.server.ports import Bound, Held, Ports
 from artemis_py.server.stats import TURN_BUCKET_BOUNDS_S, ServerStats
 from artemis_py.server.stop_signals import SIGNALS, StopSignals
 from artemis_py.server.store import Store
+from artemis_py.server.surroundings import OF_THIS_MACHINE, Surroundings
 from artemis_py.server.turns import Turns
 from artemis_py.server.websocket import first_bytes
 from artemis_py.shown import many, say, warn
@@ -51,8 +51,8 @@ from artemis_py.storage.format.codec import CodecError
 from artemis_py.storage.recovery.loss import LossError
 
 if TYPE_CHECKING:
-    from artemis_py.security.users.first_user import FirstUser
     from artemis_py.server.standby import FailbackWatch
+    from artemis_py.security.users.first_user import FirstUser
 
 EXIT_LOSS: Final = 4
 """The journal lacks files, queues or many records, and the broker was not told to start without them."""
@@ -90,6 +90,7 @@ class Server:
         loop: asyncio.AbstractEventLoop,
         stopping: asyncio.Event,
         authenticator: Authenticator | None = None,
+        around: Surroundings = OF_THIS_MACHINE,
         taken: Taken | None = None,
     ) -> None:
         taken = taken or Taken()
@@ -99,29 +100,37 @@ class Server:
         self.stats = ServerStats(Faults(self.complaints))
         loop.set_exception_handler(self.stats.faults.caught_by_loop)
         self.failure: ArtemisError | None = None
-        self._descriptors = self.stats.descriptors = raise_limit()
+        self._descriptors = self.stats.descriptors = around.descriptors()
         self._look_is_due = False
         self.store = store = open_store(
-            config, self._wake, self._look_soon, self._descriptors.open_files_max, taken.lock, taken.progress
+            config,
+            self._wake,
+            self._look_soon,
+            self._descriptors.open_files_max,
+            around.open_disk,
+            taken.lock,
+            taken.progress,
         )
         self.stats.rooms = store.rooms
         self.stats.large = store.large
         self.stats.journal = store.durability
         self.stats.cursor_desk = store.cursor_desk
         memory_bytes = global_max_bytes(config.global_max_size)
-        self.broker = Broker(config, store.log, wall_clock_ms(), store.recovered_state(), store.pages, memory_bytes)
+        now_ms = around.wall_ns() // NS_PER_MS
+        self.broker = Broker(config, store.log, now_ms, store.recovered_state(), store.pages, memory_bytes)
         self.broker.holdings.bytes_max = held_max_bytes(config.global_max_held_size, memory_bytes)
         self.broker.quota.addresses_max = destinations_max(config.max_addresses)
         self.broker.quota.queues_max = destinations_max(config.max_queues)
-        self._clocks = Clocks(self.broker.clock)
+        self._clocks = Clocks(self.broker.clock, wall_ns=around.wall_ns, steady_ns=around.steady_ns)
         self.stats.clock_steps = self._clocks.steps
         self.turns = Turns(loop, self.broker, store.durability, self.stats, self._clocks.date_ms, store.large)
         self.turns.on_failure = self._fail
+        self.stats.blocked = self.turns.input.blocked
         self.turns.tell = OperationalLog().tell
         self._gate = gate_of(config, authenticator, loop, self.stats, self.complaints.tell)
         keeps = config.persistence_enabled
-        say = self.complaints.tell
-        self._disk_watch = DiskWatch(config, self.broker, self.turns.schedule, store, say=say)
+        say, probe = self.complaints.tell, around.space_of
+        self.disk_watch = DiskWatch(config, self.broker, self.turns.schedule, store, probe=probe, say=say)
         self._stopping = stopping
         self._is_stopping = self._is_draining = False
         self._exporter = MetricsExporter(
@@ -130,6 +139,8 @@ class Server:
             turn_bounds_s=TURN_BUCKET_BOUNDS_S,
             global_max_size_bytes=memory_bytes,
             store_directory=Path(config.journal_directory) if keeps else None,
+            disk_headroom=self.disk_watch.headroom_bytes,
+            clock_ms=lambda: around.wall_ns() // NS_PER_MS,
         )
         load = Load(self.stats)
         store.give_way(load.is_busy)
@@ -186,7 +197,7 @@ class Server:
     def _look_now(self) -> None:
         self._look_is_due = False
         if not self._is_stopping:
-            self._disk_watch.look()
+            self.disk_watch.look()
 
     def _durably(self, lsn: int, make: Callable[[], Response]) -> asyncio.Future[Response]:
         """A response that is sent when everything up to the lsn survives a crash."""
@@ -250,9 +261,9 @@ class Server:
     def _look_at_disk(self) -> None:
         if self._is_stopping:
             return
-        if self._disk_watch.period_ms >= 0:
-            self._loop.call_later(self._disk_watch.period_ms / 1000, self._look_at_disk)
-        self._disk_watch.look()
+        if self.disk_watch.period_ms >= 0:
+            self._loop.call_later(self.disk_watch.period_ms / 1000, self._look_at_disk)
+        self.disk_watch.look()
 
     def _look_after_store(self) -> None:
         if not self._is_stopping:
@@ -300,18 +311,25 @@ class Server:
             self.broker.finish(self._clocks.date_ms())
         finally:
             self.turns.end()  # a thread or a socket may still request one
-            self.store.close()
-            if self._gate is not None:
-                self._gate.desk.stop()
+            self.release()
             self.failure = self.failure or self.store.durability.failure
         return left
 
     def abandon(self) -> None:
-        """End at once: no further frame is sent."""
+        """End at once: no further frame is sent. The files stay open until ``release`` or the end of the process."""
+        self._is_stopping = True
         self.ports.abandon()
         self.turns.end()
         for connection in list(self.stats.connections):
             connection.cut()
+
+    def release(self) -> None:
+        """Close the files and end the threads; only after ``stop`` or ``abandon``. Raises DiskError."""
+        try:
+            self.store.close()
+        finally:
+            if self._gate is not None:
+                self._gate.desk.stop()
 
 
 def run(
@@ -459,7 +477,7 @@ class _Life:
     async def _work(self, taken: Taken) -> int:
         config, signals = self._config, self._signals
         try:
-            server = Server(config, self._loop, signals.stopping, self._authenticator, taken)
+            server = Server(config, self._loop, signals.stopping, self._authenticator, taken=taken)
         except LossError as error:
             from artemis_py.storage.recovery.findings import loss_lines
 

@@ -81,11 +81,13 @@ class Turns:
         self.on_failure: Callable[[ArtemisError], None] = _raise
         self.tell: Callable[[list[Event], int], None] | None = None
         """Gets the events once a turn (the operational log)."""
+        self.on_end: Callable[[], None] | None = None
+        """Called at the end of each turn, when what happened in it can be looked at."""
         self._wakeup = Wakeup(loop, broker.clock, self.run)
         self.schedule = self._wakeup.schedule
         self.isolation = Isolation(broker, stats, clock_ms, self.schedule)
         self.input = TurnInput(broker.budget, self.isolation)
-        self.output = TurnOutput(broker, durability, self.isolation)
+        self.output = TurnOutput(broker, durability, self.isolation, stats.delays)
         self.guard = MemoryGuard(broker.holdings, broker.clock)
         self.watches = Watches()
         """Connections to check at a later time (heart-beats, handshake, lingering)."""
@@ -167,7 +169,7 @@ class Turns:
         broker.tick(now_ms)
         self._beat(now_ms)
         broker.dispatch(now_ms)
-        served = output.write_messages()
+        served = output.write_messages(now_ms)
         broker.end_turn()
         durability.seal()
         if self.large is not None:
@@ -181,6 +183,8 @@ class Turns:
             self._wakeup.schedule_behind()
         self._wakeup.set_timer(broker.next_due_ms(), self.watches.next_due_ms(), now_ms)
         self.stats.turn_took(perf_counter_ns() - started_ns)
+        if self.on_end is not None:
+            self.on_end()
 
     @property
     def _has_more(self) -> bool:

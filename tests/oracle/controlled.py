@@ -14,6 +14,7 @@ from typing import Any
 
 from artemis_py.errors import ArtemisError
 from artemis_py.server import lifecycle
+from artemis_py.server.surroundings import OF_THIS_MACHINE, Surroundings
 
 
 class ControlledServer(lifecycle.Server):
@@ -25,9 +26,9 @@ class ControlledServer(lifecycle.Server):
         loop: asyncio.AbstractEventLoop,
         stopping: asyncio.Event,
         authenticator: Any = None,
-        taken: Any = None,
+        around: Surroundings = OF_THIS_MACHINE,
     ) -> None:
-        super().__init__(config, loop, stopping, authenticator, taken)
+        super().__init__(config, loop, stopping, authenticator, around)
         threading.Thread(target=self._listen_to_orders, args=(loop,), daemon=True).start()
 
     def _listen_to_orders(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -51,5 +52,5 @@ class ControlledServer(lifecycle.Server):
 
 
 if __name__ == "__main__":
-    lifecycle.Server = ControlledServer  # type: ignore[misc]
+    lifecycle.Server = ControlledServer  # type: ignore[misc, assignment]
     sys.exit(lifecycle.run(Path(sys.argv[1]), []))
