@@ -32,7 +32,6 @@ from artemis_py.storage.recovery.loss import LossError
 
 if TYPE_CHECKING:
     from artemis_py.security.users.first_user import FirstUser
-    from artemis_py.server.standby import FailbackWatch
 
 EXIT_LOSS: Final = 4
 """The journal lacks files, queues or many records, and the broker was not told to start without them."""
