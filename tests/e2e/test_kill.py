@@ -63,12 +63,13 @@ def test_the_retained_log_tells_the_same(tmp_path: Path, seed: int) -> None:
 
 
 def run_pair_and_judge(folder: Path, seed: int, kills: int) -> str:
-    """A run over a pair without broken promises. Returns its summary."""
+    """A run over a pair without broken promises, in which every takeover read the journal. Returns its summary."""
     run = PairKillRun(folder, seed)
     run.run(kills)
     assert run.problems == [], run.summary()
-    assert run.tally.restarts_that_recovered > kills // 2, run.summary()
-    assert len(run.gaps) > kills // 2, run.summary()
+    cut_short = run.tally.kills_while_starting
+    assert run.tally.restarts_that_recovered >= kills - 1 - cut_short, run.summary()
+    assert len(run.gaps) >= kills - 1 - 2 * cut_short, run.summary()  # neither is measured, nor what comes after it
     return run.summary()
 
 
