@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -66,6 +67,18 @@ def test_a_backup_that_would_scale_down() -> None:
 def test_a_pair_without_a_store_is_refused() -> None:
     with pytest.raises(ConfigError, match="shared-store without persistence-enabled: there is no store to share"):
         read("<shared-store><backup/></shared-store>", core="<persistence-enabled>false</persistence-enabled>")
+
+
+def test_the_document_shows_a_pair() -> None:
+    """docs/deploy.md, as it stands there."""
+    text = (Path(__file__).parents[3] / "docs" / "deploy.md").read_text("utf-8")
+    shown = re.findall(r"^```xml\n<ha-policy>\n(.*?)</ha-policy>\n```$", text, re.DOTALL | re.MULTILINE)
+    read_parts = [read(inside) for inside in shown]
+    assert [part and (part.is_backup, part.failover_on_shutdown) for part, _ in read_parts] == [
+        (False, True),
+        (True, True),
+    ]
+    assert all(notices == [] for _, notices in read_parts)
 
 
 def test_properties(tmp_path: Path) -> None:
