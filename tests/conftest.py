@@ -45,15 +45,31 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
     return [f"seed: {config.option.seed} (repeat with --seed {config.option.seed})", f"hot modules: {kind}"]
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Says of each test that replaces parts of the core why it cannot run on compiled modules; those that take longest
     begin first.
     """
+    if "slow" not in config.option.markexpr:
+        _take_turns(items, config.option.seed)
     items.sort(key=lambda item: _LONGEST_FIRST.get(_scope_of(item.nodeid), len(_LONGEST_FIRST)))
     if IS_COMPILED:
         for item in items:
             if item.get_closest_marker("interpreted") is not None:
                 item.add_marker(pytest.mark.skip(reason="replaces a part of what is compiled; runs on the sources"))
+
+
+def _take_turns(items: list[pytest.Item], seed: int) -> None:
+    """Of the tests that take turns under one name, each run has one, by its seed; the others say so."""
+    members: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        mark = item.get_closest_marker("takes_turns")
+        if mark is not None:
+            members.setdefault(mark.args[0], []).append(item)
+    for name, those in members.items():
+        chosen = sorted(those, key=lambda item: item.nodeid)[seed % len(those)]
+        for item in those:
+            if item is not chosen:
+                item.add_marker(pytest.mark.skip(reason=f"one of {name} in each run, all of them in make soak"))
 
 
 def _scope_of(nodeid: str) -> str:

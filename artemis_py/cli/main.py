@@ -33,6 +33,11 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "journal": ("artemis_py.cli.journal", "verify, repair or dump the journal files of a stopped broker"),
     "pipeline": ("artemis_py.cli.pipeline", "analyse, archive or replay the broker's log, on Spark"),
     "cursors": ("artemis_py.cli.cursors", "list or drop the cursors in a broker's log"),
+    "test-broker": (
+        "artemis_py.cli.test_broker",
+        "start a broker for the tests of a program in any language, on a free port",
+    ),
+    "ha": ("artemis_py.cli.ha", "try whether two brokers can share a directory"),
     "pages": ("artemis_py.cli.pages", "list the pages of a stopped broker and their messages"),
 }
 

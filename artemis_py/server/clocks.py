@@ -22,17 +22,17 @@ _PAUSE_NS_MAX: Final = 10_000_000
 """After a longer pause between two readings, which says more about the machine than about its clocks, they are read
 again.
 """
-_NS_PER_MS: Final = 1_000_000
+NS_PER_MS: Final = 1_000_000
 
 
 def wall_clock_ms() -> int:
     """The date in epoch milliseconds."""
-    return time.time_ns() // _NS_PER_MS
+    return time.time_ns() // NS_PER_MS
 
 
 def steady_clock_ms() -> int:
     """Milliseconds of the steady clock, from an arbitrary start: only for differences."""
-    return time.monotonic_ns() // _NS_PER_MS
+    return time.monotonic_ns() // NS_PER_MS
 
 
 class Clocks:
@@ -60,7 +60,7 @@ class Clocks:
         ahead_ns = wall_ns - self._steady_ns()
         if not -_FOLLOWED_NS < ahead_ns - self._ahead_ns < _FOLLOWED_NS:
             wall_ns = self._follow(ahead_ns) + self._steady_ns()
-        return wall_ns // _NS_PER_MS
+        return wall_ns // NS_PER_MS
 
     def look(self) -> bool:
         """Read the clocks without a request for the time; True if the wall clock was set since the last one."""
@@ -80,9 +80,9 @@ class Clocks:
 
     def _follow(self, ahead_ns: int) -> int:
         """The wall clock was set; returns how far it is ahead of the steady one."""
-        if abs(ahead_ns - self._told_ns) >= STEP_MS * _NS_PER_MS:
+        if abs(ahead_ns - self._told_ns) >= STEP_MS * NS_PER_MS:
             ahead_ns = self._read_ahead_ns()
-        step_ms = (ahead_ns - self._told_ns) // _NS_PER_MS
+        step_ms = (ahead_ns - self._told_ns) // NS_PER_MS
         if abs(step_ms) >= STEP_MS:
             self._told_ns = ahead_ns
             self.steps["forward" if step_ms > 0 else "back"] += 1
@@ -93,5 +93,5 @@ class Clocks:
                 "heart-beats and delays do not"
             )
         self._ahead_ns = ahead_ns
-        self._clock.shift_ms = (ahead_ns - self._first_ns) // _NS_PER_MS
+        self._clock.shift_ms = (ahead_ns - self._first_ns) // NS_PER_MS
         return ahead_ns

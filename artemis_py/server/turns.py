@@ -81,6 +81,8 @@ class Turns:
         self.on_failure: Callable[[ArtemisError], None] = _raise
         self.tell: Callable[[list[Event], int], None] | None = None
         """Gets the events once a turn (the operational log)."""
+        self.on_end: Callable[[], None] | None = None
+        """Called at the end of each turn, when what happened in it can be looked at."""
         self._wakeup = Wakeup(loop, broker.clock, self.run)
         self.schedule = self._wakeup.schedule
         self.isolation = Isolation(broker, stats, clock_ms, self.schedule)
@@ -181,6 +183,8 @@ class Turns:
             self._wakeup.schedule_behind()
         self._wakeup.set_timer(broker.next_due_ms(), self.watches.next_due_ms(), now_ms)
         self.stats.turn_took(perf_counter_ns() - started_ns)
+        if self.on_end is not None:
+            self.on_end()
 
     @property
     def _has_more(self) -> bool:

@@ -49,27 +49,6 @@ def _run(command: list[str], folder: Path, **variables: str) -> str:
     return done.stdout
 
 
-USER_TEST = """\
-import stomp
-
-
-def test_send(stomp_port):
-    connection = stomp.Connection12([("127.0.0.1", stomp_port)])
-    connection.connect(wait=True)
-    connection.send("/queue/orders", "two coffees, please", receipt="sent")
-    connection.disconnect()
-"""
-
-
-def test_the_fixture_for_tests(tmp_path: Path) -> None:
-    """A user's own test runs against the broker that the fixture starts on the shipped file."""
-    (tmp_path / "broker.xml").write_text((ROOT / "broker.xml").read_text())
-    (tmp_path / "conftest.py").write_text(_block("fixture: conftest.py"))
-    (tmp_path / "test_orders.py").write_text(USER_TEST)
-    said = _run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(tmp_path)], tmp_path)
-    assert "1 passed" in said
-
-
 def test_the_commands_about_the_configuration(tmp_path: Path) -> None:
     changed = (
         (ROOT / "broker.xml").read_text().replace('<queue name="orders"/>', '<queue name="orders" ring-size="3"/>')

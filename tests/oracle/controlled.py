@@ -14,15 +14,22 @@ from typing import Any
 
 from artemis_py.errors import ArtemisError
 from artemis_py.server import lifecycle
+from artemis_py.server.server import Server
+from artemis_py.server.surroundings import OF_THIS_MACHINE, Surroundings
 
 
-class ControlledServer(lifecycle.Server):
+class ControlledServer(Server):
     """The server of ``run`` with an ear at standard input."""
 
     def __init__(
-        self, config: Any, loop: asyncio.AbstractEventLoop, stopping: asyncio.Event, authenticator: Any = None
+        self,
+        config: Any,
+        loop: asyncio.AbstractEventLoop,
+        stopping: asyncio.Event,
+        authenticator: Any = None,
+        around: Surroundings = OF_THIS_MACHINE,
     ) -> None:
-        super().__init__(config, loop, stopping, authenticator)
+        super().__init__(config, loop, stopping, authenticator, around)
         threading.Thread(target=self._listen_to_orders, args=(loop,), daemon=True).start()
 
     def _listen_to_orders(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -46,5 +53,5 @@ class ControlledServer(lifecycle.Server):
 
 
 if __name__ == "__main__":
-    lifecycle.Server = ControlledServer  # type: ignore[misc]
+    setattr(lifecycle, "Server", ControlledServer)  # noqa: B010 - it is not exported
     sys.exit(lifecycle.run(Path(sys.argv[1]), []))

@@ -85,6 +85,7 @@ def files_of(directory: Path) -> dict[str, bytes]:
     return {str(path.relative_to(directory)): path.read_bytes() for path in kept}
 
 
+@pytest.mark.takes_turns("the archives replaced between runs")
 @pytest.mark.parametrize("kind", ["journal", "url"])
 def test_between_two_runs(spark: SparkSession, tmp_path: Path, kind: str) -> None:
     where = tmp_path / "archive"
@@ -106,6 +107,7 @@ def _at_step(log: ReplaceableLog, number: int) -> Callable[[str], None]:
     return on_step
 
 
+@pytest.mark.takes_turns("the archives replaced between steps")
 @pytest.mark.parametrize("kind", ["journal", "url"])
 @pytest.mark.parametrize("step", [1, 2])
 def test_between_two_steps(spark: SparkSession, tmp_path: Path, kind: str, step: int) -> None:
@@ -120,6 +122,7 @@ def test_between_two_steps(spark: SparkSession, tmp_path: Path, kind: str, step:
     assert bool(found) is (step == 2)
 
 
+@pytest.mark.takes_turns("the archives replaced in a step")
 @pytest.mark.parametrize("kind", ["journal", "url"])
 def test_while_a_step_is_read(spark: SparkSession, tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Behind the look at the log that the step begins with, and before its tasks read."""

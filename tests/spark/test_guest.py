@@ -42,6 +42,7 @@ def said_in(kind: str, folder: Path) -> dict[str, Any]:
     return {**found, "broken pipes": done.stderr.count("BrokenPipe")}
 
 
+@pytest.mark.takes_turns("the sessions of others")
 @pytest.mark.timeout(420)
 @pytest.mark.parametrize("kind", [pytest.param("classic", marks=pytest.mark.slow), "connect"])
 def test_a_session_of_somebody_else(tmp_path: Path, kind: str) -> None:

@@ -51,6 +51,7 @@ def tools_without_java(folder: Path) -> Path:
     return folder
 
 
+@pytest.mark.takes_turns("the sessions of others")
 def test_spark_runs_on_a_machine_without_java(tmp_path: Path) -> None:
     tools = tools_without_java(tmp_path / "bin")
     environment = {

@@ -242,6 +242,7 @@ def test_archive_and_jobs_on_it(spark: SparkSession, pipeline: Pipeline, story: 
     assert archived["facts"]["messages"] == 7
 
 
+@pytest.mark.takes_turns("the killed drivers")
 def test_an_archive_killed_in_the_middle(spark: SparkSession, pipeline: Pipeline, story: Story, tmp_path: Path) -> None:
     """The real process, on a terminal: it shows what it does, dies, and the next run makes it whole."""
     directory = tmp_path / "archive"

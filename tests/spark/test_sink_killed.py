@@ -87,6 +87,7 @@ def finish(spark: SparkSession, folder: Path, broker: BrokerProcess, address: st
 
 
 @pytest.mark.timeout(180)
+@pytest.mark.takes_turns("the killed drivers")
 def test_killed_in_a_batch(spark: SparkSession, sink_broker: BrokerProcess, tmp_path: Path, place: str) -> None:
     """Some transactions of the batch are committed, one is open, one is committed and not confirmed."""
     lines = files_in(tmp_path, 3)

@@ -422,6 +422,7 @@ def committed(folder: Path) -> int:
     return len([file for file in folder.iterdir() if file.name.isdigit()]) if folder.is_dir() else 0
 
 
+@pytest.mark.takes_turns("the killed drivers")
 def test_a_driver_that_is_killed(tmp_path: Path, spark: SparkSession) -> None:
     kill_rounds(tmp_path, spark, rounds=1, per_round=20_000)
 

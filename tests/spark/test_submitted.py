@@ -51,6 +51,7 @@ def said_by(folder: Path, submit: list[str] | None, **given: object) -> dict[str
     return found
 
 
+@pytest.mark.takes_turns("the sessions of others")
 @pytest.mark.skipif(sys.platform != "linux", reason="threads are listed on Linux only")
 def test_what_spark_submit_was_given_stays(tmp_path: Path) -> None:
     conf = {"spark.sql.shuffle.partitions": "7", "spark.sql.session.timeZone": "Asia/Tokyo"}
@@ -62,6 +63,7 @@ def test_what_spark_submit_was_given_stays(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
+@pytest.mark.takes_turns("the sessions of others")
 @pytest.mark.skipif(sys.platform != "linux", reason="threads are listed on Linux only")
 @pytest.mark.parametrize("steps_back", [None, pytest.param(False, marks=pytest.mark.slow)])
 def test_a_session_of_our_own(tmp_path: Path, steps_back: bool | None) -> None:

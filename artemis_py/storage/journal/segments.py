@@ -53,6 +53,7 @@ class Segments:
         self, disk: Disk, committer: Committer, settings: JournalSettings, start: JournalStart, care: SegmentCare
     ) -> None:
         self.all = start.segments
+        self._disk = disk
         self.leaving: dict[int, Segment] = {}
         """Segments that are leaving, by number. Their files exist until ``SegmentCare.retire`` has finished."""
         self._committer = committer
@@ -70,6 +71,8 @@ class Segments:
         self._gathered = Gathered()
         self._is_unmade = False
         """Has the current segment no file yet?"""
+        self._is_unsynced = False
+        """Was something written to the last file since its last sync?"""
         self._begin(self.all[-1].number + 1 if self.all else start.segment_number, start.next_lsn)
 
     @property
@@ -133,6 +136,7 @@ class Segments:
         assert segment.index is not None
         gathered.records += gathered.last_lsn - segment.index.last_lsn
         segment.index.add(gathered)
+        self._is_unsynced = not synced
         if synced and segment.number != self._reached:
             self._reached = segment.number
             self._committer.later(partial(self._extent.reach, segment.number, self.all[0].number))
@@ -149,8 +153,18 @@ class Segments:
         segment = self.all[-1]
         if not self._is_unmade:
             self._close(segment)
-        if is_all_written and segment.last_lsn:
-            self._committer.later(partial(self._extent.end_at, segment.last_lsn))
+        if not (is_all_written and segment.last_lsn):
+            return
+        if self._is_unsynced:
+            self._committer.later(partial(self._sync_end, segment.name, segment.number))
+        self._committer.later(partial(self._extent.end_at, segment.last_lsn))
+
+    def _sync_end(self, name: str, number: int) -> None:
+        """The last file has what no setting asked to sync. The note about the end may only be of what a power cut
+        leaves, and of the file that it stands in. Raises DiskError.
+        """
+        self._disk.sync(name)
+        self._extent.reach(number, self.all[0].number)
 
     def _close(self, segment: Segment) -> None:
         if self._closed is not None:

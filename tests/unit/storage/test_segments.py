@@ -13,7 +13,7 @@ from artemis_py.storage.journal.journal import Journal
 from artemis_py.storage.journal.settings import JournalSettings
 from tests.sim.committer import SteppedCommitter
 from tests.sim.disk import SimDisk
-from tests.sim.prepared import QUEUE, QUEUE_ID, commit, message, open_journal
+from tests.sim.prepared import QUEUE, QUEUE_ID, commit, kept_ids, message, open_journal
 
 FILE_BYTES = 4096
 
@@ -96,6 +96,27 @@ def test_an_orderly_end_says_which_record_is_the_last(body_bytes: int) -> None:
     extent = read_extent(disk).extent
     assert extent is not None
     assert (extent.last, extent.end_lsn) == (1, lsn)
+
+
+@pytest.mark.parametrize("loses_power", [False, True])
+def test_an_orderly_end_is_synced_although_nothing_asked_for_it_while_the_broker_ran(loses_power: bool) -> None:
+    """The note about the end is; without the records before it, or in the name of the file before, the next start would
+    find a file damaged.
+    """
+    settings = JournalSettings(file_bytes=FILE_BYTES, compact_files_min=0, sync_non_transactional=False)
+    for seed in range(10):
+        disk = SimDisk(random.Random(seed))
+        journal, committer, _ = open_journal(disk, settings)
+        journal.records.queue_changed(dict(QUEUE))
+        for number in range(1, 5):
+            lsn = publish(journal, committer, number, 100)
+            journal.finish()
+            committer.stop()
+            assert read_extent(disk).extent == Extent(1, number, lsn)
+            if loses_power:
+                disk.crash()
+            journal, committer, recovered = open_journal(disk, settings)
+            assert kept_ids(recovered) == list(range(1, number + 1))
 
 
 def test_an_end_that_left_something_unwritten_does_not_say_where_it_is() -> None:

@@ -1,0 +1,197 @@
+"""What runs a broker in a test's process: its thread, its lives, its disk and its time."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final, TypeVar, final
+
+from artemis_py.errors import ArtemisError
+from artemis_py.server.server import Server
+from artemis_py.testing.configuration import configuration_of
+from artemis_py.testing.disk import MachineDisk
+from artemis_py.testing.errors import BrokerDownError
+from artemis_py.testing.life import Life, begin_life
+from artemis_py.testing.moved_time import MovedLoop, MovedTime
+from artemis_py.testing.passing import let_pass
+from artemis_py.testing.thread import LoopThread
+from artemis_py.testing.waiting import Waits
+
+Value = TypeVar("Value")
+
+_NS_PER_MS: Final = 1_000_000
+_ENDED: Final = "the broker does not run: it was not started, or has been stopped"
+_CRASHED: Final = "the broker does not run: it has crashed; call restart()"
+_numbers: Final = itertools.count(1)
+
+
+@final
+class Engine:
+    """Starts, crashes and ends a broker. Thread, disk, time and port outlive a crash; ``stop`` ends all of it.
+
+    ``persistence`` is the folder of the journal, True for one that is removed at the end, or False. ``timeout_s`` is
+    how long waits last that name no time of their own.
+    """
+
+    def __init__(
+        self,
+        config: str | os.PathLike[str] | None,
+        queues: Mapping[str, Mapping[str, Any]],
+        persistence: bool | str | os.PathLike[str],
+        port: int,
+        timeout_s: float,
+    ) -> None:
+        self.timeout_s = timeout_s
+        self.time = MovedTime()
+        self.port = port
+        """The port for STOMP; 0 before the first start."""
+        self._config = config
+        self._queues = queues
+        self._persistence = persistence
+        self._own_folder: Path | None = None
+        self._disk = MachineDisk()
+        self._thread: LoopThread | None = None
+        self._waits: Waits | None = None
+        self._life: Life | None = None
+
+    # ---- lives -----------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Start the broker. Raises ConfigError; BrokerDownError if it runs; ArtemisError for a port or a journal."""
+        if self._life is not None:
+            raise BrokerDownError("the broker runs already")
+        config = configuration_of(
+            self._config,
+            self._queues,
+            folder=self._folder(),
+            persistence=self._persistence is not False,
+            port=self.port,
+        )
+        if self._thread is None:
+            self._thread = LoopThread(MovedLoop(self.time), f"artemis_py test broker {next(_numbers)}")
+            self._waits = Waits(self._thread)
+        assert self._waits is not None
+        try:
+            self._life = self._thread.run(begin_life(config, self.time, self._disk, self._waits))
+        except BaseException:
+            self.stop()
+            raise
+        self.port = self._life.port(self._life.acceptor)
+
+    def _folder(self) -> Path:
+        """Where the broker's files would be. Only persistence creates it now."""
+        if isinstance(self._persistence, str | os.PathLike):
+            return Path(self._persistence)
+        if self._persistence and self._own_folder is None:
+            self._own_folder = Path(tempfile.mkdtemp(prefix="artemis-py-test-"))
+        return self._own_folder or Path(tempfile.gettempdir()) / f"artemis-py-test-{os.getpid()}"
+
+    def stop(self) -> None:
+        """End everything, without waiting for clients. May be called twice."""
+        thread, waits, life = self._thread, self._waits, self._life
+        self._thread = self._waits = self._life = None
+        try:
+            if thread is not None:
+                try:
+                    if waits is not None:
+                        thread.call(waits.end)
+                    if life is not None:
+                        thread.run(life.stop())
+                finally:
+                    thread.end()
+        finally:
+            if self._own_folder is not None:
+                shutil.rmtree(self._own_folder, ignore_errors=True)
+                self._own_folder = None
+
+    def crash(self) -> None:
+        """End this life as if the power went."""
+        life, thread = self.life, self.thread
+        self._disk.is_off = True
+        self._life = None
+        thread.run(life.crash())
+        self._disk.lose_unsynced()
+
+    def restart(self) -> None:
+        """Begin another life, after an orderly end of this one."""
+        life, thread = self._life, self._thread
+        if life is not None and thread is not None:
+            self._life = None
+            thread.run(life.stop())
+            self._disk.settle()
+        self.start()
+
+    # ---- the broker that runs --------------------------------------------------------------------
+
+    @property
+    def is_running(self) -> bool:
+        """Does the broker run? Not before its start, after its end or a crash, or when it has failed."""
+        return self._life is not None and self._life.server.failure is None
+
+    @property
+    def failure(self) -> ArtemisError | None:
+        """Why the broker has failed; None if it has not."""
+        return None if self._life is None else self._life.server.failure
+
+    @property
+    def life(self) -> Life:
+        """The life that it has now. Raises BrokerDownError."""
+        life = self._life
+        if life is None:
+            raise BrokerDownError(_ENDED if self._thread is None else _CRASHED)
+        return life
+
+    @property
+    def server(self) -> Server:
+        """The server, for its own thread. Raises BrokerDownError."""
+        return self.life.server
+
+    @property
+    def thread(self) -> LoopThread:
+        """Its thread. Raises BrokerDownError."""
+        if self._thread is None:
+            raise BrokerDownError(_ENDED)
+        return self._thread
+
+    @property
+    def waits(self) -> Waits:
+        """What threads wait for. Raises BrokerDownError."""
+        if self._waits is None:
+            raise BrokerDownError(_ENDED)
+        return self._waits
+
+    def look(self, question: Callable[[Server], Value]) -> Value:
+        """Ask the server something, in its thread. Raises BrokerDownError."""
+        server = self.server
+        return self.thread.call(lambda: question(server))
+
+    def change(self, change: Callable[[Server], Value]) -> Value:
+        """As ``look``, and a turn carries out what was changed."""
+
+        def run(server: Server) -> Value:
+            result = change(server)
+            server.turns.schedule()
+            return result
+
+        return self.look(run)
+
+    def pass_time(self, span_ms: int, *, silent: bool) -> None:
+        """What ``clock.advance`` does."""
+        if self._life is None:
+            self.time.ahead_ns += span_ms * _NS_PER_MS
+        else:
+            self.thread.run(let_pass(self.server, self.time, span_ms, silent=silent))
+
+    def fill_disk(self, *, is_full: bool) -> None:
+        """Let the disk be full from now on, or no more. Raises BrokerDownError without a journal: then there is no disk
+        that counts.
+        """
+        if self._persistence is False:
+            raise BrokerDownError("without persistence the broker writes nothing to a disk; use persistence=True")
+        self._disk.is_full = is_full
+        if self.is_running:
+            self.change(lambda server: server.disk_watch.look())

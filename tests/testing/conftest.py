@@ -1,0 +1,23 @@
+"""A broker for each test of this folder, made as a program without pytest would."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from artemis_py.testing import ArtemisBroker
+from tests.e2e.stomp_socket import StompSocket
+
+
+@pytest.fixture
+def broker() -> Iterator[ArtemisBroker]:
+    with ArtemisBroker(timeout_s=10) as running:
+        yield running
+
+
+@pytest.fixture
+def client(broker: ArtemisBroker) -> Iterator[StompSocket]:
+    with StompSocket(broker.port) as socket:
+        socket.connect()
+        yield socket

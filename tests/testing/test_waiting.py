@@ -1,0 +1,221 @@
+"""Waits end with the state that they wait for, and say why it is not reached."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import threading
+import time
+
+import pytest
+
+from artemis_py.testing import ArtemisBroker, NotReachedError, WouldBlockError
+from tests.e2e.stomp_socket import StompSocket
+
+SOON = 0.05
+ONE_AT_A_TIME = {"destination": "orders", "id": "1", "ack": "client-individual", "consumer-window-size": "0"}
+
+
+def why(broker: ArtemisBroker, queue: str = "orders") -> str:
+    with pytest.raises(NotReachedError) as failed:
+        broker.queue(queue).wait(acknowledged=99, timeout=SOON)
+    return str(failed.value)
+
+
+def test_a_wait_ends_when_the_state_is_reached(broker: ArtemisBroker) -> None:
+    sender = threading.Timer(0.05, lambda: [broker.send("orders", str(number)) for number in range(3)])
+    sender.start()
+    reached = broker.queue("orders").wait(count=3, timeout=10)
+    sender.join()
+    assert (reached.count, reached.ready, reached.added) == (3, 3, 3)
+
+
+def test_an_unknown_name_is_refused(broker: ArtemisBroker) -> None:
+    with pytest.raises(TypeError, match="a queue has no counts; it has exists, count, ready"):
+        broker.queue("orders").wait(counts=3)
+
+
+def test_a_queue_that_does_not_exist(broker: ArtemisBroker) -> None:
+    broker.send("order", "x")
+    said = why(broker)
+    assert said.splitlines()[0] == "queue orders: acknowledged is 0, not 99 after 0.05 s"
+    assert "there is no queue orders; did you mean order?" in said
+    assert "the queues are DLQ, ExpiryQueue, order" in said
+
+
+def test_an_address_without_a_queue(broker: ArtemisBroker) -> None:
+    broker.send("/topic/news", "x")
+    assert "the address news exists and has no queue: 1 message sent there reached nobody" in why(broker, "news")
+
+
+def test_messages_that_went_elsewhere() -> None:
+    with ArtemisBroker(queues=["orders"]) as broker:
+        assert "nothing was sent to any address" in why(broker)
+        broker.send("order", "x")
+        assert "nothing came\n  messages were sent to order (1)" in why(broker)
+
+
+def test_a_filter_that_nothing_passes() -> None:
+    with ArtemisBroker(queues={"orders": {"filter": "table = '7'"}}) as broker:
+        broker.send("orders", "x", table=8)
+        assert "nothing came: of 1 message for orders none passed the queue's filter table = '7'" in why(broker)
+
+
+def test_no_consumer(broker: ArtemisBroker, client: StompSocket) -> None:
+    broker.send("orders", "x")
+    assert "it has 1 message (1 ready)\n  no consumer is attached" in why(broker)
+    client.subscribe("orders", browser="true")
+    assert "no consumer is attached, only 1 browsing" in why(broker)
+
+
+def test_a_selector(broker: ArtemisBroker) -> None:
+    for table in (1, 2, 3):
+        broker.send("orders", "x", table=table)
+    with StompSocket(broker.port) as client:
+        client.connect(client_id="shop")
+        client.subscribe("orders", selector="table = '7'")
+        said = why(broker)
+    assert re.search(r"consumer 1 \(client-id shop, from 127\.0\.0\.1:\d+\): it wants none of the 3 ready: its ", said)
+    assert "its selector is table = '7'" in said
+
+
+def test_a_window_that_is_used_up(broker: ArtemisBroker, client: StompSocket) -> None:
+    for _ in range(2):
+        broker.send("orders", "x")
+    client.ask("SUBSCRIBE", ONE_AT_A_TIME)
+    client.expect("MESSAGE")
+    said = why(broker)
+    assert "its window is used up: it holds 1 message without an acknowledgement (consumer-window-size 0 bytes)" in said
+    assert "has 1 message and did not acknowledge" in said
+
+
+def test_a_paused_queue(broker: ArtemisBroker, client: StompSocket) -> None:
+    client.subscribe("orders", ack="auto")
+    broker.queue("orders").pause()
+    broker.send("orders", "x")
+    assert "the queue is paused" in why(broker)
+    broker.queue("orders").resume()
+    assert client.expect("MESSAGE").body == b"x"
+    broker.queue("orders").assert_empty()
+
+
+def test_a_gate_that_waits_for_consumers() -> None:
+    queues = {"orders": {"consumers-before-dispatch": 2, "delay-before-dispatch": 60_000}}
+    with ArtemisBroker(queues=queues) as broker, StompSocket(broker.port) as client:
+        broker.send("orders", "x")
+        client.connect()
+        client.subscribe("orders")
+        said = why(broker)
+        assert "its gate is closed: 1 of 2 consumers (consumers-before-dispatch)" in said
+        assert "delay-before-dispatch opens it in" in said
+        broker.clock.advance(minutes=1)
+        assert client.expect("MESSAGE").body == b"x"
+
+
+def test_a_group_of_another_consumer(broker: ArtemisBroker) -> None:
+    with StompSocket(broker.port) as first, StompSocket(broker.port) as second:
+        for client in (first, second):
+            client.connect()
+            client.ask("SUBSCRIBE", ONE_AT_A_TIME)
+        for _ in range(2):
+            broker.send("orders", "x", JMSXGroupID="a")
+        broker.queue("orders").wait(delivering=1, ready=1)
+        assert "what is ready belongs to groups of other consumers" in why(broker)
+
+
+def test_an_exclusive_queue() -> None:
+    with (
+        ArtemisBroker(queues={"orders": {"exclusive": True}}) as broker,
+        StompSocket(broker.port) as first,
+        StompSocket(broker.port) as second,
+    ):
+        for client in (first, second):
+            client.connect()
+            client.ask("SUBSCRIBE", ONE_AT_A_TIME)
+        for _ in range(2):
+            broker.send("orders", "x")
+        broker.queue("orders").wait(delivering=1, ready=1)
+        assert "it waits in line behind the consumers that are served first" in why(broker)
+
+
+def test_a_client_that_does_not_read(broker: ArtemisBroker) -> None:
+    with StompSocket(broker.port, receive_buffer_bytes=4096) as client:
+        client.connect()
+        client.subscribe("orders", ack="auto")
+        for _ in range(80):
+            broker.send("orders", "x" * 90_000)
+        broker.queue("orders").wait(lambda state: state.ready > 0)
+        assert "its client does not read from its socket" in why(broker)
+
+
+def test_scheduled_dead_and_expired_messages(broker: ArtemisBroker, client: StompSocket) -> None:
+    broker.send("orders", "later", AMQ_SCHEDULED_DELAY=60_000)
+    assert re.search(
+        r"1 message must wait for their time: the next date of the broker is in (60|59\.\d+) s", why(broker)
+    )
+    broker.send("orders", "soon over", expires=int(time.time() * 1000) + 30_000)
+    broker.clock.advance(seconds=60)
+    broker.queue("ExpiryQueue").wait(count=1)
+    assert "1 message expired; see the address ExpiryQueue" in why(broker)
+
+
+def test_too_many_acknowledgements_are_found(broker: ArtemisBroker, client: StompSocket) -> None:
+    client.subscribe("orders", ack="auto")
+    for _ in range(2):
+        broker.send("orders", "x")
+    broker.queue("orders").assert_acknowledged(2)
+    with pytest.raises(NotReachedError, match="acknowledged is 2, not 1"):
+        broker.queue("orders").assert_acknowledged(1)
+
+
+def test_empty_is_an_answer_with_a_reason(broker: ArtemisBroker) -> None:
+    broker._engine.timeout_s = SOON
+    assert broker.queue("orders").empty
+    broker.send("orders", "x")
+    answer = broker.queue("orders").empty
+    assert not answer
+    assert repr(answer) == "<orders is not empty: 1 message (1 ready); no consumer is attached>"
+    assert repr(broker.queue("orders")) == "<queue orders: 1 message (1 ready)>"
+
+
+def test_idle_is_waited_for(broker: ArtemisBroker, client: StompSocket) -> None:
+    broker.wait_until_idle()
+    client.subscribe("orders")
+    broker.send("orders", "x")
+    message = client.expect("MESSAGE")
+    with pytest.raises(NotReachedError, match="queue orders: 1 message in delivery"):
+        broker.wait_until_idle(timeout=SOON)
+    threading.Timer(0.05, client.send, ("ACK", {"id": message.header("ack")})).start()
+    broker.wait_until_idle()
+    assert broker.queue("orders").acknowledged == 1
+
+
+def test_a_wait_does_not_block_the_loop_of_its_caller(broker: ArtemisBroker) -> None:
+    async def wait() -> None:
+        orders = broker.queue("orders")
+        orders.wait(count=0)
+        with pytest.raises(WouldBlockError, match=r"await asyncio\.to_thread\(queue\('orders'\)\.wait, …\)"):
+            orders.wait(count=1)
+        waiting = asyncio.create_task(asyncio.to_thread(orders.wait, count=1))
+        await asyncio.to_thread(broker.send, "orders", "x")
+        await waiting
+
+    asyncio.run(wait())
+
+
+def test_a_wait_ends_with_the_broker(broker: ArtemisBroker) -> None:
+    failed: list[BaseException] = []
+
+    def wait() -> None:
+        try:
+            broker.queue("orders").wait(count=1, timeout=60)
+        except BaseException as error:
+            failed.append(error)
+
+    waiting = threading.Thread(target=wait)
+    waiting.start()
+    while not broker._engine.look(lambda _: broker._engine.waits.count):
+        time.sleep(0.001)
+    broker.stop()
+    waiting.join(10)
+    assert "was stopped while this waited" in str(failed[0])
