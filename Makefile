@@ -8,7 +8,7 @@ COMPILED_TESTS := tests/unit/core tests/unit/stomp tests/unit/storage tests/queu
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install compile interpreted fresh run test test-compiled check bench soak docs clean
+.PHONY: help install compile interpreted fresh run test test-compiled check bench soak docs dashboards clean
 
 help: ## list the targets
 	@echo "artemis_py: a message broker in Python. Targets:"
@@ -61,6 +61,9 @@ docs: $(VENV)/.installed ## regenerate docs/configuration.md and the list of mod
 	$(PY) -m artemis_py.config.explain.reference > docs/.configuration.md
 	@mv docs/.configuration.md docs/configuration.md
 	$(PY) tools/module_index.py
+
+dashboards: $(VENV)/.installed-dev ## write the Grafana dashboards again (monitoring/grafana/dashboards)
+	$(PY) -m monitoring.dashboards
 
 clean: ## remove .venv, caches and build results (never the broker's data)
 	rm -f *__mypyc.*.so && find artemis_py -name '*.so' -delete

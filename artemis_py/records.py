@@ -18,6 +18,7 @@ from typing import Any
 from mypy_extensions import mypyc_attr, trait
 
 from artemis_py.errors import ArtemisError
+from artemis_py.histogram import Histogram
 from artemis_py.message import Account, Message
 from artemis_py.paged import Page, PagedMessage, Settled
 
@@ -303,6 +304,11 @@ class Durability(ABC):
     def has_pending(self) -> bool:
         """Is something recorded that is not durable yet?"""
         return False
+
+    @property
+    def sync_times(self) -> Histogram | None:
+        """How long it took to write and sync each batch; None if nothing is stored."""
+        return None
 
     def counts(self) -> dict[str, int]:
         """Figures for the metrics, by the last part of their name."""

@@ -19,6 +19,7 @@ from typing import Final
 ROOT: Final = Path(__file__).resolve().parent.parent
 PACKAGE: Final = "artemis_py"
 MODULES: Final = (
+    "histogram.py",
     "message.py",
     "paged.py",
     "records.py",

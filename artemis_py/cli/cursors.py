@@ -15,7 +15,8 @@ from artemis_py.cli.read_only import ReadOnlyDisk
 from artemis_py.errors import ArtemisError
 from artemis_py.shown import as_json, say, say_made
 from artemis_py.storage.disk.committer import ThreadCommitter
-from artemis_py.storage.disk.disk import DirectoryLock, FileDisk, LockedError
+from artemis_py.storage.disk.disk import FileDisk, LockedError
+from artemis_py.storage.disk.lock import DirectoryLock
 from artemis_py.storage.format.scan import log_files
 from artemis_py.storage.journal.journal import Journal
 from artemis_py.storage.journal.settings import JournalSettings

@@ -17,6 +17,7 @@ from artemis_py.cli.read_only import ReadOnlyDisk
 from artemis_py.errors import ArtemisError
 from artemis_py.shown import as_json as json_text
 from artemis_py.shown import say, say_made, warn
+from artemis_py.storage.disk.owner import LOCK_NAME, owner_in, read_lock_file
 from artemis_py.storage.format import codec
 from artemis_py.storage.format.reader import Entry, Range, read_entries
 from artemis_py.storage.format.scan import Damage, LogFile, log_files
@@ -116,14 +117,14 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _holder(directory: Path) -> str | None:
-    """The process that holds the directory's lock, as `` (process N)``; None if there is none."""
+    """The process that holds the directory's lock, as `` (process N …)``; None if there is none."""
     try:
-        with (directory / "server.lock").open("rb") as lock:
+        with (directory / LOCK_NAME).open("rb") as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
             except OSError:
-                number = lock.read(32)
-                return f" (process {number.decode()})" if number.isdigit() else ""
+                owner = owner_in(read_lock_file(lock.fileno()))
+                return "" if owner is None else f" ({owner.shown})"
     except FileNotFoundError:
         pass
     return None

@@ -37,6 +37,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
         "artemis_py.cli.test_broker",
         "start a broker for the tests of a program in any language, on a free port",
     ),
+    "ha": ("artemis_py.cli.ha", "try whether two brokers can share a directory"),
     "pages": ("artemis_py.cli.pages", "list the pages of a stopped broker and their messages"),
 }
 

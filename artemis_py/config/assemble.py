@@ -79,6 +79,7 @@ def assemble(draft: Draft) -> BrokerConfig:
         user_limits=dict(draft.user_limits),
         journal_retention=draft.retention,
         users_file=draft.users_file,
+        shared_store=draft.shared_store,
         notices=tuple(draft.problems.in_order(draft.file)),
         origins=dict(draft.core.origins),
         **core,

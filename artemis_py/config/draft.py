@@ -12,6 +12,7 @@ from artemis_py.config.problems import Problems
 from artemis_py.config.tables.entities import NOWHERE, Origin, RetentionConfig, UserLimits, UsersFileConfig
 from artemis_py.config.tables.fields import Setting
 from artemis_py.config.tables.logins import AuthenticatorConfig, BootstrapUsers, JaasConfig
+from artemis_py.config.tables.shared_store import SharedStoreConfig
 
 
 @final
@@ -124,6 +125,7 @@ class Draft:
     retention: RetentionConfig | None = None
     retention_origin: Origin = NOWHERE
     users_file: UsersFileConfig | None = None
+    shared_store: SharedStoreConfig | None = None
 
     def ignore(self, name: str, origin: Origin, reason: str) -> None:
         """Note that ``name`` has no effect; only the first place of each name is kept."""

@@ -26,6 +26,7 @@ from artemis_py.config.read.server import (
     read_users_file,
     read_wildcards,
 )
+from artemis_py.config.read.shared_store import read_ha_policy
 from artemis_py.config.settings import BrokerConfig
 from artemis_py.config.tables.core_settings import CoreSettings
 from artemis_py.config.tables.fields import names_of
@@ -46,6 +47,7 @@ _READERS: Final[dict[str, Callable[[Reading, Element], None]]] = {
     "addresses": read_addresses,
     "authentication": read_authentication,
     "diverts": read_diverts,
+    "ha-policy": read_ha_policy,
     "journal-retention-directory": read_retention,
     "queues": read_old_queues,
     "resource-limit-settings": read_user_limits,

@@ -25,6 +25,7 @@ from artemis_py.config.tables.entities import (
     UsersFileConfig,
 )
 from artemis_py.config.tables.logins import LoginSources
+from artemis_py.config.tables.shared_store import SharedStoreConfig
 from artemis_py.errors import Problem
 
 __all__ = [
@@ -42,6 +43,7 @@ __all__ = [
     "SecuritySetting",
     "SettingsEntry",
     "SettingsRepository",
+    "SharedStoreConfig",
     "Traced",
     "UserLimits",
     "UsersFileConfig",
@@ -70,6 +72,8 @@ class BrokerConfig(CoreSettings):
     """By login; ``*`` for every login without limits of its own."""
     journal_retention: RetentionConfig | None = None
     users_file: UsersFileConfig | None = None
+    shared_store: SharedStoreConfig | None = None
+    """The part of this broker in a pair; None: it stands alone."""
     notices: tuple[Problem, ...] = ()
     origins: dict[str, Origin] = field(default_factory=dict)
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, Generic, NamedTuple, TypeVar
 if TYPE_CHECKING:
     from artemis_py.core.addresses.address import Address
     from artemis_py.core.queue.queue import Queue
+    from artemis_py.metrics.looks import Look
     from artemis_py.metrics.views import LogCursorView, TlsView
 
 Owner = TypeVar("Owner")
@@ -231,3 +232,36 @@ _COUNTERS: Final[tuple[Gauge[Queue], ...]] = (
 )
 
 QUEUE_GAUGES: Final[tuple[Gauge[Queue], ...]] = _PRESENT + _DELIVERING + _SCHEDULED + _COUNTERS
+
+LOOK_GAUGES: Final[tuple[Gauge[Look], ...]] = (
+    Gauge(
+        "artemis_oldest_message_age_seconds",
+        lambda look: look.age_s,
+        "Age of the oldest message that is ready or in delivery; 0 without one",
+    ),
+    Gauge(
+        "artemis_oldest_delivering_message_age_seconds",
+        lambda look: look.delivering_age_s,
+        "Age of the oldest message sent to a consumer and not yet settled; 0 without one",
+    ),
+    Gauge(
+        "artemis_slow_consumers",
+        lambda look: look.slow_count,
+        "Consumers without room or window while messages are ready: their clients do not read or acknowledge",
+    ),
+)
+"""What a look at the queue finds."""
+
+ALIAS_GAUGES: Final[tuple[Gauge[Queue], ...]] = (
+    Gauge("broker_queue_message_count", lambda queue: queue.message_count, "As artemis_message_count"),
+    Gauge("broker_queue_consumer_count", lambda queue: queue.consumer_count, "As artemis_consumer_count"),
+    Gauge(
+        "broker_queue_delivering_count",
+        lambda queue: queue.contents.delivering_count,
+        "As artemis_delivering_message_count",
+    ),
+    Gauge("broker_queue_persistent_size", lambda queue: queue.contents.tally.size_bytes, "As artemis_persistent_size"),
+)
+"""The names of the ArkMQ operator's broker service, which dashboards made for it query. They have one label more, the
+routing type.
+"""

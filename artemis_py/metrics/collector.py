@@ -1,4 +1,4 @@
-"""The collectors for prometheus-client: they count nothing and read everything on a scrape."""
+"""The families of the broker as a whole, for prometheus-client: they count nothing and read everything on a scrape."""
 
 from __future__ import annotations
 
@@ -12,15 +12,12 @@ from prometheus_client.registry import Collector
 
 from artemis_py.core.events import MEANINGS
 from artemis_py.metrics.catalogue import (
-    ADDRESS_GAUGES,
     CURSOR_GAUGES,
     LARGE_GAUGES,
     LOG_GAUGES,
-    QUEUE_GAUGES,
     RESOURCE_GAUGES,
     TLS_GAUGES,
 )
-from artemis_py.metrics.exposition import shown_addresses, shown_queues
 from artemis_py.metrics.views import ServerView
 from artemis_py.version import IS_COMPILED, VERSION
 
@@ -28,36 +25,6 @@ if TYPE_CHECKING:
     from artemis_py.core.broker import Broker
 
 NS_PER_SECOND: Final = 1_000_000_000
-
-
-class QueueCollector(Collector):
-    """The address and queue families as objects of prometheus-client, for readers of the registry.
-
-    A scrape over HTTP takes the same numbers from ``exposition``, which is faster.
-    """
-
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
-
-    def describe(self) -> Iterable[Metric]:
-        """The families without samples, so that registration reads nothing."""
-        names = [(gauge.name, gauge.help) for gauge in ADDRESS_GAUGES]
-        names += [(gauge.name, gauge.help) for gauge in QUEUE_GAUGES]
-        return [GaugeMetricFamily(name, text) for name, text in names]
-
-    def collect(self) -> Iterable[Metric]:
-        """One family per gauge, one sample per address or queue that is shown."""
-        broker = self._broker.name
-        for of_address in ADDRESS_GAUGES:
-            family = GaugeMetricFamily(of_address.name, of_address.help, labels=["address", "broker"])
-            for address in shown_addresses(self._broker):
-                family.add_metric([address.name, broker], of_address.read(address))
-            yield family
-        for of_queue in QUEUE_GAUGES:
-            family = GaugeMetricFamily(of_queue.name, of_queue.help, labels=["address", "broker", "queue"])
-            for queue in shown_queues(self._broker):
-                family.add_metric([queue.address.name, broker, queue.name], of_queue.read(queue))
-            yield family
 
 
 class BrokerCollector(Collector):

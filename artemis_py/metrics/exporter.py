@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING
 
+from artemis_py.metrics.census import Census
 from artemis_py.metrics.exposition import render_gauges
 from artemis_py.metrics.views import ServerView
 
@@ -18,6 +20,15 @@ if TYPE_CHECKING:
     from artemis_py.core.broker import Broker
 
 
+def wall_clock_ms() -> int:
+    """The date in epoch milliseconds."""
+    return time.time_ns() // 1_000_000
+
+
+def _unlimited() -> None:
+    return None
+
+
 class MetricsExporter:
     """Answers scrapes of one broker.
 
@@ -27,6 +38,7 @@ class MetricsExporter:
 
     ``turn_bounds_s`` are the upper bounds of ``server.turn_buckets`` in seconds. ``global_max_size_bytes`` is the limit
     of all addresses, -1 for none. ``store_directory`` is where messages are stored, None when in memory only.
+    ``disk_headroom`` says how many bytes it may still take before senders are held back, None: it does not matter.
     """
 
     def __init__(
@@ -37,12 +49,17 @@ class MetricsExporter:
         turn_bounds_s: Sequence[float],
         global_max_size_bytes: int = -1,
         store_directory: Path | None = None,
+        disk_headroom: Callable[[], int | None] = _unlimited,
+        clock_ms: Callable[[], int] = wall_clock_ms,
     ) -> None:
         self._broker = broker
         self._server = server
         self._turn_bounds_s = turn_bounds_s
         self._global_max_size_bytes = global_max_size_bytes
         self._store_directory = store_directory
+        self._disk_headroom = disk_headroom
+        self._clock_ms = clock_ms
+        self._census = Census(broker)
         self._scrape_seconds = 0.0
         self._registries: tuple[CollectorRegistry, CollectorRegistry] | None = None
 
@@ -68,8 +85,8 @@ class MetricsExporter:
         def pieces() -> Iterator[bytes]:
             busy_ns = 0
             started_ns = time.perf_counter_ns()
-            for text in render_gauges(self._broker):
-                piece = text.encode()
+            for text in chain(self._census.count(), render_gauges(self._broker, self._clock_ms())):
+                piece = (text or "").encode()
                 busy_ns += time.perf_counter_ns() - started_ns
                 yield piece
                 started_ns = time.perf_counter_ns()
@@ -85,7 +102,9 @@ class MetricsExporter:
         if self._registries is None:
             from prometheus_client import CollectorRegistry, ProcessCollector
 
-            from artemis_py.metrics.collector import BrokerCollector, QueueCollector
+            from artemis_py.metrics.collector import BrokerCollector
+            from artemis_py.metrics.flow_collector import FlowCollector
+            from artemis_py.metrics.queue_collector import QueueCollector
 
             small = CollectorRegistry()
             small.register(
@@ -98,9 +117,18 @@ class MetricsExporter:
                     scrape_seconds=lambda: self._scrape_seconds,
                 )
             )
+            small.register(
+                FlowCollector(
+                    self._broker,
+                    self._server,
+                    totals=self._census.take,
+                    disk_headroom=self._disk_headroom,
+                    memory_max_bytes=self._global_max_size_bytes,
+                )
+            )
             ProcessCollector(registry=small)
             everything = CollectorRegistry()
-            everything.register(QueueCollector(self._broker))
+            everything.register(QueueCollector(self._broker, self._clock_ms))
             everything.register(small)
             self._registries = (everything, small)
         return self._registries

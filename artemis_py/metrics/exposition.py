@@ -11,12 +11,14 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Final
 
-from artemis_py.metrics.catalogue import ADDRESS_GAUGES, QUEUE_GAUGES, Gauge, Owner
+from artemis_py.metrics.catalogue import ADDRESS_GAUGES, ALIAS_GAUGES, LOOK_GAUGES, QUEUE_GAUGES, Gauge, Owner
+from artemis_py.metrics.looks import look_at
 
 if TYPE_CHECKING:
     from artemis_py.core.addresses.address import Address
     from artemis_py.core.broker import Broker
     from artemis_py.core.queue.queue import Queue
+    from artemis_py.metrics.looks import Look
 
 # How much is written before the caller may do something else: about two milliseconds of work.
 SAMPLES_PER_CHUNK: Final = 5_000
@@ -41,9 +43,9 @@ def shown_queues(broker: Broker) -> list[Queue]:
     return [queue for queue in broker.queues.values() if queue.address.settings.enable_metrics]
 
 
-def render_gauges(broker: Broker) -> Iterator[str]:
+def render_gauges(broker: Broker, now_ms: int) -> Iterator[str]:
     """All address and queue families, in pieces of about SAMPLES_PER_CHUNK lines. The first pieces are empty: with many
-    names, writing the labels takes longer than one step may.
+    names, writing the labels takes longer than one step may. ``now_ms`` is the date, for ages.
 
     Which addresses and queues are shown is fixed with the first piece; a value is read when its line is written.
     """
@@ -58,15 +60,29 @@ def render_gauges(broker: Broker) -> Iterator[str]:
         ]
         yield ""
     queues: list[tuple[str, Queue]] = []
+    aliases: list[tuple[str, Queue]] = []
+    shown: list[Queue] = []
     for start in range(0, len(all_queues), _ROWS_PER_CHUNK):
-        queues += [
-            (_queue_labels(queue, name), queue)
-            for queue in all_queues[start : start + _ROWS_PER_CHUNK]
-            if queue.address.settings.enable_metrics
-        ]
+        for queue in all_queues[start : start + _ROWS_PER_CHUNK]:
+            if queue.address.settings.enable_metrics:
+                shown.append(queue)
+                labels = _queue_labels(queue, name)
+                queues.append((f"{{{labels}}} ", queue))
+                aliases.append((f'{{{labels},routing_type="{queue.routing_type.lower()}"}} ', queue))
         yield ""
+    looks: list[tuple[str, Look]] = []
+    for some in look_at(shown, now_ms):
+        rows = queues[len(looks) : len(looks) + len(some)]
+        looks += [(labels, look) for (labels, _), look in zip(rows, some, strict=True)]
+        yield ""
+    families = (
+        _families(ADDRESS_GAUGES, addresses),
+        _families(QUEUE_GAUGES, queues),
+        _families(LOOK_GAUGES, looks),
+        _families(ALIAS_GAUGES, aliases),
+    )
     lines: list[str] = []
-    for part in chain(_families(ADDRESS_GAUGES, addresses), _families(QUEUE_GAUGES, queues)):
+    for part in chain(*families):
         lines += part
         if len(lines) >= SAMPLES_PER_CHUNK:
             yield "".join(lines)
@@ -76,7 +92,7 @@ def render_gauges(broker: Broker) -> Iterator[str]:
 
 def _queue_labels(queue: Queue, broker_name: str) -> str:
     address, own = escape_label(queue.address.name), escape_label(queue.name)
-    return f'{{address="{address}",broker="{broker_name}",queue="{own}"}} '
+    return f'address="{address}",broker="{broker_name}",queue="{own}"'
 
 
 def _families(gauges: Sequence[Gauge[Owner]], rows: Sequence[tuple[str, Owner]]) -> Iterator[list[str]]:

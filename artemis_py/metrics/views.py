@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
+from artemis_py.histogram import Histogram
+
 
 class LogCursor(Protocol):
     """A cursor in the log."""
@@ -132,6 +134,17 @@ class ServerView(Protocol):
     @property
     def clock_steps(self) -> Mapping[str, int]:
         """How often the wall clock was set by a second or more, by direction."""
+
+    @property
+    def delays(self) -> Histogram:
+        """From the arrival of a message to its delivery, of one message a turn."""
+
+    @property
+    def sync_times(self) -> Histogram | None:
+        """How long it took to write and sync each batch of the journal; None without one."""
+
+    def blocked_ns(self) -> int:
+        """How long senders have waited for room, all together."""
 
     def authentication_counts(self) -> Mapping[str, int]:
         """Logins by result."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import islice
+from time import monotonic_ns
 from typing import final
 
 from artemis_py.server.client import Client
@@ -16,9 +17,13 @@ class Blocked:
     first.
     """
 
-    __slots__ = ("_awaited", "_waiting")
+    __slots__ = ("_awaited", "_senders", "_spent_ns", "_until_ns", "_waiting")
 
     def __init__(self) -> None:
+        self._senders: set[Client] = set()
+        """Those that have logged in: others wait for their login."""
+        self._spent_ns = 0
+        self._until_ns = 0
         self._awaited: dict[Client, Awaited] = {}
         self._waiting: dict[Awaited, dict[Client, None]] = {}
 
@@ -28,9 +33,19 @@ class Blocked:
     def __iter__(self) -> Iterator[Client]:
         return iter(self._awaited)
 
+    def spent_ns(self) -> int:
+        """How long senders have waited, all together. It only grows."""
+        now_ns = monotonic_ns()
+        self._spent_ns += len(self._senders) * (now_ns - self._until_ns)
+        self._until_ns = now_ns
+        return self._spent_ns
+
     def add(self, connection: Client, awaited: Awaited) -> None:
         """A connection waits, after those already waiting."""
         self.discard(connection)
+        if connection.session.is_open:
+            self.spent_ns()
+            self._senders.add(connection)
         self._awaited[connection] = awaited
         self._waiting.setdefault(awaited, {})[connection] = None
 
@@ -39,6 +54,9 @@ class Blocked:
         awaited = self._awaited.pop(connection, None)
         if awaited is None:
             return
+        if connection in self._senders:
+            self.spent_ns()
+            self._senders.discard(connection)
         waiting = self._waiting[awaited]
         del waiting[connection]
         if not waiting:

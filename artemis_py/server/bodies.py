@@ -12,7 +12,8 @@ from pathlib import Path
 from artemis_py.config.settings import BrokerConfig
 from artemis_py.storage.bodies.store import LargeStore
 from artemis_py.storage.disk.committer import ThreadCommitter
-from artemis_py.storage.disk.disk import DirectoryLock, DiskError, FileDisk, LockedError
+from artemis_py.storage.disk.disk import DiskError, FileDisk, LockedError
+from artemis_py.storage.disk.lock import DirectoryLock
 from artemis_py.storage.disk.private import make_private
 from artemis_py.storage.disk.room import Room
 

@@ -28,18 +28,28 @@ class Collector:
 
     def __init__(self, loop: AbstractEventLoop) -> None:
         self._loop = loop
+        self._is_resting = True
         gc.disable()
 
     def begin(self) -> None:
         """All current objects count as old."""
-        gc.callbacks.append(_collected)
+        if _collected not in gc.callbacks:
+            gc.callbacks.append(_collected)
+            self._loop.call_later(_LOOK_EVERY_S, self._look)
         gc.set_threshold(_YOUNG_MAX, _NEVER, _NEVER)
         gc.freeze()
         gc.enable()
-        self._loop.call_later(_LOOK_EVERY_S, self._look)
+        self._is_resting = False
+
+    def rest(self) -> None:
+        """The broker has ended, and another one may start in this process: what it leaves is collected now."""
+        self._is_resting = True
+        gc.disable()
+        gc.unfreeze()
+        gc.collect()
 
     def _look(self) -> None:
-        if gc.get_freeze_count() <= _OBJECTS_MAX:
+        if not self._is_resting and gc.get_freeze_count() <= _OBJECTS_MAX:
             gc.unfreeze()
             gc.collect()  # what is left counts as old again: see _collected
         self._loop.call_later(_LOOK_EVERY_S, self._look)

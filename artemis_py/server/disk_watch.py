@@ -9,7 +9,7 @@ from artemis_py.config.settings import BrokerConfig
 from artemis_py.core.broker import Broker
 from artemis_py.server.store import Store
 from artemis_py.shown import warn
-from artemis_py.storage.disk.room import DiskSpace, is_full, space_of
+from artemis_py.storage.disk.room import DiskSpace, bytes_until_full, is_full, space_of
 
 _MEBIBYTE: Final = 1 << 20
 
@@ -72,6 +72,21 @@ class DiskWatch:
         self._full_directory = fullest or self._full_directory
         space = spaces.get(self._full_directory) or self._probe(self._full_directory)
         self._say(self._news(self._full_directory, space, is_short=short is not None))
+
+    def headroom_bytes(self) -> int | None:
+        """How many bytes may be written until ``disk-full-policy`` applies, on the disk with the least; None if nothing
+        is stored or a disk cannot be read.
+        """
+        directories = () if self._store is None else self._store.directories()
+        if not directories:
+            return None
+        max_usage, min_free = self._config.max_disk_usage, self._config.min_disk_free
+        if self.period_ms < 0:
+            max_usage = min_free = -1
+        try:
+            return min(bytes_until_full(max_usage, min_free, self._probe(directory)) for directory in directories)
+        except OSError:
+            return None
 
     def _is_full(self, space: DiskSpace) -> bool:
         return self.period_ms >= 0 and is_full(self._config.max_disk_usage, self._config.min_disk_free, space)

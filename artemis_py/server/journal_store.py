@@ -23,7 +23,9 @@ from artemis_py.server.store import Store
 from artemis_py.server.surveyor import Surveyor
 from artemis_py.shown import warn
 from artemis_py.storage.disk.committer import ThreadCommitter
-from artemis_py.storage.disk.disk import DirectoryLock, DiskError, FileDisk
+from artemis_py.storage.disk.disk import DiskError, FileDisk
+from artemis_py.storage.disk.lock import DirectoryLock
+from artemis_py.storage.disk.owner import ACTIVE, STOPPED
 from artemis_py.storage.disk.private import open_to_others
 from artemis_py.storage.disk.room import Room, is_full, space_of
 from artemis_py.storage.journal.settings import JournalSettings
@@ -40,6 +42,8 @@ from artemis_py.storage.retention.retention import RetentionSettings, wall_clock
 
 _PROGRESS_AFTER_S: Final = 1.0
 _CLOSE_S: Final = 10.0
+_RELEASED_S: Final = 5.0
+"""How long the locks of a broker that died may take to be released, after the first of them."""
 _PAGES_BYTES: Final = 12 << 20
 """The share of pages in the reserve for a full disk: a little more than they may have accepted and not written. The
 reserve also has room for two journal files: one for acknowledgements, one for compaction.
@@ -51,6 +55,9 @@ class JournalStore(Store):
 
     Raises DiskError or LockedError if they cannot be opened, and LossError if too much is lost. Until then, nothing is
     created or changed, except for the lock in the journal directory.
+
+    The broker of a pair has waited for the lock of the journal directory and gives it: ``lock``. It is released with
+    the others.
     """
 
     def __init__(
@@ -60,17 +67,20 @@ class JournalStore(Store):
         look: Callable[[], None],
         open_files_max: int,
         make_disk: Callable[..., FileDisk] = FileDisk,
+        lock: DirectoryLock | None = None,
+        progress: Callable[[int, int], None] = lambda _done, _total: None,
     ) -> None:
         directory = Path(config.journal_directory)
-        if not config.create_journal_dir and not directory.is_dir():
-            raise DiskError(f"{directory} does not exist, and create-journal-dir is false")
         open_disk = partial(make_disk, data_only=config.journal_datasync, open_files_max=open_files_max)
-        self._disk = open_disk(directory)
         with ExitStack() as opened:
+            self._main_lock = lock or lock_journal(config)
+            self._locks: dict[Path, DirectoryLock] = {self._main_lock.directory: self._main_lock}
+            opened.callback(self._main_lock.release)
+            self._is_pair = lock is not None
+            self._main_lock.claim()
+            self._disk = open_disk(directory)
             opened.callback(self._disk.close)
-            self._locks: dict[Path, DirectoryLock] = {}
-            self._lock(directory, opened)
-            recovered = weigh(self._disk, _Progress(), data_directories(config))
+            recovered = weigh(self._disk, _Progress(progress), data_directories(config))
             self._body_disk = open_disk(Path(config.large_messages_directory))
             self._page_disk = open_disk(Path(config.paging_directory))
             self._disks = (self._disk, self._body_disk, self._page_disk)
@@ -81,12 +91,14 @@ class JournalStore(Store):
             self._disk.draws = self._page_disk.draws = True
             self._open(config, wake, opened, recovered)
             self._opened = opened.pop_all()
+        hands_over = config.shared_store is not None and config.shared_store.failover_on_shutdown
+        self._main_lock.leaves(ACTIVE if hands_over else STOPPED)
 
     def _lock(self, directory: Path, opened: ExitStack) -> None:
         """Lock a directory, unless this broker has already locked it. Raises LockedError or DiskError."""
         place = directory.resolve()
         if place not in self._locks:
-            lock = self._locks[place] = DirectoryLock(place)
+            lock = self._locks[place] = DirectoryLock.soon(place, _RELEASED_S if self._is_pair else 0.0)
             opened.callback(lock.release)
 
     def _open(self, config: BrokerConfig, wake: Callable[[], None], opened: ExitStack, recovered: Recovered) -> None:
@@ -180,6 +192,9 @@ class JournalStore(Store):
         """Runs in the surveyor's thread."""
         self._committer.later(partial(retained.put_beside, number, fields, places))
 
+    def hand_over(self) -> None:
+        self._main_lock.leaves(ACTIVE)
+
     def close(self) -> None:
         with self._opened:
             self._write_out()
@@ -190,6 +205,17 @@ class JournalStore(Store):
             self._files.seal()
             time.sleep(0.001)
         self._files.journal.finish()
+        if self._files.journal.failure is not None:
+            self.hand_over()
+
+
+def lock_journal(config: BrokerConfig) -> DirectoryLock:
+    """The lock of the journal directory, which is created if it may be. Raises LockedError and DiskError."""
+    directory = Path(config.journal_directory)
+    if not config.create_journal_dir and not directory.is_dir():
+        raise DiskError(f"{directory} does not exist, and create-journal-dir is false")
+    FileDisk(directory).close()  # creates it
+    return DirectoryLock(directory.resolve())
 
 
 def _thread(wake: Callable[[], None], name: str, opened: ExitStack) -> ThreadCommitter:
@@ -256,13 +282,17 @@ def _say(line: str) -> None:
 
 
 class _Progress:
-    """Reports the progress of a long recovery: on a terminal one line that is overwritten, elsewhere ten lines."""
+    """Reports the progress of a long recovery: on a terminal one line that is overwritten, elsewhere ten lines.
+    ``told`` hears of every file.
+    """
 
-    def __init__(self) -> None:
+    def __init__(self, told: Callable[[int, int], None]) -> None:
+        self._tell = told
         self._started = time.monotonic()
         self._told = -1
 
     def __call__(self, done: int, total: int) -> None:
+        self._tell(done, total)
         if time.monotonic() - self._started < _PROGRESS_AFTER_S:
             return
         tenths = done * 10 // total

@@ -1,48 +1,32 @@
-"""Starts and stops the broker: configuration, sockets, signals, and an orderly end."""
+"""The process of a broker: configuration, signals, its turn in a pair, and an orderly end."""
 
 from __future__ import annotations
 
 import asyncio
 import signal
 import sys
-from collections.abc import Callable, Collection, Sequence
-from contextlib import suppress
+from collections.abc import Collection, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from artemis_py.config.codes import kind_of, told
 from artemis_py.config.problems import WARNING, Problems
 from artemis_py.config.reader import load
-from artemis_py.config.settings import BrokerConfig
-from artemis_py.core.broker import Broker
+from artemis_py.config.settings import BrokerConfig, SharedStoreConfig
 from artemis_py.errors import ArtemisError, ConfigError
-from artemis_py.metrics import MetricsExporter
 from artemis_py.security.authenticator import Authenticator
-from artemis_py.server.clocks import NS_PER_MS, Clocks, wall_clock_ms
 from artemis_py.server.collector import Collector
-from artemis_py.server.complaints import Complaints
-from artemis_py.server.disk_watch import DiskWatch
-from artemis_py.server.faults import Faults, TurnError
-from artemis_py.server.gate import gate_of
-from artemis_py.server.http import Response
-from artemis_py.server.http.memory_routes import memory_routes
-from artemis_py.server.http.routes import health_routes, metrics_routes, no_log_routes
-from artemis_py.server.http.routing import Route
-from artemis_py.server.load import Load
+from artemis_py.server.faults import TurnError
 from artemis_py.server.malloc import keep_freed_memory
-from artemis_py.server.memory import destinations_max, global_max_bytes, held_max_bytes
-from artemis_py.server.open_store import open_store
-from artemis_py.server.operational import OperationalLog, write_to_stderr
-from artemis_py.server.ports import Ports
-from artemis_py.server.stats import TURN_BUCKET_BOUNDS_S, ServerStats
-from artemis_py.server.store import Store
-from artemis_py.server.surroundings import OF_THIS_MACHINE, Surroundings
-from artemis_py.server.turns import Turns
-from artemis_py.server.websocket import first_bytes
+from artemis_py.server.notify import Notifier
+from artemis_py.server.operational import write_to_stderr
+from artemis_py.server.ports import Bound
+from artemis_py.server.server import Server, Taken
+from artemis_py.server.stop_signals import SIGNALS, StopSignals
 from artemis_py.shown import say, warn
 from artemis_py.storage.disk.disk import DiskError, LockedError, NoSpaceError
+from artemis_py.storage.disk.lock import DirectoryLock
 from artemis_py.storage.format.codec import CodecError
 from artemis_py.storage.recovery.loss import LossError
 
@@ -51,213 +35,8 @@ if TYPE_CHECKING:
 
 EXIT_LOSS: Final = 4
 """The journal lacks files, queues or many records, and the broker was not told to start without them."""
-_CLOCK_LOOK_S: Final = 5.0
-_LOOK_AT_BLOCKED_S: Final = 1.0
-_DRAIN_S: Final = 5.0
-_LOOK_AFTER_S: Final = 0.5
-"""How often the broker checks that its directories still exist."""
-_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
-"""Each asks for an orderly stop."""
-_PREPARE_S: Final = 1.0
-"""How long after the start threads import the libraries of metrics and WebSocket: after the first clients, before a
-scrape.
-"""
-
-
-class Server:
-    """One broker with its sockets on one event loop."""
-
-    def __init__(
-        self,
-        config: BrokerConfig,
-        loop: asyncio.AbstractEventLoop,
-        stopping: asyncio.Event,
-        authenticator: Authenticator | None = None,
-        around: Surroundings = OF_THIS_MACHINE,
-    ) -> None:
-        self.config = config
-        self._loop = loop
-        self.complaints = Complaints()
-        self.stats = ServerStats(Faults(self.complaints))
-        loop.set_exception_handler(self.stats.faults.caught_by_loop)
-        self.failure: ArtemisError | None = None
-        self._descriptors = self.stats.descriptors = around.descriptors()
-        self._look_is_due = False
-        files_max = self._descriptors.open_files_max
-        self.store = store = open_store(config, self._wake, self._look_soon, files_max, around.open_disk)
-        self.stats.rooms = store.rooms
-        self.stats.large = store.large
-        self.stats.journal = store.durability
-        self.stats.cursor_desk = store.cursor_desk
-        memory_bytes = global_max_bytes(config.global_max_size)
-        now_ms = around.wall_ns() // NS_PER_MS
-        self.broker = Broker(config, store.log, now_ms, store.recovered_state(), store.pages, memory_bytes)
-        self.broker.holdings.bytes_max = held_max_bytes(config.global_max_held_size, memory_bytes)
-        self.broker.quota.addresses_max = destinations_max(config.max_addresses)
-        self.broker.quota.queues_max = destinations_max(config.max_queues)
-        self._clocks = Clocks(self.broker.clock, wall_ns=around.wall_ns, steady_ns=around.steady_ns)
-        self.stats.clock_steps = self._clocks.steps
-        self.turns = Turns(loop, self.broker, store.durability, self.stats, self._clocks.date_ms, store.large)
-        self.turns.on_failure = self._fail
-        self.turns.tell = OperationalLog().tell
-        self._gate = gate_of(config, authenticator, loop, self.stats, self.complaints.tell)
-        keeps = config.persistence_enabled
-        say, probe = self.complaints.tell, around.space_of
-        self.disk_watch = DiskWatch(config, self.broker, self.turns.schedule, store, probe=probe, say=say)
-        self._stopping = stopping
-        self._is_stopping = False
-        self._exporter = MetricsExporter(
-            self.broker,
-            self.stats,
-            turn_bounds_s=TURN_BUCKET_BOUNDS_S,
-            global_max_size_bytes=memory_bytes,
-            store_directory=Path(config.journal_directory) if keeps else None,
-        )
-        load = Load(self.stats)
-        store.give_way(load.is_busy)
-        self.ports = Ports(
-            config, loop, self.turns, self.complaints, self._descriptors, store.open_files, self._gate, load.is_busy
-        )
-        routes = metrics_routes(self._exporter) + health_routes(self._not_ready_because, self.ports.warnings)
-        routes += memory_routes(self.turns.guard)
-        self.ports.routes = routes + self._log_routes(store)
-
-    def _log_routes(self, store: Store) -> list[Route]:
-        if store.log_view is None or store.cursor_desk is None:
-            return no_log_routes()
-        from artemis_py.server.http.cursor_routes import cursor_routes
-        from artemis_py.server.http.log_routes import log_routes
-
-        in_thread = partial(self._loop.run_in_executor, None)
-        routes = log_routes(store.log_view, self.config.name, wall_clock_ms, in_thread)
-        return routes + cursor_routes(store.cursor_desk, self._durably)
-
-    def _wake(self) -> None:
-        """Called by the disk's threads when something is done, even while the broker is still being created, and at its
-        very end.
-        """
-        with suppress(RuntimeError):  # the loop is closed
-            self._loop.call_soon_threadsafe(self._schedule)
-
-    def _schedule(self) -> None:
-        self.turns.schedule()
-
-    def _look_soon(self) -> None:
-        """Called by the disk's threads: files have grown or did not fit."""
-        if not self._look_is_due:
-            self._look_is_due = True
-            with suppress(RuntimeError):  # the loop is closed
-                self._loop.call_soon_threadsafe(self._look_now)
-
-    def _look_now(self) -> None:
-        self._look_is_due = False
-        if not self._is_stopping:
-            self.disk_watch.look()
-
-    def _durably(self, lsn: int, make: Callable[[], Response]) -> asyncio.Future[Response]:
-        """A response that is sent when everything up to the lsn survives a crash."""
-        future: asyncio.Future[Response] = self._loop.create_future()
-
-        def answer() -> None:
-            if future.done():  # the client may have left
-                return
-            try:
-                future.set_result(make())
-            except Exception as error:
-                future.set_exception(error)
-
-        self.turns.when_durable(lsn, answer)
-        return future
-
-    def _fail(self, failure: ArtemisError) -> None:
-        """Storage or a turn failed: nothing is confirmed any more, and the process ends."""
-        self.failure = failure
-        self._stopping.set()
-
-    def _not_ready_because(self) -> str | None:
-        if self._is_stopping:
-            return "the broker is stopping"
-        return None if self.ports.serves("STOMP") else "no port is open for STOMP"
-
-    # ---- start -----------------------------------------------------------------------------------
-
-    async def listen(self) -> None:
-        """Open every acceptor that may be opened. Raises ListenError, and then none is open."""
-        sockets = self.ports.bind()
-        self._look_at_disk()  # before any client can send
-        self.ports.open(sockets)
-        self.turns.schedule()
-        self._look_at_blocked()
-        self._look_after_store()
-        self._look_at_clock()
-        if self.ports.serves("HTTP"):
-            self._loop.call_later(_PREPARE_S, self._loop.run_in_executor, None, self._exporter.prepare)
-        self._loop.call_later(_PREPARE_S, self._loop.run_in_executor, None, first_bytes.prepare)
-        if self.store.log_view is not None:
-            self._loop.run_in_executor(None, self.store.log_view.indexing())
-
-    def _look_at_clock(self) -> None:
-        """An idle broker also notices that the wall clock was set."""
-        if self._is_stopping:
-            return
-        self._loop.call_later(_CLOCK_LOOK_S, self._look_at_clock)
-        if self._clocks.look():
-            self.turns.schedule()
-
-    def _look_at_blocked(self) -> None:
-        if not self._is_stopping:
-            self._loop.call_later(_LOOK_AT_BLOCKED_S, self._look_at_blocked)
-            self.turns.input.look_at_blocked()
-
-    def _look_at_disk(self) -> None:
-        if self._is_stopping:
-            return
-        if self.disk_watch.period_ms >= 0:
-            self._loop.call_later(self.disk_watch.period_ms / 1000, self._look_at_disk)
-        self.disk_watch.look()
-
-    def _look_after_store(self) -> None:
-        if not self._is_stopping:
-            self._loop.call_later(_LOOK_AFTER_S, self._look_after_store)
-            self.store.look_after()
-
-    # ---- stop ------------------------------------------------------------------------------------
-
-    async def stop(self) -> None:
-        """Stop accepting, send written output, close everything."""
-        self._is_stopping = True
-        self.ports.close_to_stomp()
-        self.turns.stop()
-        deadline = self._loop.time() + _DRAIN_S
-        while self.stats.connections and self._loop.time() < deadline:
-            for connection in list(self.stats.connections):  # also those accepted just before
-                connection.shut(self._clocks.date_ms())
-            await asyncio.sleep(0.01)
-        for connection in list(self.stats.connections):
-            connection.cut()
-        self.ports.close_to_http()
-        try:
-            self.broker.finish(self._clocks.date_ms())
-        finally:
-            self.turns.end()  # a thread or a socket may still request one
-            self.release()
-            self.failure = self.failure or self.store.durability.failure
-
-    def abandon(self) -> None:
-        """End at once: no further frame is sent. The files stay open until ``release`` or the end of the process."""
-        self._is_stopping = True
-        self.ports.abandon()
-        self.turns.end()
-        for connection in list(self.stats.connections):
-            connection.cut()
-
-    def release(self) -> None:
-        """Close the files and end the threads; only after ``stop`` or ``abandon``. Raises DiskError."""
-        try:
-            self.store.close()
-        finally:
-            if self._gate is not None:
-                self._gate.desk.stop()
+GAVE_BACK: Final = -1
+"""No exit code: a backup has given its directory to a primary, and waits again."""
 
 
 def run(
@@ -281,16 +60,13 @@ def run(
     if strict and any(notice.severity == WARNING for notice in notices):
         raise ConfigError(notices)
     config = replace(config, notices=tuple(notices))
-    if accept_loss and config.persistence_enabled:
-        from artemis_py.server.repair import accept_losses
-
-        for line in accept_losses(config):
-            warn(line)
+    if accept_loss and config.persistence_enabled and config.shared_store is None:
+        _accept_losses(config, None)
     keep_freed_memory()
     write_to_stderr()
     loop = asyncio.new_event_loop()
     try:
-        return loop.run_until_complete(_run(config, loop, authenticator))
+        return loop.run_until_complete(_Life(config, loop, authenticator, accept_loss=accept_loss).run())
     finally:
         _close(loop)
 
@@ -323,65 +99,151 @@ def _close(loop: asyncio.AbstractEventLoop) -> None:
     """Ignore signals. A closing loop restores their default action; a signal during the end of the process would then
     kill it, and an orderly stop would not look like one.
     """
-    signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+    signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
     loop.close()
-    for number in _SIGNALS:
+    for number in SIGNALS:
         signal.signal(number, signal.SIG_IGN)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
 
 
-async def _run(config: BrokerConfig, loop: asyncio.AbstractEventLoop, authenticator: Authenticator | None) -> int:
-    stopping = asyncio.Event()
-    for number in _SIGNALS:
-        loop.add_signal_handler(number, stopping.set)
-    collector = Collector(loop)
-    try:
-        server = Server(config, loop, stopping, authenticator)
-    except LossError as error:
-        from artemis_py.storage.recovery.findings import loss_lines
+def _accept_losses(config: BrokerConfig, lock: DirectoryLock | None) -> None:
+    from artemis_py.server.repair import accept_losses
 
-        for line in loss_lines(error.examined, config.journal_directory):
-            warn(line)
-        return EXIT_LOSS
-    except (DiskError, LockedError, CodecError) as error:
-        warn(f"the journal cannot be opened: {error}")
-        return 1
-    try:
-        await server.listen()
-    except ArtemisError as error:  # a port or a key
-        warn(error)
-        await server.stop()
-        return 1
-    _report(config, server)
-    collector.begin()
-    await stopping.wait()
-    if server.failure is None:
-        warn("stopping")
-        await server.stop()
-    if server.failure is None:
-        return 0
-    failed = "a turn" if isinstance(server.failure, TurnError) else "storage"
-    warn(f"{failed} failed and the broker stops; it confirmed nothing after this: {server.failure}")
-    if isinstance(server.failure, NoSpaceError):
+    for line in accept_losses(config, lock):
+        warn(line)
+
+
+class _Life:
+    """What a process does: it waits for its turn if it is one of a pair, and works until it is told to stop."""
+
+    def __init__(
+        self,
+        config: BrokerConfig,
+        loop: asyncio.AbstractEventLoop,
+        authenticator: Authenticator | None,
+        *,
+        accept_loss: bool,
+    ) -> None:
+        self._config = config
+        self._loop = loop
+        self._authenticator = authenticator
+        self._accepts_loss = accept_loss
+        self._signals = StopSignals(loop)
+        self._collector = Collector(loop)
+        self._notifier = Notifier()
+        self._notifier.watch(loop)
+        for notice in config.notices:
+            warn(f"{kind_of(notice)}: {notice}")
+
+    async def run(self) -> int:
+        """Returns the exit code."""
+        part = self._config.shared_store
+        if part is None:
+            return await self._work(Taken(progress=self._tell_of_progress))
+        while True:
+            code = await self._stand_by(part)
+            if code != GAVE_BACK or self._signals.has_come or not part.restart_backup:
+                return 0 if code == GAVE_BACK else code
+            self._signals.stopping.clear()
+            self._collector.rest()
+
+    async def _stand_by(self, part: SharedStoreConfig) -> int:
+        """Wait for the lock, then work."""
+        from artemis_py.server.standby import Standby
+
+        standby = Standby(self._config, part, self._loop, self._authenticator, self._tell_of_waiting, _tell_of_port)
+        try:
+            lock = await standby.wait(self._signals.stopping)
+        except ArtemisError as error:
+            standby.close()
+            warn(error)
+            return 1
+        if lock is None:
+            standby.close()
+            return 0
+        if self._accepts_loss:
+            _accept_losses(self._config, lock)
+        self._notifier.progress("takes over")
+        return await self._work(Taken(lock, standby.give_up_sockets(), self._tell_of_progress))
+
+    def _tell_of_progress(self, done: int, total: int) -> None:
+        self._notifier.progress(f"has read {done} of {total} journal files")
+
+    def _tell_of_waiting(self, waits_for: str) -> None:
+        self._notifier.ready(f"stand-by: waits for {waits_for}")
+        warn(f"broker {self._config.name} is a stand-by: it waits for {waits_for}")
+
+    def _tell_of_stop(self, *, gives_back: bool) -> None:
+        if gives_back:
+            warn("stopping: a primary waits for the lock")
+            self._notifier.status("gives the lock to a primary")
+        else:
+            warn("stopping")
+            self._notifier.stopping("stopping", max(self._config.graceful_shutdown_timeout, 0))
+
+    async def _work(self, taken: Taken) -> int:
+        config, signals = self._config, self._signals
+        try:
+            server = Server(config, self._loop, signals.stopping, self._authenticator, taken=taken)
+        except LossError as error:
+            from artemis_py.storage.recovery.findings import loss_lines
+
+            for line in loss_lines(error.examined, config.journal_directory):
+                warn(line)
+            return EXIT_LOSS
+        except (DiskError, LockedError, CodecError) as error:
+            warn(f"the journal cannot be opened: {error}")
+            return 1
+        try:
+            await server.listen()
+        except ArtemisError as error:  # a port or a key
+            warn(error)
+            await server.stop()
+            return 1
+        self._notifier.ready(_report(config, server))
+        self._collector.begin()
+        await signals.stopping.wait()
+        if server.failure is None:
+            self._tell_of_stop(gives_back=server.gives_back)
+            await server.drain(signals.hurry)
+        left = ""
+        if server.failure is None:
+            left = await server.stop(signals.hurry)
+        if server.failure is None:
+            warn(f"stopped: {left}")
+            return GAVE_BACK if server.gives_back else 0
+        self._notifier.stopping(_tell_of_failure(server.failure))
+        server.abandon()
+        return 3
+
+
+def _tell_of_failure(failure: ArtemisError) -> str:
+    """Returns it in a few words."""
+    told = f"{'a turn' if isinstance(failure, TurnError) else 'storage'} failed"
+    warn(f"{told} and the broker stops; it confirmed nothing after this: {failure}")
+    if isinstance(failure, NoSpaceError):
         warn(
             "free space on that file system and start the broker again; without space it also starts, but accepts "
             "only acknowledgements and no messages"
         )
-    server.abandon()
-    return 3
+    return f"{told}: {failure}"
 
 
-def _report(config: BrokerConfig, server: Server) -> None:
-    """Print at start what is ignored or refused, and where the broker listens."""
-    for notice in config.notices:
-        warn(f"{kind_of(notice)}: {notice}")
+def _tell_of_port(bound: Bound) -> None:
+    acceptor, host, port = bound
+    shown = f"[{host}]" if ":" in host else host
+    tls = " over TLS" if acceptor.is_tls else ""
+    warn(f"listening on {shown}:{port} for {', '.join(acceptor.protocols)}{tls} (acceptor {acceptor.name})")
+
+
+def _report(config: BrokerConfig, server: Server) -> str:
+    """Print at start what was recovered, and where the broker listens; returns its state."""
     for line in server.store.report:
         warn(line)
-    for acceptor, host, port in server.ports.bound:
-        shown = f"[{host}]" if ":" in host else host
-        tls = " over TLS" if acceptor.is_tls else ""
-        warn(f"listening on {shown}:{port} for {', '.join(acceptor.protocols)}{tls} (acceptor {acceptor.name})")
+    for bound in server.ports.bound:
+        _tell_of_port(bound)
     is_open = any("STOMP" in acceptor.protocols for acceptor, _, _ in server.ports.bound)
     state = "ready" if is_open else "up, but no port is open for STOMP, so no client can connect"
     counts = f"{len(server.broker.addresses)} addresses, {len(server.broker.queues)} queues"
     warn(f"broker {config.name} is {state}: {counts}")
+    return f"{state}: {counts}"

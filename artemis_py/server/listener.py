@@ -59,15 +59,18 @@ class Listener:
 
     def close(self) -> None:
         """Stop accepting."""
-        if not self._is_open:
-            return
+        if self._is_open:
+            self.give_up().close()
+
+    def give_up(self) -> socket.socket:
+        """Stop accepting, but keep the socket open, so that new clients wait in it for somebody else."""
         self._is_open = False
         self._loop.remove_reader(self._bound)
         if self._retry is not None:
             self._retry.cancel()
         for task in list(self._making):
             task.cancel()
-        self._bound.close()
+        return self._bound
 
     def _accept(self) -> None:
         for _ in range(_AT_ONCE):

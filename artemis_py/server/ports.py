@@ -11,16 +11,12 @@ from typing import Final, final
 
 from artemis_py.config.settings import AcceptorConfig, BrokerConfig
 from artemis_py.errors import ArtemisError
-from artemis_py.server.clocks import steady_clock_ms
 from artemis_py.server.complaints import Complaints
 from artemis_py.server.connection import Acceptance
 from artemis_py.server.descriptors import Descriptors
 from artemis_py.server.encryption import Encryption
 from artemis_py.server.gate import SecurityGate
-from artemis_py.server.http import HttpLimits, HttpService
-from artemis_py.server.http.doors import Doors
-from artemis_py.server.http.hosts import Hosts
-from artemis_py.server.http.routing import Route
+from artemis_py.server.http_ports import BACKLOG_MIN, HttpPorts
 from artemis_py.server.listener import Listener
 from artemis_py.server.logins.networks import Newcomers
 from artemis_py.server.turns import Turns
@@ -28,14 +24,18 @@ from artemis_py.server.websocket.rules import WebSocketRules
 from artemis_py.stomp.service import StompService
 from artemis_py.stomp.temporaries import Temporaries
 
-_BACKLOG_MIN: Final = 1024
 _NEWCOMERS_MAX: Final = 256
 """How many connections of one address may be without a login where clients must log in."""
-_HTTP_TICK_S: Final = 5.0
 _KEEP_ALIVE_IDLE_S: Final = 60
 _KEEP_ALIVE_INTERVAL_S: Final = 15
 _KEEP_ALIVE_PROBES: Final = 4
 """After a minute of silence the system probes four times, 15 seconds apart."""
+
+
+Bound = tuple[AcceptorConfig, str, int]
+"""An open acceptor, with the host and the port that it listens on."""
+Held = tuple[AcceptorConfig, socket.socket]
+"""An acceptor and its socket."""
 
 
 class ListenError(ArtemisError):
@@ -44,10 +44,10 @@ class ListenError(ArtemisError):
 
 @final
 class Ports:
-    """Opens the acceptors of a configuration, and closes them. ``routes`` must be set before: what HTTP serves.
+    """Opens the acceptors of a configuration, and closes them. ``http`` must know its routes before.
 
     ``stored`` counts the files that storage has open. ``is_busy`` says whether the broker has no time for transfers to
-    its own machine. Without a ``gate`` nobody logs in.
+    its own machine. Without a ``gate`` nobody logs in. ``held`` are sockets that are bound already.
     """
 
     def __init__(
@@ -60,24 +60,25 @@ class Ports:
         stored: Callable[[], int],
         gate: SecurityGate | None,
         is_busy: Callable[[], bool],
+        held: Sequence[Held] = (),
     ) -> None:
-        self.bound: list[tuple[AcceptorConfig, str, int]] = []
-        """Open acceptors with the host and the port that they listen on."""
-        self.routes: Sequence[Route] = ()
-        self.http_services: list[HttpService] = []
+        self.bound: list[Bound] = []
+        """The open acceptors."""
+        self.http = HttpPorts(
+            config, loop, turns.stats, turns.broker.holdings, complaints, descriptors, gate, stored, is_busy
+        )
         self.temporaries = Temporaries(partial(secrets.token_hex, 16))
-        self._config = config
+        self._acceptors = config.acceptors
         self._loop = loop
         self._turns = turns
         self._complaints = complaints
         self._descriptors = descriptors
         self._stored = stored
         self._gate = gate
-        self._is_busy = is_busy
+        self._held = held
+        self.stomp_services: list[StompService] = []
         self._stomp_listeners: list[Listener] = []
-        self._http_listeners: list[Listener] = []
         self._encryption = Encryption(config, loop, complaints, turns.broker.holdings, turns.stats)
-        self._is_closed = False
 
     def serves(self, protocol: str) -> bool:
         """Is an acceptor open that speaks this protocol?"""
@@ -89,36 +90,36 @@ class Ports:
 
     # ---- open ------------------------------------------------------------------------------------
 
-    def bind(self) -> list[tuple[AcceptorConfig, socket.socket]]:
+    def bind(self) -> list[Held]:
         """A socket for every acceptor that may be opened. Raises ListenError for a port and StoreError for a key; then
         none is bound.
         """
-        sockets: list[tuple[AcceptorConfig, socket.socket]] = []
+        sockets: list[Held] = []
         try:
-            for acceptor in self._config.acceptors:
+            for acceptor in self._acceptors:
                 if acceptor.is_opened:
                     self._encryption.load(acceptor)
-                    sockets.append((acceptor, _bind(acceptor)))
+                    held = next((bound for owner, bound in self._held if owner is acceptor), None)
+                    sockets.append((acceptor, held or bind(acceptor)))
         except ArtemisError:
-            for _, bound in sockets:
+            for _, bound in (*self._held, *sockets):
                 bound.close()
             raise
         return sockets
 
-    def open(self, sockets: list[tuple[AcceptorConfig, socket.socket]]) -> None:
+    def open(self, sockets: list[Held]) -> None:
         """Accept clients."""
         for acceptor, bound in sockets:
             self._serve(acceptor, bound)
-        self._tick_http()
+        self.http.tick()
         self._encryption.watch()
 
     def _serve(self, acceptor: AcceptorConfig, bound: socket.socket) -> None:
         if "STOMP" in acceptor.protocols:
             self._serve_stomp(acceptor, bound)
         else:
-            self._serve_http(acceptor, bound)
-        host, port = bound.getsockname()[:2]
-        self.bound.append((acceptor, host, port))
+            self.http.serve(acceptor, bound, self._encryption)
+        self.bound.append((acceptor, *place_of(bound)))
 
     def _serve_stomp(self, acceptor: AcceptorConfig, bound: socket.socket) -> None:
         gate, turns = self._gate, self._turns
@@ -132,6 +133,7 @@ class Ports:
             authorizer=None if gate is None else gate.authorizer,
             wake=turns.schedule,
         )
+        self.stomp_services.append(service)
         newcomers_max = _NEWCOMERS_MAX if gate is not None else -1
         acceptance = Acceptance(
             turns,
@@ -141,83 +143,44 @@ class Ports:
             Newcomers(acceptor.int_param("maxConnectionsBeforeLogin", newcomers_max)),
             WebSocketRules.of(acceptor),
         )
-        self._listen(self._stomp_listeners, acceptor, bound, acceptance.connect, self._descriptors.stomp_max)
-
-    def _serve_http(self, acceptor: AcceptorConfig, bound: socket.socket) -> None:
-        http = HttpService(
-            self.routes,
-            now_ms=steady_clock_ms,
-            call_soon=self._loop.call_soon,
-            call_threadsafe=self._loop.call_soon_threadsafe,
-            limits=HttpLimits(
-                file_bytes_per_second_max=acceptor.int_param("maxLogBytesPerSecond"),
-                near_bytes_per_second_max=acceptor.int_param("busyLogBytesPerSecond"),
-            ),
-            hosts=Hosts(
-                acceptor.list_param("allowedHosts"),
-                acceptor.host,
-                scheme="https" if acceptor.bool_param("sslEnabled") else "http",
-            ),
-            doors=self._doors(acceptor),
-            is_busy=self._is_busy,
-            faults=self._turns.stats.faults,
-            holdings=self._turns.broker.holdings,
-        )
-        self.http_services.append(http)
-        self._listen(self._http_listeners, acceptor, bound, http.connect, self._descriptors.http_max)
-
-    def _doors(self, acceptor: AcceptorConfig) -> Doors | None:
-        gate = self._gate
-        if gate is None:
-            return None
-        return Doors.of(acceptor, self._config.management_rbac_prefix, gate.desk, gate.authorizer)
-
-    def _listen(
-        self,
-        listeners: list[Listener],
-        acceptor: AcceptorConfig,
-        bound: socket.socket,
-        connect: Callable[[], asyncio.BaseProtocol],
-        descriptor_max: int,
-    ) -> None:
-        stored = self._stored
-        protocols = self._encryption.around(acceptor, connect)
-        listener = Listener(self._loop, acceptor.name, bound, protocols, descriptor_max, self._complaints, stored)
-        listeners.append(listener)
-        self._turns.stats.listeners.append(listener)
-        listener.open(max(acceptor.int_param("backlog"), _BACKLOG_MIN))
-
-    def _tick_http(self) -> None:
-        if not self._is_closed:
-            self._loop.call_later(_HTTP_TICK_S, self._tick_http)
-        for service in self.http_services:
-            service.tick(steady_clock_ms())
+        protocols = self._encryption.around(acceptor, acceptance.connect)
+        most = self._descriptors.stomp_max
+        listener = Listener(self._loop, acceptor.name, bound, protocols, most, self._complaints, self._stored)
+        self._stomp_listeners.append(listener)
+        turns.stats.listeners.append(listener)
+        listener.open(max(acceptor.int_param("backlog"), BACKLOG_MIN))
 
     # ---- close -----------------------------------------------------------------------------------
 
-    def close_to_stomp(self) -> None:
-        """Accept no more clients, and look after HTTP no longer."""
-        self._is_closed = True
+    def stop_accepting(self) -> None:
+        """Accept no more STOMP clients; those who are here go on."""
         for listener in self._stomp_listeners:
             listener.close()
+
+    def close_to_stomp(self) -> None:
+        """Accept no more clients, and look after HTTP no longer."""
+        self.http.rest()
+        self.stop_accepting()
         self._encryption.stop()
 
     def close_to_http(self) -> None:
         """End the HTTP connections and accept no more."""
-        for service in self.http_services:
-            service.stop()
-        for listener in self._http_listeners:
-            listener.close()
+        self.http.close()
 
     def abandon(self) -> None:
         """Accept nobody from now on; no connection is told."""
         self.close_to_stomp()
-        for listener in self._http_listeners:
-            listener.close()
+        self.http.abandon()
 
 
-def _bind(acceptor: AcceptorConfig) -> socket.socket:
-    """A listening socket. Raises ListenError with the acceptor and its line."""
+def place_of(bound: socket.socket) -> tuple[str, int]:
+    """The host and the port of a socket."""
+    host, port = bound.getsockname()[:2]
+    return str(host), int(port)
+
+
+def bind(acceptor: AcceptorConfig) -> socket.socket:
+    """A bound socket. Raises ListenError with the acceptor and its line."""
     try:
         found = socket.getaddrinfo(
             acceptor.host or None, acceptor.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from artemis_py.config.settings import BrokerConfig
 from artemis_py.server.journal_store import data_directories
-from artemis_py.storage.disk.disk import DirectoryLock, FileDisk
+from artemis_py.storage.disk.disk import FileDisk
+from artemis_py.storage.disk.lock import DirectoryLock
 from artemis_py.storage.recovery.absent import absent_files
 from artemis_py.storage.recovery.examination import examine
 from artemis_py.storage.recovery.findings import orphan_lines, what_is_left
@@ -15,14 +16,14 @@ from artemis_py.storage.recovery.given_up import note_given_up, read_given_up
 from artemis_py.storage.recovery.repair import repair
 
 
-def accept_losses(config: BrokerConfig) -> list[str]:
-    """Repair the journal if needed, and note which other files a start does without; returns lines about it. Raises
-    DiskError, LockedError and VersionError.
+def accept_losses(config: BrokerConfig, held: DirectoryLock | None = None) -> list[str]:
+    """Repair the journal if needed, and note which other files a start does without; returns lines about it. ``held``
+    is the directory's lock, if the broker already has it. Raises DiskError, LockedError and VersionError.
     """
     directory = Path(config.journal_directory)
     if not directory.is_dir():
         return []
-    lock = DirectoryLock(directory)
+    lock = held or DirectoryLock(directory)
     try:
         disk = FileDisk(directory)
         examined = examine(disk)
@@ -38,4 +39,5 @@ def accept_losses(config: BrokerConfig) -> list[str]:
                 note_given_up(disk, [name for one in examined.absent for name in one.names])
         return lines
     finally:
-        lock.release()
+        if held is None:
+            lock.release()

@@ -6,6 +6,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
+from artemis_py.histogram import Histogram
 from artemis_py.security.rights import Checks
 from artemis_py.server.faults import Faults
 from artemis_py.server.logins.counts import LoginCounts
@@ -13,6 +14,7 @@ from artemis_py.stomp.service import Traffic
 
 if TYPE_CHECKING:
     from artemis_py.records import Durability
+    from artemis_py.server.blocked import Blocked
     from artemis_py.server.client import Client
     from artemis_py.server.cursor_desk import CursorDesk, CursorView
     from artemis_py.server.descriptors import Descriptors
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from artemis_py.storage.disk.room import Room
 
 TURN_BUCKET_BOUNDS_S: Final = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0)
+_DELAY_BOUNDS_MS: Final = (1, 2, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 60_000, 600_000, 3_600_000)
 _BOUNDS_NS: Final = [int(bound * 1e9) for bound in TURN_BUCKET_BOUNDS_S]
 
 
@@ -38,6 +41,10 @@ class ServerStats:
         self.logins = LoginCounts()
         self.connections: set[Client] = set()
         self.connections_total = 0
+        self.blocked: Blocked | None = None
+        """The senders that wait for room."""
+        self.delays = Histogram(_DELAY_BOUNDS_MS, 1_000)
+        """From the arrival of a message to its delivery, of one message a turn."""
         self.bytes_in = 0
         self.bytes_out = 0
         self.journal: Durability | None = None
@@ -90,6 +97,15 @@ class ServerStats:
         for connection in self.connections:
             counts[connection.state] += 1
         return counts
+
+    def blocked_ns(self) -> int:
+        """How long senders have waited for room, all together."""
+        return 0 if self.blocked is None else self.blocked.spent_ns()
+
+    @property
+    def sync_times(self) -> Histogram | None:
+        """How long it took to write and sync each batch; None if nothing is stored."""
+        return None if self.journal is None else self.journal.sync_times
 
     def authentication_counts(self) -> dict[str, int]:
         """Logins by result."""

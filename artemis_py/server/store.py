@@ -55,6 +55,9 @@ class Store(ABC):
     def look_after(self) -> None:
         """Have a thread check that the directories and locks are those that were opened; if not, the log fails."""
 
+    def hand_over(self) -> None:  # noqa: B027 - only a store of files can be shared
+        """The other broker of a pair takes over after ``close``, whatever the configuration says."""
+
     @abstractmethod
     def close(self) -> None:
         """Make durable what is gathered, then close the files and release the directories."""

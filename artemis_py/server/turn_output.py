@@ -8,6 +8,7 @@ from typing import final
 
 from artemis_py.core.broker import Broker
 from artemis_py.core.consumer import Consumer
+from artemis_py.histogram import Histogram
 from artemis_py.records import Durability
 from artemis_py.server.client import Client
 from artemis_py.server.isolation import Isolation
@@ -17,9 +18,9 @@ from artemis_py.server.isolation import Isolation
 class TurnOutput:
     """The connections with output, and the callbacks that wait for a durable record."""
 
-    __slots__ = ("_awaiting", "_broker", "_durable_lsn", "_durability", "_isolation", "dirty", "waiting")
+    __slots__ = ("_awaiting", "_broker", "_delays", "_durable_lsn", "_durability", "_isolation", "dirty", "waiting")
 
-    def __init__(self, broker: Broker, durability: Durability, isolation: Isolation) -> None:
+    def __init__(self, broker: Broker, durability: Durability, isolation: Isolation, delays: Histogram) -> None:
         self.dirty: list[Client] = []
         """Connections to be flushed at the end of the turn."""
         self.waiting: set[Client] = set()
@@ -27,6 +28,7 @@ class TurnOutput:
         self._broker = broker
         self._durability = durability
         self._isolation = isolation
+        self._delays = delays
         self._durable_lsn = durability.durable_lsn
         self._awaiting: deque[tuple[int, Callable[[], None]]] = deque()
         """Callbacks that wait for a durable lsn, in the order of lsn."""
@@ -37,9 +39,11 @@ class TurnOutput:
             connection.is_dirty = True
             self.dirty.append(connection)
 
-    def write_messages(self) -> list[Consumer]:
+    def write_messages(self, now_ms: int) -> list[Consumer]:
         """Write out what consumers got; returns these consumers."""
         served = self._broker.take_outgoing()
+        if served:
+            self._sample(served[0], now_ms)
         for consumer in served:
             consumer.listed = False
             connection: Client = consumer.owner  # type: ignore[assignment]
@@ -49,6 +53,15 @@ class TurnOutput:
             except Exception as error:
                 self._isolation.cut_off(connection, "write", error)
         return served
+
+    def _sample(self, consumer: Consumer, now_ms: int) -> None:
+        """Note how long the first message of this turn took from its sender to here: one message stands for all, so a
+        turn costs the same with one and with a thousand.
+        """
+        first = consumer.handed or consumer.outbox
+        if first:
+            message = first[0].message
+            self._delays.note_message(max(now_ms - message.timestamp_ms, 0), message.id, now_ms)
 
     def flush(self, now_ms: int) -> None:
         """Send everything that may leave, and call the callbacks that waited for it."""

@@ -87,7 +87,7 @@ class Turns:
         self.schedule = self._wakeup.schedule
         self.isolation = Isolation(broker, stats, clock_ms, self.schedule)
         self.input = TurnInput(broker.budget, self.isolation)
-        self.output = TurnOutput(broker, durability, self.isolation)
+        self.output = TurnOutput(broker, durability, self.isolation, stats.delays)
         self.guard = MemoryGuard(broker.holdings, broker.clock)
         self.watches = Watches()
         """Connections to check at a later time (heart-beats, handshake, lingering)."""
@@ -169,7 +169,7 @@ class Turns:
         broker.tick(now_ms)
         self._beat(now_ms)
         broker.dispatch(now_ms)
-        served = output.write_messages()
+        served = output.write_messages(now_ms)
         broker.end_turn()
         durability.seal()
         if self.large is not None:

@@ -95,6 +95,8 @@ class StompService:
         self.logins = logins
         self.authorizer = authorizer
         self.wake = wake
+        self.drains = False
+        """Does the broker wait for what is in delivery, and deliver nothing more?"""
         self.security_domain = acceptor.params.get("securityDomain") or None
         config = broker.config
         self._management = {config.management_address, config.management_notification_address}
@@ -102,6 +104,10 @@ class StompService:
         self.window_bytes = acceptor.int_param("stompConsumerWindowSize")
         self.enable_message_id = acceptor.bool_param("stompEnableMessageId")
         self.server_header = None if acceptor.bool_param("disableStompServerHeader") else f"artemis_py/{VERSION}"
+
+    def turn_bytes(self, consumer_count: int) -> int:
+        """How many bytes one of a connection's consumers may get in one turn."""
+        return 0 if self.drains else turn_bytes(consumer_count)
 
     def parser(self, version: str) -> Parser:
         """The parser for a connection's frames from now on."""

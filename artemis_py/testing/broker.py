@@ -18,7 +18,7 @@ from artemis_py.testing.story import story_of, why_blocked, why_not_idle
 
 if TYPE_CHECKING:
     from artemis_py.server.client import Client
-    from artemis_py.server.lifecycle import Server
+    from artemis_py.server.server import Server
 
 TIMEOUT_S: Final = 5.0
 

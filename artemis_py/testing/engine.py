@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar, final
 
 from artemis_py.errors import ArtemisError
-from artemis_py.server.lifecycle import Server
+from artemis_py.server.server import Server
 from artemis_py.testing.configuration import configuration_of
 from artemis_py.testing.disk import MachineDisk
 from artemis_py.testing.errors import BrokerDownError

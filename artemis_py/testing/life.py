@@ -10,7 +10,7 @@ from artemis_py.config.problems import Problems
 from artemis_py.errors import ArtemisError, StorageError
 from artemis_py.security.realms import open_realms
 from artemis_py.server.descriptors import Descriptors
-from artemis_py.server.lifecycle import Server
+from artemis_py.server.server import Server
 from artemis_py.server.surroundings import Surroundings
 from artemis_py.storage.recovery.loss import LossError
 from artemis_py.testing.configuration import stomp_acceptor
@@ -79,7 +79,7 @@ class Life:
         self.drop_sender()
         for connection in list(self.server.stats.connections):
             connection.cut()
-        for service in self.server.ports.http_services:
+        for service in self.server.ports.http.services:
             service.stop()
         await asyncio.sleep(0)  # the transports close their sockets
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from artemis_py.testing.moved_time import MovedTime
 
 if TYPE_CHECKING:
-    from artemis_py.server.lifecycle import Server
+    from artemis_py.server.server import Server
 
 _NS_PER_MS: Final = 1_000_000
 _ROUNDS_MAX: Final = 200

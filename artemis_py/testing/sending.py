@@ -15,7 +15,7 @@ from artemis_py.testing.errors import SendError
 if TYPE_CHECKING:
     from artemis_py.config.settings import AcceptorConfig
     from artemis_py.server.connection import Connection
-    from artemis_py.server.lifecycle import Server
+    from artemis_py.server.server import Server
 
 _READ_BYTES: Final = 65536
 _CONNECT: Final = b"CONNECT\naccept-version:1.2\nhost:localhost\nheart-beat:0,0\n\n\0"

@@ -8,7 +8,7 @@ from artemis_py.testing.state import messages, state_of
 from artemis_py.testing.why import why_not_delivered
 
 if TYPE_CHECKING:
-    from artemis_py.server.lifecycle import Server
+    from artemis_py.server.server import Server
 
 
 def why_not_idle(server: Server) -> list[str]:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from artemis_py.core.broker import Broker
     from artemis_py.core.consumer import Consumer
     from artemis_py.core.queue.queue import Queue
-    from artemis_py.server.lifecycle import Server
+    from artemis_py.server.server import Server
 
 _LINES_MAX: Final = 8
 """So many consumers, queues or addresses are named, and the rest is counted."""

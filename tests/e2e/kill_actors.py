@@ -7,6 +7,7 @@ before the bytes leave and the confirmation after they came.
 from __future__ import annotations
 
 import itertools
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -43,7 +44,15 @@ def key_of(queue: str, message: ServerFrame) -> Key:
 
 
 class Client(StompSocket):
-    """A connection that also gives what has come without waiting for more."""
+    """A connection that also gives what has come without waiting for more. ``heard`` is when something came last."""
+
+    heard = 0.0
+
+    def read_some(self) -> bool:
+        is_open = super().read_some()
+        if is_open:
+            self.heard = time.monotonic()
+        return is_open
 
     def receive_all(self) -> list[ServerFrame]:
         """At least one frame, and every other that has arrived whole."""

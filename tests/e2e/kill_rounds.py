@@ -39,7 +39,7 @@ CONFIGURATION = """\
     <bindings-directory>{folder}/bindings</bindings-directory>
     <paging-directory>{folder}/paging</paging-directory>
     <large-messages-directory>{folder}/large</large-messages-directory>
-    {retention}
+    {retention}{policy}
     <journal-file-size>256K</journal-file-size>
     <journal-compact-min-files>3</journal-compact-min-files>
     <journal-compact-percentage>50</journal-compact-percentage>
@@ -134,9 +134,12 @@ class KillRun:
         pick = self.random.choice
         return PAGES.format(messages=pick((0, 3, 30)), size=pick(("4K", "1M")), page_size=pick(("4K", "64K", "1M")))
 
+    def configuration(self, paging: str, policy: str = "") -> str:
+        """The broker.xml of one process."""
+        return CONFIGURATION.format(folder=self.folder, retention=self._retention, paging=paging, policy=policy)
+
     def _start(self, paging: str) -> BrokerProcess:
-        text = CONFIGURATION.format(folder=self.folder, retention=self._retention, paging=paging)
-        self._file.write_text(text, "utf-8")
+        self._file.write_text(self.configuration(paging), "utf-8")
         log = self.folder / f"broker-{self.ledger.round}.log"
         self._broker = BrokerProcess(["run", str(self._file)], log)
         return self._broker

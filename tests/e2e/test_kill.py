@@ -12,10 +12,13 @@ import pytest
 
 from tests.e2e.kill_ledger import Key, Ledger, Session
 from tests.e2e.kill_log import problems_of_log
+from tests.e2e.kill_pairs import PairKillRun
 from tests.e2e.kill_rounds import KillRun
 
 KILLS = 20
 SOAK_KILLS = 200
+PAIR_KILLS = 4
+SOAK_PAIR_KILLS = 300
 RETAINED_KILLS = 6
 
 
@@ -57,6 +60,36 @@ def test_the_retained_log_tells_the_same(tmp_path: Path, seed: int) -> None:
     assert run.problems == [], run.summary()
     assert any((tmp_path / "retained").iterdir()), "nothing was retained"
     assert problems_of_log(tmp_path, run.ledger) == []
+
+
+def run_pair_and_judge(folder: Path, seed: int, kills: int) -> str:
+    """A run over a pair without broken promises. Returns its summary."""
+    run = PairKillRun(folder, seed)
+    run.run(kills)
+    assert run.problems == [], run.summary()
+    assert run.tally.restarts_that_recovered > kills // 2, run.summary()
+    assert len(run.gaps) > kills // 2, run.summary()
+    return run.summary()
+
+
+@pytest.mark.e2e
+@pytest.mark.timeout(120)
+def test_no_promise_is_broken_by_a_pair(tmp_path: Path, seed: int, capsys: pytest.CaptureFixture[str]) -> None:
+    summary = run_pair_and_judge(tmp_path, seed, PAIR_KILLS)
+    with capsys.disabled():
+        print(f"\nkill test of a pair: {summary}")
+
+
+@pytest.mark.e2e
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+@pytest.mark.skipif("'slow' not in config.option.markexpr", reason="the long run: make soak")
+def test_no_promise_is_broken_by_a_pair_in_a_long_run(
+    tmp_path: Path, seed: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    summary = run_pair_and_judge(tmp_path, seed, SOAK_PAIR_KILLS)
+    with capsys.disabled():
+        print(f"\nlong kill test of a pair: {summary}")
 
 
 # ---- the judge -----------------------------------------------------------------------------------

@@ -14,10 +14,11 @@ from typing import Any
 
 from artemis_py.errors import ArtemisError
 from artemis_py.server import lifecycle
+from artemis_py.server.server import Server
 from artemis_py.server.surroundings import OF_THIS_MACHINE, Surroundings
 
 
-class ControlledServer(lifecycle.Server):
+class ControlledServer(Server):
     """The server of ``run`` with an ear at standard input."""
 
     def __init__(
@@ -52,5 +53,5 @@ class ControlledServer(lifecycle.Server):
 
 
 if __name__ == "__main__":
-    lifecycle.Server = ControlledServer  # type: ignore[misc]
+    setattr(lifecycle, "Server", ControlledServer)  # noqa: B010 - it is not exported
     sys.exit(lifecycle.run(Path(sys.argv[1]), []))

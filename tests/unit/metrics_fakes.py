@@ -8,18 +8,21 @@ from pathlib import Path
 from typing import cast
 
 from artemis_py.core.broker import Broker
+from artemis_py.core.consumer import Consumer
 from artemis_py.core.events import Events
 from artemis_py.core.holdings import Holdings
 from artemis_py.core.memory import Memory
-from artemis_py.core.queue.tally import Tally
+from artemis_py.core.queue.tally import Departed, Tally
 from artemis_py.core.reference.alerts import Alerts
 from artemis_py.core.timing.clock import Clock
+from artemis_py.histogram import Histogram
 from artemis_py.message import Account
 from artemis_py.metrics import MetricsExporter
 from artemis_py.metrics.views import LogCursorView, TlsView
 from artemis_py.records import MemoryLog
 from artemis_py.security.rights import Checks
 
+NOW_MS = 1_000_000_000_000
 BOUNDS_S = (0.001, 0.01, 0.1)
 
 
@@ -52,10 +55,36 @@ class FakePages:
 
 
 @dataclass(eq=False)
+class FakeOrder:
+    """What is ready on a queue."""
+
+    count: int = 0
+    first_ms: int = 0
+
+    def oldest_ms(self) -> int:
+        return self.first_ms
+
+
+@dataclass(eq=False)
+class FakeDistribution:
+    """The consumers of a queue."""
+
+    consumers: list[Consumer] = field(default_factory=list)
+
+
+@dataclass(eq=False)
+class FakeBindings:
+    """What a broker has counted of queues that are gone."""
+
+    departed: Departed = field(default_factory=Departed)
+
+
+@dataclass(eq=False)
 class FakeContents:
     """The contents of a queue, with the core's own tally."""
 
     delivering_count: int = 0
+    order: FakeOrder = field(default_factory=lambda: FakeOrder())
     paged: FakePages = field(default_factory=FakePages)
     scheduled: dict[int, object] = field(default_factory=dict)
     tally: Tally = field(default_factory=Tally)
@@ -91,6 +120,8 @@ class FakeQueue:
     durable: bool = True
     message_count: int = 0
     consumer_count: int = 0
+    routing_type: str = "ANYCAST"
+    distribution: FakeDistribution = field(default_factory=lambda: FakeDistribution())
     contents: FakeContents = field(default_factory=FakeContents)
     flow: FakeFlow = field(default_factory=FakeFlow)
     parts: FakeParts = field(default_factory=FakeParts)
@@ -116,6 +147,7 @@ class FakeBroker:
     clock: Clock = field(default_factory=Clock)
     holdings: Holdings = field(default_factory=lambda: Holdings(Account()))
     log: MemoryLog = field(default_factory=MemoryLog)
+    bindings: FakeBindings = field(default_factory=FakeBindings)
     addresses: dict[str, FakeAddress] = field(default_factory=dict)
     queues: dict[str, FakeQueue] = field(default_factory=dict)
 
@@ -154,6 +186,12 @@ class FakeServer:
     authenticated: dict[str, int] = field(default_factory=lambda: {"failure": 0, "success": 0})
     refused_logins: dict[str, int] = field(default_factory=dict)
     logins: dict[str, int] = field(default_factory=dict)
+    delays: Histogram = field(default_factory=lambda: Histogram([1, 10], 1_000))
+    sync_times: Histogram | None = None
+    waited_ns: int = 0
+
+    def blocked_ns(self) -> int:
+        return self.waited_ns
 
     def authentication_counts(self) -> Mapping[str, int]:
         return self.authenticated
@@ -193,6 +231,7 @@ def exporter_of(
     *,
     global_max_size_bytes: int = -1,
     store_directory: Path | None = None,
+    disk_headroom: int | None = None,
 ) -> MetricsExporter:
     """An exporter of these two."""
     return MetricsExporter(
@@ -201,4 +240,6 @@ def exporter_of(
         turn_bounds_s=BOUNDS_S,
         global_max_size_bytes=global_max_size_bytes,
         store_directory=store_directory,
+        disk_headroom=lambda: disk_headroom,
+        clock_ms=lambda: NOW_MS,
     )

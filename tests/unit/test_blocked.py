@@ -21,8 +21,17 @@ class Room:
         return self.room > 0
 
 
+class Sender:
+    """A connection that has logged in, and is its own session."""
+
+    is_open = True
+
+    def __init__(self) -> None:
+        self.session = self
+
+
 def senders(count: int) -> list[Connection]:
-    return [cast(Connection, object()) for _ in range(count)]
+    return [cast(Connection, Sender()) for _ in range(count)]
 
 
 def test_what_many_wait_for_is_asked_once() -> None:

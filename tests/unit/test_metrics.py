@@ -17,12 +17,12 @@ from prometheus_client.parser import text_string_to_metric_families as parse_tex
 from artemis_py.core.broker import Broker
 from artemis_py.core.queue.tally import Tally
 from artemis_py.metrics import MetricsExporter
-from artemis_py.metrics.catalogue import ADDRESS_GAUGES, QUEUE_GAUGES
+from artemis_py.metrics.catalogue import ADDRESS_GAUGES, ALIAS_GAUGES, LOOK_GAUGES, QUEUE_GAUGES
 from artemis_py.metrics.exposition import SAMPLES_PER_CHUNK, render_gauges
 from artemis_py.security.rights import Checks
 from artemis_py.version import VERSION
 from tests.unit.core.parts import lines_run
-from tests.unit.metrics_fakes import FakeBroker, FakeServer, FakeSettings, exporter_of
+from tests.unit.metrics_fakes import NOW_MS, FakeBroker, FakeServer, FakeSettings, exporter_of
 
 OPENMETRICS = "application/openmetrics-text;version=1.0.0;q=0.5,text/plain;version=0.0.4;q=0.3,*/*;q=0.1"
 
@@ -65,6 +65,9 @@ QUEUE_NAMES = {
     "artemis_messages_expired",
     "artemis_consumer_count",
 }
+
+
+ALIAS_NAMES = {gauge.name for gauge in ALIAS_GAUGES} | {"artemis_total_pending_message_count"}
 
 
 def scrape_text(exporter: MetricsExporter, accept: str = "") -> str:
@@ -148,6 +151,20 @@ def test_our_additions_have_their_own_names_and_types() -> None:
         "artemis_log_cursor_holds": "gauge",
         "artemis_log_cursor_idle_seconds": "gauge",
         "artemis_connections": "gauge",
+        "artemis_connections_opened": "counter",
+        "artemis_connections_closed": "counter",
+        "artemis_blocked_seconds": "counter",
+        "artemis_delivery_delay_seconds": "histogram",
+        "artemis_oldest_message_age_seconds": "gauge",
+        "artemis_oldest_delivering_message_age_seconds": "gauge",
+        "artemis_slow_consumers": "gauge",
+        "artemis_total_pending_message_count": "gauge",
+        "artemis_total_produced_message_count": "counter",
+        "artemis_total_consumed_message_count": "counter",
+        "broker_queue_message_count": "gauge",
+        "broker_queue_consumer_count": "gauge",
+        "broker_queue_delivering_count": "gauge",
+        "broker_queue_persistent_size": "gauge",
         "artemis_connection_faults": "counter",
         "artemis_held_bytes": "gauge",
         "artemis_held_bytes_max": "gauge",
@@ -384,21 +401,22 @@ def test_the_scrape_before_is_measured() -> None:
 def test_a_large_scrape_comes_in_pieces_between_which_the_broker_can_work() -> None:
     broker = FakeBroker()
     broker.add("many", *(f"q{number}" for number in range(2_000)))
-    pieces = list(render_gauges(cast(Broker, broker)))
+    pieces = list(render_gauges(cast(Broker, broker), NOW_MS))
     lines = [piece.count("\n") for piece in pieces]
     assert max(lines) < 2 * SAMPLES_PER_CHUNK
-    assert sum(lines) == 2_000 * len(QUEUE_GAUGES) + len(ADDRESS_GAUGES) + 2 * len(QUEUE_GAUGES + ADDRESS_GAUGES)
+    of_queue = len(QUEUE_GAUGES) + len(LOOK_GAUGES) + len(ALIAS_GAUGES)
+    assert sum(lines) == 2_000 * of_queue + len(ADDRESS_GAUGES) + 2 * (of_queue + len(ADDRESS_GAUGES))
     assert len(pieces) > 5
 
 
 def test_a_queue_deleted_between_two_pieces_does_no_harm() -> None:
     broker = FakeBroker()
     broker.add("many", *(f"q{number}" for number in range(SAMPLES_PER_CHUNK)))
-    pieces = render_gauges(cast(Broker, broker))
+    pieces = render_gauges(cast(Broker, broker), NOW_MS)
     text = next(pieces)
     broker.queues.clear()
     text += "".join(pieces)
-    assert text.count('queue="q1"') == len(QUEUE_GAUGES)
+    assert text.count('queue="q1"') == len(QUEUE_GAUGES) + len(LOOK_GAUGES) + len(ALIAS_GAUGES)
 
 
 def test_prometheus_client_is_not_imported_before_the_first_scrape() -> None:
@@ -418,7 +436,7 @@ def test_promtool_finds_only_what_artemis_names_bring_along(promtool: str) -> No
     done = subprocess.run([promtool, "check", "metrics"], input=text, capture_output=True, text=True, check=False)
     complaints = [line for line in done.stderr.splitlines() if line]
     # Gauges named …_count are Artemis' own spelling, which promtool does not like.
-    artemis = BROKER_NAMES | RESULT_NAMES | ADDRESS_NAMES | QUEUE_NAMES
+    artemis = BROKER_NAMES | RESULT_NAMES | ADDRESS_NAMES | QUEUE_NAMES | ALIAS_NAMES
     assert "artemis_message_count" in done.stderr
     assert [line for line in complaints if line.split()[0] not in artemis] == []
 
@@ -429,7 +447,7 @@ def test_no_step_of_a_scrape_grows_with_the_queues() -> None:
     for count in (2_000, 10_000):
         broker = FakeBroker()
         broker.add("many", *(f"q{number}" for number in range(count)))
-        pieces = render_gauges(cast(Broker, broker))
+        pieces = render_gauges(cast(Broker, broker), NOW_MS)
         steps: list[int] = []
         seen: list[str | None] = [""]
         while seen[-1] is not None:

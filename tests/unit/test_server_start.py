@@ -11,8 +11,8 @@ import pytest
 
 from artemis_py.config.reader import loads
 from artemis_py.core.broker import Broker
-from artemis_py.server import lifecycle
-from artemis_py.server.lifecycle import Server
+from artemis_py.server import server as server_module
+from artemis_py.server.server import Server
 from artemis_py.storage.format.body_names import body_name
 from tests.loops import called_back, until
 
@@ -43,7 +43,7 @@ def test_files_that_nobody_needs_may_go_before_the_broker_is_there(
 
     original = Server._wake
     monkeypatch.setattr(Server, "_wake", wake)
-    monkeypatch.setattr(lifecycle, "Broker", slowly)
+    monkeypatch.setattr(server_module, "Broker", slowly)
 
     async def start_and_stop() -> None:
         server = Server(loads(CONFIGURATION.format(folder=tmp_path)), asyncio.get_running_loop(), asyncio.Event())

@@ -117,6 +117,12 @@ def check_persistence(draft: Draft) -> None:
             draft.retention_origin,
             "journal-retention-directory without persistence-enabled: there is no journal, so nothing is retained",
         )
+    if draft.shared_store is not None:
+        draft.problems.error(
+            draft.shared_store.origin,
+            "shared-store without persistence-enabled: there is no store to share, so no broker could take over",
+            allowed="persistence-enabled true, or no ha-policy",
+        )
 
 
 def _has_limit(settings: AddressSettings) -> bool:

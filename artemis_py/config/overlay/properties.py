@@ -15,6 +15,8 @@ from artemis_py.config.overlay.bean_names import CORE_BEANS, INTERNAL_BEANS, PAR
 from artemis_py.config.overlay.parts import PART_NAMES, lay_over_part
 from artemis_py.config.overlay.properties_file import Property, expand_paths, read_properties
 from artemis_py.config.overlay.retention import RETENTION_BEANS, check_retention, lay_over_retention
+from artemis_py.config.overlay.shared_store import BEAN as POLICY
+from artemis_py.config.overlay.shared_store import lay_over_policy
 from artemis_py.config.overlay.values import UnknownKeyError, camel, property_names, set_value
 from artemis_py.config.problems import nearest
 from artemis_py.config.tables.core_settings import CoreSettings
@@ -92,9 +94,11 @@ class _Overlay:
                 self._draft.ignore(part.path, given.origin, part.reason)
         elif first in PART_NAMES and len(segments) > 1:
             lay_over_part(self._draft, segments, given, remove=remove)
+        elif first == POLICY:
+            lay_over_policy(self._draft, segments[1:], given, remove=remove)
         elif first in RETENTION_BEANS and len(segments) == 1:
             lay_over_retention(self._draft, first, given, remove=remove)
         elif first in INTERNAL_BEANS:
             self._draft.ignore(f"property {first}", given.origin, INTERNAL_BEANS[first])
         else:
-            raise UnknownKeyError(first, (*rows, *PART_NAMES, *CORE_BEANS, *PART_BEANS))
+            raise UnknownKeyError(first, (*rows, *PART_NAMES, *CORE_BEANS, *PART_BEANS, POLICY))

@@ -40,7 +40,6 @@ _DELETED: Final = "journal files without live records are deleted or retained, n
 _NO_BUFFER: Final = "a batch is written when the previous one is durable"
 _ONE_BATCH: Final = "one batch is written at a time"
 _ONE_OPEN: Final = "opening a journal file has no time limit"
-_NO_WAIT: Final = "a broker that finds the journal in use exits at once"
 _RATE: Final = "the broker logs nothing while it runs normally"
 _PAGE_SYNCED: Final = "pages are synced with the batch that refers to them, as soon as the previous batch is durable"
 _ONE_READER: Final = "one thread reads pages, one part at a time"
@@ -80,10 +79,12 @@ class CoreSettings:
         ignored="broker.xml itself is read only at start; it counts for the files of acceptors with sslAutoReload",
     )
     graceful_shutdown_enabled: bool = boolean(
-        False, "wait for clients before stopping", ignored="this version stops at once"
+        False,
+        "before an orderly stop accept nobody, deliver nothing more, and wait until clients have settled what is in "
+        "delivery; a second signal ends the wait",
     )
     graceful_shutdown_timeout: int = int64(
-        -1, "maximum time to wait", unit="ms", check=OFF_OR_NOT_NEGATIVE, ignored="this version stops at once"
+        -1, "maximum time of this wait; -1: no limit", unit="ms", check=OFF_OR_NOT_NEGATIVE
     )
     resolve_protocols: bool = boolean(True, "search the class path for protocols", tuning=JAVA)
     async_connection_execution_enabled: bool = boolean(True, "pass packets to a thread pool", tuning=_NO_THREADS)
@@ -297,7 +298,10 @@ class CoreSettings:
         None, "block size of the disk", unit="bytes", check=OFF_OR_NOT_NEGATIVE, tuning=_WRITTEN
     )
     journal_lock_acquisition_timeout: int = int64(
-        -1, "maximum time to wait for the lock", unit="ms", check=OFF_OR_POSITIVE, tuning=_NO_WAIT
+        -1,
+        "how long a broker with ha-policy waits for the lock before it ends; -1: for ever; one without does not wait",
+        unit="ms",
+        check=OFF_OR_POSITIVE,
     )
     log_journal_write_rate: bool = boolean(False, "log the write rate of the journal", tuning=_RATE)
     page_sync_timeout: int | None = int32(

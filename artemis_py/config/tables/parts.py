@@ -6,6 +6,7 @@ With the tables of plain settings, every element and attribute of the XSD has ex
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from artemis_py.config.tables.fields import (
@@ -13,7 +14,9 @@ from artemis_py.config.tables.fields import (
     IGNORED,
     JAVA,
     SINGLE_NODE,
+    names_of,
 )
+from artemis_py.config.tables.shared_store import BACKUP_ELEMENTS, PRIMARY_ELEMENTS, ROLES, SharedStoreConfig
 
 
 class Part(NamedTuple):
@@ -122,6 +125,7 @@ _HONOURED: Final = (
 
 _TRANSFORMER: Final = "Java classes cannot run here; messages are forwarded unchanged"
 _NO_DATABASE: Final = "the journal is stored in files"
+_NO_COPY: Final = "two brokers can be a pair only by shared-store with a primary and a backup"
 _METRICS: Final = "which metrics are exported is fixed in this version"
 
 _WITHOUT: Final = (
@@ -147,9 +151,28 @@ _WITHOUT: Final = (
     _ignored("grouping-handler", "message groups in a cluster", SINGLE_NODE),
     _ignored("bridges", "forwarding to other brokers", "this version has no bridges"),
     _ignored("connection-routers", "redirecting clients to other brokers", SINGLE_NODE),
-    _ignored("ha-policy", "pairs of brokers; this broker starts standalone", SINGLE_NODE),
+    *(_ignored(f"ha-policy/{name}", "a broker that is no pair", SINGLE_NODE) for name in ("primary-only", "live-only")),
+    _ignored("ha-policy/replication", "a pair that copies its journal; this broker starts standalone", _NO_COPY),
+    _ignored("ha-policy/shared-store/colocated", "two pairs in two processes; this broker starts standalone", _NO_COPY),
     _ignored("federations", "addresses and queues shared with other brokers", "this version has no federation"),
     _ignored("broker-connections", "connections to other brokers by AMQP", "this broker does not support AMQP"),
 )
 
-PARTS: Final = {part.path: part for part in (*_HONOURED, *_WITHOUT)}
+
+def _shared_store() -> Iterator[Part]:
+    """The rows of ``ha-policy/shared-store``."""
+    rows = names_of(SharedStoreConfig)
+    yield Part("ha-policy", "two brokers that stand in for each other")
+    yield Part("ha-policy/shared-store", "two brokers on one data directory: one works, the other waits for its lock")
+    for role, is_backup in ROLES.items():
+        path = f"ha-policy/shared-store/{role}"
+        told = "takes over when the primary dies" if is_backup else "works whenever the lock is free"
+        yield Part(path, f"this broker {told}{'' if role in ('primary', 'backup') else ' (old name)'}")
+        for name in BACKUP_ELEMENTS if is_backup else PRIMARY_ELEMENTS:
+            row = rows[name]
+            yield Part(f"{path}/{name}", f"{row.meaning} (default {row.default_text})", row.treatment, row.reason)
+        if is_backup:
+            yield _ignored(f"{path}/scale-down", "giving its messages to another broker", SINGLE_NODE)
+
+
+PARTS: Final = {part.path: part for part in (*_HONOURED, *_shared_store(), *_WITHOUT)}

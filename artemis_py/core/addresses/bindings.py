@@ -12,6 +12,7 @@ from artemis_py.core.addresses.plan_cost import PLAIN, PlanCost
 from artemis_py.core.addresses.route import Route
 from artemis_py.core.addresses.wildcards import WildcardAddresses
 from artemis_py.core.queue.queue import Queue
+from artemis_py.core.queue.tally import Departed
 from artemis_py.core.reference.reference import QueueReference
 from artemis_py.core.timing.walk import Walk
 from artemis_py.message import Message
@@ -29,13 +30,14 @@ class Bindings:
     It creates and deletes nothing; the registry does, and tells it.
     """
 
-    __slots__ = ("_mixed", "address_walk", "addresses", "by_id", "queue_walk", "queues", "wildcards")
+    __slots__ = ("_mixed", "address_walk", "addresses", "by_id", "departed", "queue_walk", "queues", "wildcards")
 
     def __init__(self, syntax: WildcardSyntax) -> None:
         self.addresses: dict[str, Address] = {}
         self.queues: dict[str, Queue] = {}
         self.by_id: dict[int, Queue] = {}
         """All queues, by number."""
+        self.departed = Departed()
         self.wildcards = WildcardAddresses(syntax)
         self.address_walk: Walk[Address] = Walk()
         """All addresses, for the regular rounds."""
@@ -75,6 +77,7 @@ class Bindings:
         del self.queues[queue.name]
         del self.by_id[queue.id]
         self.queue_walk.discard(queue)
+        self.departed.add(queue.contents.tally)
         address = self.address_of(queue)
         address.unbind(queue, steady_ms)
         if address.is_wildcard:

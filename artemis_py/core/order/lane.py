@@ -128,6 +128,15 @@ class Lane:
             index += 1
         return None
 
+    def first(self) -> Entry | None:
+        """The first entry; None when the lane is empty. It stays, and its ``sequence`` field is filled in."""
+        if not self.count:
+            return None
+        found = self.next_from(self._first)
+        if found is not None:
+            self._first = found.sequence  # the next search begins here
+        return found
+
     def pop(self) -> Entry:
         """Take the first entry out. Raises IndexError when the lane is empty."""
         sequence = self._first

@@ -136,6 +136,12 @@ class Order(ABC):
         """The entry with exactly this level and sequence, or None."""
 
     @abstractmethod
+    def oldest_ms(self) -> int:
+        """When the oldest of the messages arrived that are first on their levels, in epoch ms; 0: nothing is ready. Of
+        messages on one level, those behind the first are not looked at.
+        """
+
+    @abstractmethod
     def __iter__(self) -> Iterator[Entry]:
         """Every entry, the next one first."""
 

@@ -153,6 +153,14 @@ class PriorityOrder(Order):
     def last_sequence(self, message: Message) -> int:
         return self._lane(self.level_of(message)).tail - 1
 
+    def oldest_ms(self) -> int:
+        oldest_ms = 0
+        for lane in self._lanes:
+            entry = None if lane is None else lane.first()
+            if entry is not None and not 0 < oldest_ms <= entry.message.timestamp_ms:
+                oldest_ms = entry.message.timestamp_ms
+        return oldest_ms
+
     def __iter__(self) -> Iterator[Entry]:
         for lane in reversed(self._lanes):
             if lane is not None and lane.count:

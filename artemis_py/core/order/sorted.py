@@ -140,6 +140,10 @@ class SortedOrder(Order):
     def at(self, level: int, sequence: int) -> Entry | None:
         return self._lane.at(sequence)
 
+    def oldest_ms(self) -> int:
+        entry = self._lane.first()
+        return 0 if entry is None else entry.message.timestamp_ms
+
     def __iter__(self) -> Iterator[Entry]:
         for place in self._ranking:
             if self._lane.at(place[1]) is not None:

@@ -89,6 +89,21 @@ class Tally:
             self.scheduled_durable_size_bytes -= size
 
 
+class Departed:
+    """What queues that are gone had counted, so that the sums of all queues only grow."""
+
+    __slots__ = ("acknowledged", "added")
+
+    def __init__(self) -> None:
+        self.added = 0
+        self.acknowledged = 0
+
+    def add(self, tally: Tally) -> None:
+        """A queue with these counts goes."""
+        self.added += tally.added
+        self.acknowledged += tally.acknowledged
+
+
 def _measured(messages: list[Message]) -> tuple[int, int, int, int]:
     """Count and bytes of messages, then of the persistent ones among them. It avoids a call for each message: this is
     the hot path of a consumer that acknowledges.

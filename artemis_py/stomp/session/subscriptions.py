@@ -7,7 +7,6 @@ from typing import Final, final
 from artemis_py.core.consumer import Consumer, Reader
 from artemis_py.core.holdings import SELECTORS, SUBSCRIPTIONS, selector_bytes
 from artemis_py.errors import LimitError
-from artemis_py.stomp.service import turn_bytes
 from artemis_py.stomp.session.leaving import Leaving, uncount
 from artemis_py.stomp.session.state import SessionState
 from artemis_py.stomp.session.subscription import (
@@ -65,7 +64,7 @@ class Subscriptions:
             state.service.temporaries.hold(queue.address.name, state.origin)
         if queue.durable:
             state.lsn_written = state.broker.log.last_lsn  # somebody else may just have made the queue
-        subscription.consumer.room_bytes = turn_bytes(len(self.by_consumer))
+        subscription.consumer.room_bytes = state.service.turn_bytes(len(self.by_consumer))
         queue.wake(subscription.consumer)
 
     def _subscriber(self) -> Subscriber:
@@ -177,7 +176,7 @@ class Subscriptions:
 
     def make_room_for(self, consumer: Consumer) -> None:
         """This consumer may be sent a turn's worth again."""
-        consumer.room_bytes = turn_bytes(len(self.by_consumer))
+        consumer.room_bytes = self._state.service.turn_bytes(len(self.by_consumer))
         if consumer.parked:
             subscription = self.by_consumer.get(consumer.id)
             if subscription is not None:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from queue import SimpleQueue
+from time import perf_counter_ns
 
 from artemis_py.storage.disk.disk import Disk, DiskError, NoSpaceError
 
@@ -53,6 +54,8 @@ class Commit:
     submitted again.
     """
     failure: str | None = None
+    duration_ns: int = 0
+    """How long it took to write the batch and to make it durable."""
 
     @property
     def size_bytes(self) -> int:
@@ -63,6 +66,7 @@ class Commit:
 def carry_out(commit: Commit) -> None:
     """Write a batch and make it durable. Raises DiskError."""
     commit.failure = None
+    started_ns = perf_counter_ns()
     for write in commit.writes:
         try:
             _carry_out(write)
@@ -74,6 +78,7 @@ def carry_out(commit: Commit) -> None:
                 raise
             write.failure = str(error)
             write.disk.delete(write.name)
+    commit.duration_ns = perf_counter_ns() - started_ns
 
 
 def _carry_out(write: Write) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 import time
 from abc import ABC, abstractmethod
@@ -21,7 +20,8 @@ _WITHOUT_END: Final = 1 << 62
 _SECOND_NS: Final = 1_000_000_000
 _TICK_NS, _COARSE_TICK_NS = 50_000_000, 3 * _SECOND_NS
 """Longer than the resolution of file times; some file systems count in seconds, FAT in two seconds."""
-_GONE: Final = "it was removed or replaced while the broker ran; put it back and start the broker again"
+GONE: Final = "it was removed or replaced while the broker ran; put it back and start the broker again"
+"""The end of a sentence about a file or directory."""
 
 
 class DiskError(StorageError):
@@ -137,7 +137,7 @@ class FileDisk(Disk):
         try:
             if is_made:
                 make_private(directory)
-                self._identity = _identity(os.stat(directory))
+                self._identity = identity_of(os.stat(directory))
         except OSError as error:
             raise DiskError(f"{directory}: {error.strerror}") from None
 
@@ -171,7 +171,7 @@ class FileDisk(Disk):
                 self._close(oldest)
             self._descriptors[name] = descriptor
             self._sizes[name] = found.st_size
-            self._identities[name] = _identity(found)
+            self._identities[name] = identity_of(found)
         return descriptor
 
     def _close(self, name: str) -> None:
@@ -189,7 +189,7 @@ class FileDisk(Disk):
     def _failed_change(self, name: str, error: OSError) -> DiskError:
         """The failure of an operation on a file that must exist."""
         if error.errno == errno.ENOENT:
-            return DiskError(f"{self.directory / name}: {error.strerror}: {_GONE}")
+            return DiskError(f"{self.directory / name}: {error.strerror}: {GONE}")
         return self._failed(name, error)
 
     def create(self, name: str, size: int) -> None:
@@ -314,11 +314,11 @@ class FileDisk(Disk):
         try:
             if name not in self._identities:
                 self._descriptor(name)
-            is_there = _identity(os.stat(path)) == self._identities[name]
+            is_there = identity_of(os.stat(path)) == self._identities[name]
         except OSError as error:
-            raise DiskError(f"{path}: {error.strerror}: {_GONE}") from None
+            raise DiskError(f"{path}: {error.strerror}: {GONE}") from None
         if not is_there:
-            raise DiskError(f"{path}: another file is in its place: {_GONE}")
+            raise DiskError(f"{path}: another file is in its place: {GONE}")
 
     def confirm_again(self) -> None:
         """Check the last confirmed file even if its directory is unchanged, or the directory alone: for times without
@@ -338,9 +338,9 @@ class FileDisk(Disk):
         try:
             found = os.stat(self._path)
         except OSError as error:
-            raise DiskError(f"{self.directory}: {error.strerror}: {_GONE}") from None
+            raise DiskError(f"{self.directory}: {error.strerror}: {GONE}") from None
         if self._identity is not None and (found.st_dev, found.st_ino) != self._identity:
-            raise DiskError(f"{self.directory}: another directory is in its place: {_GONE}")
+            raise DiskError(f"{self.directory}: another directory is in its place: {GONE}")
         return found.st_mtime_ns
 
     def read(self, name: str, offset: int = 0, size: int = -1) -> bytes:
@@ -405,92 +405,6 @@ def sync_directory(directory: Path) -> None:
         os.close(descriptor)
 
 
-def _identity(found: os.stat_result) -> tuple[int, int]:
+def identity_of(found: os.stat_result) -> tuple[int, int]:
+    """What makes a file the same file, whatever its name."""
     return found.st_dev, found.st_ino
-
-
-_LOCK_LENGTH_MAX: Final = 32
-_LOCK_OF_ARTEMIS: Final = 1
-"""The place of the byte (``FileLockNodeManager``)."""
-
-
-class DirectoryLock:
-    """Keeps a second broker out of a data directory. The operating system releases the lock when the process ends.
-
-    It locks the file ``server.lock``, which names the owner, and the directory itself, which cannot be replaced
-    unnoticed. Raises LockedError if another broker has it, DiskError if the directory is not writable.
-
-    Artemis has a file of the same name in its journal directory, with the id of its node. That stays as it is, and is
-    also locked in Artemis' way, so the two brokers keep each other out.
-    """
-
-    def __init__(self, directory: Path) -> None:
-        self._path = directory / "server.lock"
-        self._directory = directory
-        self._held: list[int] = []
-        try:
-            self._lock_directory()
-            self._lock_file()
-        except OSError as error:
-            self.release()
-            raise DiskError(f"{self._path}: {error.strerror or error}") from None
-        except BaseException:
-            self.release()
-            raise
-
-    def _lock_directory(self) -> None:
-        descriptor = os.open(self._directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        self._held.append(descriptor)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise self._taken() from None
-        except OSError:  # some network file systems cannot lock directories: then the lock of the file must do
-            self._held.remove(descriptor)
-            os.close(descriptor)
-
-    def _lock_file(self) -> None:
-        self._file = open_private(self._path, os.O_RDWR | os.O_CREAT)
-        self._held.append(self._file)
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except (BlockingIOError, PermissionError):  # the latter from network file systems
-            raise self._taken() from None
-        content = os.pread(self._file, _LOCK_LENGTH_MAX, 0)
-        if content and not content.isdigit():
-            self._lock_as_artemis_does()
-            return
-        with suppress(OSError):  # a full disk is no reason not to start
-            os.ftruncate(self._file, 0)
-            os.pwrite(self._file, str(os.getpid()).encode(), 0)
-
-    def _lock_as_artemis_does(self) -> None:
-        """Take the byte that a live broker holds. This lock goes with the first descriptor of the file that the process
-        closes, and nothing else opens it.
-        """
-        try:
-            fcntl.lockf(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _LOCK_OF_ARTEMIS)
-        except (BlockingIOError, PermissionError):
-            raise LockedError(f"{self._directory} is in use by Artemis; stop it first") from None
-
-    def _taken(self) -> LockedError:
-        holder = ""
-        with suppress(OSError):
-            content = self._path.read_bytes()[:_LOCK_LENGTH_MAX]
-            holder = content.decode("ascii") if content.isdigit() else ""
-        who = f" (process {holder})" if holder else ""
-        return LockedError(f"{self._directory} is in use by another broker{who}")
-
-    def confirm(self) -> None:
-        """Check that the lock file is still the locked one. Raises DiskError."""
-        try:
-            is_there = _identity(os.stat(self._path)) == _identity(os.fstat(self._file))
-        except OSError as error:
-            raise DiskError(f"{self._path}: {error.strerror}: {_GONE}") from None
-        if not is_there:
-            raise DiskError(f"{self._path}: another file is in its place: {_GONE}")
-
-    def release(self) -> None:
-        """Release the lock."""
-        while self._held:
-            os.close(self._held.pop())

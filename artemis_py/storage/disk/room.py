@@ -56,6 +56,14 @@ def is_full(max_usage_percent: int, min_free_bytes: int, space: DiskSpace) -> bo
     return 0 <= max_usage_percent <= space.used_fraction * 100
 
 
+def bytes_until_full(max_usage_percent: int, min_free_bytes: int, space: DiskSpace) -> int:
+    """How many bytes may be written until ``is_full``; 0 when it is."""
+    kept_bytes = max(min_free_bytes, 0)
+    if min_free_bytes < 0 <= max_usage_percent:
+        kept_bytes = space.total_bytes * (100 - max_usage_percent) // 100
+    return max(space.free_bytes - kept_bytes, 0)
+
+
 class Room:
     """The reserve on the file system of ``directory``, which must exist: ``bytes_max`` large, less on a small file
     system. For any thread.

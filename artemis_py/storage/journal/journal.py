@@ -12,6 +12,7 @@ from typing import Final
 
 from mypy_extensions import mypyc_attr
 
+from artemis_py.histogram import Histogram
 from artemis_py.records import Durability
 from artemis_py.storage.disk.committer import Commit, Committer, Write
 from artemis_py.storage.disk.disk import Disk, DiskError
@@ -30,6 +31,10 @@ from artemis_py.storage.pages.files import PageFiles
 
 _INLINE_BYTES_MAX: Final = 65536
 _CHORES_EVERY_MS: Final = 10_000
+_NS_PER_SECOND: Final = 1_000_000_000
+_SYNC_BOUNDS_NS: Final = [bound_us * 1_000 for bound_us in (
+    50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000, 1_000_000
+)]  # fmt: skip
 MakeRecords = Callable[[JournalStart, JournalSettings, list[Segment], BindingsCopy], RecordWriter]
 
 
@@ -75,6 +80,7 @@ class Journal(Durability):
         """Has a copy of something been gathered whose original is in a file that will be removed?"""
         self._syncing = False
         """Does the batch being written end with a sync?"""
+        self._sync_times = Histogram(_SYNC_BOUNDS_NS, _NS_PER_SECOND)
         self._copy = BindingsCopy(disk, committer, index)
         self.records = make_records(start, settings, self.segments, self._copy)
         if settings.retains:
@@ -108,6 +114,10 @@ class Journal(Durability):
         """
         return self.records.next_lsn if self.records.pending else self.records.last_lsn
 
+    @property
+    def sync_times(self) -> Histogram:
+        return self._sync_times
+
     def counts(self) -> dict[str, int]:
         return {
             "records": self.records.last_lsn,
@@ -125,7 +135,9 @@ class Journal(Durability):
         done = self._committer.finished()
         if done is not None:
             self.durable_lsn = done.lsn
-            self.syncs += self._syncing
+            if self._syncing:
+                self.syncs += 1
+                self._sync_times.note(done.duration_ns)
             self.files.became_durable(synced=self._syncing)
             self.files.retire(self.durable_lsn)
             if self._pages is not None:

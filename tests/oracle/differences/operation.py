@@ -129,6 +129,14 @@ CONFIGURATION: Final = (
         shown=False,
     ),
     Departure(
+        "graceful-shutdown",
+        "`graceful-shutdown-enabled`",
+        "a stop waits until every client has disconnected",
+        "a stop waits until nothing is in delivery, and delivers nothing more",
+        "STOMP has no word that asks a client to go",
+        shown=False,
+    ),
+    Departure(
         "all-problems",
         "A broken broker.xml",
         "reports the first problem, as a Java exception",

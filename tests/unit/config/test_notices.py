@@ -49,7 +49,7 @@ def test_what_makes_no_difference_is_not_named(core: str) -> None:
         ("<broker-plugins><broker-plugin class-name='x'/></broker-plugins>", "broker-plugins"),
         ("<metrics><jvm-gc>true</jvm-gc></metrics>", "metrics"),
         (queue(inside="<user>u</user>"), "user"),
-        ("<ha-policy><live-only><scale-down/></live-only></ha-policy>", "ha-policy"),
+        ("<ha-policy><live-only><scale-down/></live-only></ha-policy>", "live-only"),
     ],
 )
 def test_what_makes_a_difference_is_named(core: str, name: str) -> None:

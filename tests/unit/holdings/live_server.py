@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from artemis_py.config.reader import loads
-from artemis_py.server.lifecycle import Server
+from artemis_py.server.server import Server
 from artemis_py.stomp.routes import Routes
 from artemis_py.stomp.wire.dialect import Dialect
 

@@ -283,7 +283,7 @@ def test_a_message_is_not_larger_when_a_selector_has_looked_at_it(stage: LiveSer
 
 def test_http(stage: LiveServer) -> None:
     clients: list[Client] = []
-    service = stage.server.ports.http_services[0]
+    service = stage.server.ports.http.services[0]
 
     def connect(_: int) -> None:
         clients.append(stage.client(http=True))

@@ -243,7 +243,7 @@ REQUESTS = {
 
 @pytest.mark.parametrize("data", REQUESTS.values(), ids=REQUESTS.keys())
 def test_http(stage: LiveServer, data: bytes) -> None:
-    service = stage.server.ports.http_services[0]
+    service = stage.server.ports.http.services[0]
 
     def ask_and_go() -> None:
         client = stage.client(http=True)

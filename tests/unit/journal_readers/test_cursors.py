@@ -12,7 +12,8 @@ import pytest
 
 from artemis_py.cli.main import main
 from artemis_py.server.cursor_desk import CursorDesk, CursorRefusedError
-from artemis_py.storage.disk.disk import DirectoryLock, FileDisk
+from artemis_py.storage.disk.disk import FileDisk
+from artemis_py.storage.disk.lock import DirectoryLock
 from artemis_py.storage.format.body_names import body_name
 from artemis_py.storage.format.log_events import Changed
 from artemis_py.storage.format.reader import LogReader

@@ -14,7 +14,7 @@ import pytest
 
 from artemis_py.cli import main as cli
 from artemis_py.records import Depth
-from artemis_py.storage.disk.disk import DirectoryLock
+from artemis_py.storage.disk.lock import DirectoryLock
 from artemis_py.storage.format.scan import log_files
 from artemis_py.storage.journal.bindings_copy import NAME as COPY
 from artemis_py.storage.journal.extent import NAMES as EXTENTS
@@ -150,7 +150,7 @@ def test_a_directory_in_use_may_be_read(story: Story, capsys: pytest.CaptureFixt
         assert cli.main(["journal", "verify", str(story.folder)]) == 0
     finally:
         lock.release()
-    assert f"note: a broker (process {os.getpid()}) is using" in capsys.readouterr().err
+    assert f"note: a broker (process {os.getpid()} on host " in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("command", ["verify", "dump"])

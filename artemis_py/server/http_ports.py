@@ -1,0 +1,126 @@
+"""The open HTTP ports of a process: while its broker works, and while it waits for another one."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Callable, Sequence
+from typing import Final, final
+
+from artemis_py.config.settings import AcceptorConfig, BrokerConfig
+from artemis_py.core.holdings import Holdings
+from artemis_py.server.clocks import steady_clock_ms
+from artemis_py.server.complaints import Complaints
+from artemis_py.server.descriptors import Descriptors
+from artemis_py.server.encryption import Encryption
+from artemis_py.server.gate import SecurityGate
+from artemis_py.server.http import HttpLimits, HttpService
+from artemis_py.server.http.doors import Doors
+from artemis_py.server.http.hosts import Hosts
+from artemis_py.server.http.routing import Route
+from artemis_py.server.listener import Listener
+from artemis_py.server.stats import ServerStats
+
+BACKLOG_MIN: Final = 1024
+_TICK_S: Final = 5.0
+
+
+@final
+class HttpPorts:
+    """Serves ``routes``, which must be set before, on each acceptor that is given to ``serve``.
+
+    ``stored`` counts the files that storage has open. ``is_busy`` says whether the broker has no time for transfers to
+    its own machine. Without a ``gate`` nobody logs in.
+    """
+
+    def __init__(
+        self,
+        config: BrokerConfig,
+        loop: asyncio.AbstractEventLoop,
+        stats: ServerStats,
+        holdings: Holdings,
+        complaints: Complaints,
+        descriptors: Descriptors,
+        gate: SecurityGate | None,
+        stored: Callable[[], int] = lambda: 0,
+        is_busy: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self.routes: Sequence[Route] = ()
+        self.services: list[HttpService] = []
+        self._config = config
+        self._loop = loop
+        self._stats = stats
+        self._holdings = holdings
+        self._complaints = complaints
+        self._descriptors = descriptors
+        self._gate = gate
+        self._stored = stored
+        self._is_busy = is_busy
+        self._listeners: list[tuple[AcceptorConfig, Listener]] = []
+        self._is_closed = False
+
+    def serve(self, acceptor: AcceptorConfig, bound: socket.socket, encryption: Encryption) -> None:
+        """Accept the clients of one acceptor."""
+        http = HttpService(
+            self.routes,
+            now_ms=steady_clock_ms,
+            call_soon=self._loop.call_soon,
+            call_threadsafe=self._loop.call_soon_threadsafe,
+            limits=HttpLimits(
+                file_bytes_per_second_max=acceptor.int_param("maxLogBytesPerSecond"),
+                near_bytes_per_second_max=acceptor.int_param("busyLogBytesPerSecond"),
+            ),
+            hosts=Hosts(
+                acceptor.list_param("allowedHosts"),
+                acceptor.host,
+                scheme="https" if acceptor.bool_param("sslEnabled") else "http",
+            ),
+            doors=self._doors(acceptor),
+            is_busy=self._is_busy,
+            faults=self._stats.faults,
+            holdings=self._holdings,
+        )
+        self.services.append(http)
+        protocols = encryption.around(acceptor, http.connect)
+        most = self._descriptors.http_max
+        listener = Listener(self._loop, acceptor.name, bound, protocols, most, self._complaints, self._stored)
+        self._listeners.append((acceptor, listener))
+        self._stats.listeners.append(listener)
+        listener.open(max(acceptor.int_param("backlog"), BACKLOG_MIN))
+
+    def _doors(self, acceptor: AcceptorConfig) -> Doors | None:
+        gate = self._gate
+        if gate is None:
+            return None
+        return Doors.of(acceptor, self._config.management_rbac_prefix, gate.desk, gate.authorizer)
+
+    def tick(self) -> None:
+        """Look after idle and slow connections from now on."""
+        if not self._is_closed:
+            self._loop.call_later(_TICK_S, self.tick)
+        for service in self.services:
+            service.tick(steady_clock_ms())
+
+    def rest(self) -> None:
+        """Look after connections no longer; they go on."""
+        self._is_closed = True
+
+    def close(self) -> None:
+        """End the connections and accept no more."""
+        self.rest()
+        for service in self.services:
+            service.stop()
+        self.abandon()
+
+    def abandon(self) -> None:
+        """Accept nobody from now on; no connection is told."""
+        self.rest()
+        for _, listener in self._listeners:
+            listener.close()
+
+    def give_up(self) -> list[tuple[AcceptorConfig, socket.socket]]:
+        """End the connections; the sockets stay open: clients wait in them."""
+        self.rest()
+        for service in self.services:
+            service.stop()
+        return [(acceptor, listener.give_up()) for acceptor, listener in self._listeners]

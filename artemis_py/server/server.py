@@ -1,0 +1,320 @@
+"""The running broker: its store, its turns, its ports, from the first socket to the last."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from artemis_py.config.settings import BrokerConfig
+from artemis_py.core.broker import Broker
+from artemis_py.errors import ArtemisError
+from artemis_py.metrics import MetricsExporter
+from artemis_py.security.authenticator import Authenticator
+from artemis_py.server.clocks import NS_PER_MS, Clocks, wall_clock_ms
+from artemis_py.server.complaints import Complaints
+from artemis_py.server.disk_watch import DiskWatch
+from artemis_py.server.drain import Drain, remains
+from artemis_py.server.faults import Faults
+from artemis_py.server.gate import gate_of
+from artemis_py.server.http import Response
+from artemis_py.server.http.memory_routes import memory_routes
+from artemis_py.server.http.routes import health_routes, metrics_routes, no_log_routes
+from artemis_py.server.http.routing import Route
+from artemis_py.server.load import Load
+from artemis_py.server.memory import destinations_max, global_max_bytes, held_max_bytes
+from artemis_py.server.open_store import open_store
+from artemis_py.server.operational import OperationalLog
+from artemis_py.server.ports import Held, Ports
+from artemis_py.server.stats import TURN_BUCKET_BOUNDS_S, ServerStats
+from artemis_py.server.store import Store
+from artemis_py.server.surroundings import OF_THIS_MACHINE, Surroundings
+from artemis_py.server.turns import Turns
+from artemis_py.server.websocket import first_bytes
+from artemis_py.shown import many, warn
+from artemis_py.storage.disk.lock import DirectoryLock
+
+if TYPE_CHECKING:
+    from artemis_py.server.standby import FailbackWatch
+
+_CLOCK_LOOK_S: Final = 5.0
+_LOOK_AT_BLOCKED_S: Final = 1.0
+_DRAIN_S: Final = 5.0
+_LOOK_AFTER_S: Final = 0.5
+"""How often the broker checks that its directories still exist."""
+_PREPARE_S: Final = 1.0
+"""How long after the start threads import the libraries of metrics and WebSocket: after the first clients, before a
+scrape.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What a broker has when its turn comes; one of a pair has the lock of the journal directory, and open HTTP
+    sockets.
+    """
+
+    lock: DirectoryLock | None = None
+    sockets: Sequence[Held] = ()
+    progress: Callable[[int, int], None] = lambda _done, _total: None
+    """Hears how many journal files were read, and how many there are."""
+
+
+class Server:
+    """One broker with its sockets on one event loop."""
+
+    def __init__(
+        self,
+        config: BrokerConfig,
+        loop: asyncio.AbstractEventLoop,
+        stopping: asyncio.Event,
+        authenticator: Authenticator | None = None,
+        around: Surroundings = OF_THIS_MACHINE,
+        taken: Taken | None = None,
+    ) -> None:
+        taken = taken or Taken()
+        self.config = config
+        self._loop = loop
+        self.complaints = Complaints()
+        self.stats = ServerStats(Faults(self.complaints))
+        loop.set_exception_handler(self.stats.faults.caught_by_loop)
+        self.failure: ArtemisError | None = None
+        self._descriptors = self.stats.descriptors = around.descriptors()
+        self._look_is_due = False
+        self.store = store = open_store(
+            config,
+            self._wake,
+            self._look_soon,
+            self._descriptors.open_files_max,
+            around.open_disk,
+            taken.lock,
+            taken.progress,
+        )
+        self.stats.rooms = store.rooms
+        self.stats.large = store.large
+        self.stats.journal = store.durability
+        self.stats.cursor_desk = store.cursor_desk
+        memory_bytes = global_max_bytes(config.global_max_size)
+        now_ms = around.wall_ns() // NS_PER_MS
+        self.broker = Broker(config, store.log, now_ms, store.recovered_state(), store.pages, memory_bytes)
+        self.broker.holdings.bytes_max = held_max_bytes(config.global_max_held_size, memory_bytes)
+        self.broker.quota.addresses_max = destinations_max(config.max_addresses)
+        self.broker.quota.queues_max = destinations_max(config.max_queues)
+        self._clocks = Clocks(self.broker.clock, wall_ns=around.wall_ns, steady_ns=around.steady_ns)
+        self.stats.clock_steps = self._clocks.steps
+        self.turns = Turns(loop, self.broker, store.durability, self.stats, self._clocks.date_ms, store.large)
+        self.turns.on_failure = self._fail
+        self.stats.blocked = self.turns.input.blocked
+        self.turns.tell = OperationalLog().tell
+        self._gate = gate_of(config, authenticator, loop, self.stats, self.complaints.tell)
+        keeps = config.persistence_enabled
+        say, probe = self.complaints.tell, around.space_of
+        self.disk_watch = DiskWatch(config, self.broker, self.turns.schedule, store, probe=probe, say=say)
+        self._stopping = stopping
+        self._is_stopping = self._is_draining = False
+        self._exporter = MetricsExporter(
+            self.broker,
+            self.stats,
+            turn_bounds_s=TURN_BUCKET_BOUNDS_S,
+            global_max_size_bytes=memory_bytes,
+            store_directory=Path(config.journal_directory) if keeps else None,
+            disk_headroom=self.disk_watch.headroom_bytes,
+            clock_ms=lambda: around.wall_ns() // NS_PER_MS,
+        )
+        load = Load(self.stats)
+        store.give_way(load.is_busy)
+        self.ports = Ports(
+            config,
+            loop,
+            self.turns,
+            self.complaints,
+            self._descriptors,
+            store.open_files,
+            self._gate,
+            load.is_busy,
+            taken.sockets,
+        )
+        self.ports.http.routes = self._routes(store)
+        self.gives_back = False
+        """Does the broker end because a primary waits for its directory?"""
+        self._failback = self._failback_watch()
+
+    def _failback_watch(self) -> FailbackWatch | None:
+        part = self.config.shared_store
+        if part is None or not part.is_backup or not part.allow_failback:
+            return None
+        from artemis_py.server.standby import FailbackWatch
+
+        return FailbackWatch(self.config, self._loop, self._give_back)
+
+    def _routes(self, store: Store) -> list[Route]:
+        routes = metrics_routes(self._exporter) + health_routes(self._not_ready_because, self.ports.warnings)
+        return routes + memory_routes(self.turns.guard) + self._log_routes(store)
+
+    def _log_routes(self, store: Store) -> list[Route]:
+        if store.log_view is None or store.cursor_desk is None:
+            return no_log_routes()
+        from artemis_py.server.http.cursor_routes import cursor_routes
+        from artemis_py.server.http.log_routes import log_routes
+
+        in_thread = partial(self._loop.run_in_executor, None)
+        routes = log_routes(store.log_view, self.config.name, wall_clock_ms, in_thread)
+        return routes + cursor_routes(store.cursor_desk, self._durably)
+
+    def _wake(self) -> None:
+        """Called by the disk's threads when something is done, even while the broker is still being created, and at its
+        very end.
+        """
+        with suppress(RuntimeError):  # the loop is closed
+            self._loop.call_soon_threadsafe(self._schedule)
+
+    def _schedule(self) -> None:
+        self.turns.schedule()
+
+    def _look_soon(self) -> None:
+        """Called by the disk's threads: files have grown or did not fit."""
+        if not self._look_is_due:
+            self._look_is_due = True
+            with suppress(RuntimeError):  # the loop is closed
+                self._loop.call_soon_threadsafe(self._look_now)
+
+    def _look_now(self) -> None:
+        self._look_is_due = False
+        if not self._is_stopping:
+            self.disk_watch.look()
+
+    def _durably(self, lsn: int, make: Callable[[], Response]) -> asyncio.Future[Response]:
+        """A response that is sent when everything up to the lsn survives a crash."""
+        future: asyncio.Future[Response] = self._loop.create_future()
+
+        def answer() -> None:
+            if future.done():  # the client may have left
+                return
+            try:
+                future.set_result(make())
+            except Exception as error:
+                future.set_exception(error)
+
+        self.turns.when_durable(lsn, answer)
+        return future
+
+    def _fail(self, failure: ArtemisError) -> None:
+        """Storage or a turn failed: nothing is confirmed any more, and the process ends."""
+        self.failure = failure
+        self._stopping.set()
+
+    def _give_back(self) -> None:
+        self.gives_back = True
+        self._stopping.set()
+
+    def _not_ready_because(self) -> str | None:
+        if self._is_stopping or self._is_draining:
+            return "the broker is stopping"
+        return None if self.ports.serves("STOMP") else "no port is open for STOMP"
+
+    # ---- start -----------------------------------------------------------------------------------
+
+    async def listen(self) -> None:
+        """Open every acceptor that may be opened. Raises ListenError, and then none is open."""
+        sockets = self.ports.bind()
+        self._look_at_disk()  # before any client can send
+        self.ports.open(sockets)
+        self.turns.schedule()
+        self._look_at_blocked()
+        self._look_after_store()
+        self._look_at_clock()
+        if self.ports.serves("HTTP"):
+            self._loop.call_later(_PREPARE_S, self._loop.run_in_executor, None, self._exporter.prepare)
+        self._loop.call_later(_PREPARE_S, self._loop.run_in_executor, None, first_bytes.prepare)
+        if self.store.log_view is not None:
+            self._loop.run_in_executor(None, self.store.log_view.indexing())
+
+    def _look_at_clock(self) -> None:
+        """An idle broker also notices that the wall clock was set."""
+        if self._is_stopping:
+            return
+        self._loop.call_later(_CLOCK_LOOK_S, self._look_at_clock)
+        if self._clocks.look():
+            self.turns.schedule()
+
+    def _look_at_blocked(self) -> None:
+        if not self._is_stopping:
+            self._loop.call_later(_LOOK_AT_BLOCKED_S, self._look_at_blocked)
+            self.turns.input.look_at_blocked()
+
+    def _look_at_disk(self) -> None:
+        if self._is_stopping:
+            return
+        if self.disk_watch.period_ms >= 0:
+            self._loop.call_later(self.disk_watch.period_ms / 1000, self._look_at_disk)
+        self.disk_watch.look()
+
+    def _look_after_store(self) -> None:
+        if not self._is_stopping:
+            self._loop.call_later(_LOOK_AFTER_S, self._look_after_store)
+            self.store.look_after()
+            if self._failback is not None:
+                self._failback.look()
+
+    # ---- stop ------------------------------------------------------------------------------------
+
+    async def drain(self, hurry: asyncio.Event) -> None:
+        """Accept nobody, deliver nothing more, and wait for what is in delivery, if the configuration says so."""
+        if not self.config.graceful_shutdown_enabled:
+            return
+        self._is_draining = True
+        self.ports.stop_accepting()
+        drain = Drain(self.stats.connections, self.ports.stomp_services)
+        if drain.left:
+            limit_ms = self.config.graceful_shutdown_timeout
+            how_long = "" if limit_ms < 0 else f" for at most {limit_ms} ms"
+            warn(f"waiting{how_long} until clients settle {many(drain.left, 'message')}; a second signal ends it")
+            await drain.wait(limit_ms, hurry, lambda: self.failure is not None)
+
+    async def stop(self, hurry: asyncio.Event | None = None) -> str:
+        """Stop accepting, send written output, close everything; returns what is left. When ``hurry`` is set, it does
+        not wait for clients that do not read.
+        """
+        self._is_stopping = True
+        left = remains(self.broker)
+        if self.gives_back:
+            self.store.hand_over()
+        self.ports.close_to_stomp()
+        self.turns.stop()
+        deadline = self._loop.time() + _DRAIN_S
+        while self.stats.connections and self._loop.time() < deadline:
+            for connection in list(self.stats.connections):  # also those accepted just before
+                connection.shut(self._clocks.date_ms())
+            if hurry is not None and hurry.is_set():
+                break
+            await asyncio.sleep(0.01)
+        for connection in list(self.stats.connections):
+            connection.cut()
+        self.ports.close_to_http()
+        try:
+            self.broker.finish(self._clocks.date_ms())
+        finally:
+            self.turns.end()  # a thread or a socket may still request one
+            self.release()
+            self.failure = self.failure or self.store.durability.failure
+        return left
+
+    def abandon(self) -> None:
+        """End at once: no further frame is sent. The files stay open until ``release`` or the end of the process."""
+        self._is_stopping = True
+        self.ports.abandon()
+        self.turns.end()
+        for connection in list(self.stats.connections):
+            connection.cut()
+
+    def release(self) -> None:
+        """Close the files and end the threads; only after ``stop`` or ``abandon``. Raises DiskError."""
+        try:
+            self.store.close()
+        finally:
+            if self._gate is not None:
+                self._gate.desk.stop()

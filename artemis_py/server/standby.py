@@ -1,0 +1,228 @@
+"""The broker of a pair while it waits for the lock of the directory that both share.
+
+It has no STOMP port: a client that tries it is refused at once, and tries the other. Its HTTP port says who has the
+lock. A primary takes the lock whenever it is free. A backup takes it only when the owner died, or was stopped with
+failover-on-shutdown, and no primary waits.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from http import HTTPStatus
+from pathlib import Path
+from typing import Final, final
+
+from artemis_py.config.settings import BrokerConfig, SharedStoreConfig
+from artemis_py.core.holdings import Holdings
+from artemis_py.errors import ArtemisError
+from artemis_py.message import Account
+from artemis_py.metrics.exposition import escape_label
+from artemis_py.security.authenticator import Authenticator
+from artemis_py.server.complaints import Complaints
+from artemis_py.server.descriptors import raise_limit
+from artemis_py.server.encryption import Encryption
+from artemis_py.server.faults import Faults
+from artemis_py.server.gate import gate_of
+from artemis_py.server.http.messages import Request, Response
+from artemis_py.server.http.routes import health_routes
+from artemis_py.server.http.routing import Route
+from artemis_py.server.http_ports import HttpPorts
+from artemis_py.server.journal_store import lock_journal
+from artemis_py.server.ports import Bound, Held, bind, place_of
+from artemis_py.server.stats import ServerStats
+from artemis_py.storage.disk.disk import LockedError
+from artemis_py.storage.disk.lock import DirectoryLock, WaitingPrimary, primary_waits
+from artemis_py.storage.disk.owner import ACTIVE, owner_of
+
+_TRY_EVERY_S: Final = 0.05
+_CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
+_METRICS: Final = """\
+# HELP artemis_active 1 while the broker is started
+# TYPE artemis_active gauge
+artemis_active{{broker="{name}"}} 0
+"""
+
+
+@final
+class Candidate:
+    """Tries to get the lock of a shared store. ``waits_for`` says for what it waits, after a try without success."""
+
+    def __init__(self, config: BrokerConfig, part: SharedStoreConfig) -> None:
+        self._config = config
+        self._part = part
+        self._directory = Path(config.journal_directory)
+        self._waiting = WaitingPrimary(self._directory)
+        self.waits_for = "the lock"
+
+    def take(self) -> DirectoryLock | None:
+        """The lock, or None for now. Raises DiskError if the directory of a primary cannot be used."""
+        return self._take_as_backup() if self._part.is_backup else self._take_as_primary()
+
+    def _take_as_primary(self) -> DirectoryLock | None:
+        try:
+            lock = lock_journal(self._config)
+        except LockedError:
+            with suppress(OSError):
+                self._waiting.show()
+            self._waits_for_owner()
+            return None
+        self._waiting.withdraw()
+        return lock
+
+    def _take_as_backup(self) -> DirectoryLock | None:
+        """Whatever is wrong with the directory, a backup waits until it is right: it may not be mounted yet."""
+        owner = owner_of(self._directory)
+        if owner is None or owner.state != ACTIVE:
+            self.waits_for = self._why_not(None if owner is None else owner.state)
+            return None
+        if primary_waits(self._directory):
+            self.waits_for = f"the primary that is about to take over {self._directory}"
+            return None
+        try:
+            lock = lock_journal(self._config)
+        except LockedError:
+            self._waits_for_owner()
+            return None
+        except ArtemisError as error:
+            self.waits_for = f"a directory that can be used: {error}"
+            return None
+        if lock.state == ACTIVE:
+            return lock
+        self.waits_for = self._why_not(lock.state)  # it was stopped just now
+        lock.release()
+        return None
+
+    def _why_not(self, state: str | None) -> str:
+        if state is None:
+            return f"the first start of a primary in {self._directory}"
+        return f"a primary: the broker in {self._directory} was stopped, and is to be started again"
+
+    def _waits_for_owner(self) -> None:
+        owner = owner_of(self._directory)
+        who = "another broker" if owner is None else owner.shown
+        self.waits_for = f"the lock of {who} in {self._directory}"
+
+    def give_up(self) -> None:
+        """It waits no longer."""
+        self._waiting.withdraw()
+
+
+@final
+class Standby:
+    """Waits, and serves health and metrics meanwhile. ``opened`` gets each port, ``tell`` that for which it waits,
+    whenever it changes.
+    """
+
+    def __init__(
+        self,
+        config: BrokerConfig,
+        part: SharedStoreConfig,
+        loop: asyncio.AbstractEventLoop,
+        authenticator: Authenticator | None,
+        tell: Callable[[str], None],
+        opened: Callable[[Bound], None],
+    ) -> None:
+        self._config = config
+        self._loop = loop
+        self._opened = opened
+        self._tell = tell
+        self._told = ""
+        self._candidate = Candidate(config, part)
+        complaints, holdings = Complaints(), Holdings(Account())
+        stats = ServerStats(Faults(complaints))
+        gate = gate_of(config, authenticator, loop, stats, complaints.tell)
+        self._stop_gate = None if gate is None else gate.desk.stop
+        self._encryption = Encryption(config, loop, complaints, holdings, stats)
+        self._http = HttpPorts(config, loop, stats, holdings, complaints, raise_limit(), gate)
+        self._http.routes = [*health_routes(self._why_not_ready, self._encryption.warnings), *_metrics(config.name)]
+
+    def _why_not_ready(self) -> str:
+        return f"stand-by: waits for {self._candidate.waits_for}"
+
+    async def wait(self, stopping: asyncio.Event) -> DirectoryLock | None:
+        """The lock; None if the process is to stop. Raises LockedError after journal-lock-acquisition-timeout, and
+        other errors for a directory, a port or a key that cannot be used.
+        """
+        try:
+            return await self._wait(stopping)
+        finally:
+            self._candidate.give_up()
+            if self._stop_gate is not None:
+                self._stop_gate()
+            self._encryption.stop()
+
+    async def _wait(self, stopping: asyncio.Event) -> DirectoryLock | None:
+        limit_ms = self._config.journal_lock_acquisition_timeout
+        until = self._loop.time() + limit_ms / 1000
+        stop = self._loop.create_task(stopping.wait())
+        try:
+            while not stopping.is_set():
+                lock = await self._loop.run_in_executor(None, self._candidate.take)  # a network file system may hang
+                if lock is not None:
+                    return lock
+                if limit_ms >= 0 and self._loop.time() >= until:
+                    raise LockedError(f"after {limit_ms} ms it still waits for {self._candidate.waits_for}")
+                self._look_open()
+                await asyncio.wait([stop], timeout=_TRY_EVERY_S)
+        finally:
+            stop.cancel()
+        return None
+
+    def _look_open(self) -> None:
+        """It has to wait: open HTTP, once, and say for what it waits, whenever that changes."""
+        if not self._told:
+            for acceptor in self._config.acceptors:
+                if acceptor.is_opened:
+                    self._encryption.load(acceptor)  # what is wrong with a key is told now, not when it is too late
+                if acceptor.is_opened and "STOMP" not in acceptor.protocols:
+                    bound = bind(acceptor)
+                    self._http.serve(acceptor, bound, self._encryption)
+                    self._opened((acceptor, *place_of(bound)))
+            self._http.tick()
+        if self._told != self._candidate.waits_for:
+            self._told = self._candidate.waits_for
+            self._tell(self._told)
+
+    def give_up_sockets(self) -> list[Held]:
+        """The sockets of HTTP, for the broker that is about to work: clients wait in them."""
+        return self._http.give_up()
+
+    def close(self) -> None:
+        """It waits no longer, and nobody takes over its sockets."""
+        self._http.close()
+
+
+def _metrics(name: str) -> list[Route]:
+    """A broker that waits has one series."""
+    text = _METRICS.format(name=escape_label(name)).encode()
+
+    def metrics(_request: Request) -> Response:
+        return Response(HTTPStatus.OK, _CONTENT_TYPE, text)
+
+    operations = {"GET": "getMetrics"}
+    return [Route(path, {"GET": metrics}, operations, is_open=True) for path in ("/metrics", "/metrics/")]
+
+
+class FailbackWatch:
+    """Has a backup that took over look for a primary that waits, and calls ``found`` once."""
+
+    def __init__(self, config: BrokerConfig, loop: asyncio.AbstractEventLoop, found: Callable[[], None]) -> None:
+        self._look = partial(primary_waits, Path(config.journal_directory))
+        self._loop = loop
+        self._found = found
+        self._is_looking = False
+
+    def look(self) -> None:
+        """Look once, in a thread; does nothing while the last look goes on."""
+        if not self._is_looking:
+            self._is_looking = True
+            self._loop.run_in_executor(None, self._look).add_done_callback(self._looked)
+
+    def _looked(self, answer: asyncio.Future[bool]) -> None:
+        self._is_looking = False
+        if not answer.cancelled() and answer.exception() is None and answer.result():
+            self._is_looking = True  # it is found, and looked for no more
+            self._found()

@@ -1,0 +1,218 @@
+"""Locks of data directories: one broker at a time, and word of a primary that waits."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from artemis_py.storage.disk.disk import GONE, DiskError, LockedError, identity_of
+from artemis_py.storage.disk.owner import (
+    ACTIVE,
+    LOCK_NAME,
+    UNUSED,
+    is_of_artemis,
+    owner_in,
+    owner_of,
+    place_of_owner,
+    read_lock_file,
+    this_process,
+)
+from artemis_py.storage.disk.private import open_private
+
+WAITING_NAME: Final = "primary.lock"
+"""A file next to ``server.lock``, locked by a primary while it waits."""
+_LOCK_OF_ARTEMIS: Final = 1
+"""The place of the byte (``FileLockNodeManager``)."""
+_RETRY_S: Final = 0.01
+
+
+class DirectoryLock:
+    """Keeps a second broker out of a data directory. The operating system releases the lock when the process ends.
+
+    It locks the file ``server.lock``, which names the owner, and the directory itself, which cannot be replaced
+    unnoticed. Raises LockedError if another broker has it, DiskError if the directory is not writable.
+
+    Artemis has a file of the same name in its journal directory, with the id of its node. That stays as it is, with the
+    owner behind it, and is also locked in Artemis' way, so the two brokers keep each other out.
+
+    The file also has the state of the store, which decides what a waiting backup does. A lock alone does not change it;
+    ``claim`` does.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self._path = directory / LOCK_NAME
+        self._held: list[int] = []
+        self._owner = this_process(UNUSED)
+        self._place = 0
+        self._leaves: str | None = None
+        try:
+            self._lock_directory()
+            self._lock_file()
+        except OSError as error:
+            self.release()
+            raise DiskError(f"{self._path}: {error.strerror or error}") from None
+        except BaseException:
+            self.release()
+            raise
+
+    @classmethod
+    def soon(cls, directory: Path, wait_s: float) -> DirectoryLock:
+        """The lock of a directory whose broker is about to end: its locks are not released all at once. Raises
+        LockedError if it keeps it for longer than ``wait_s``, and DiskError.
+        """
+        until = time.monotonic() + wait_s
+        while True:
+            try:
+                return cls(directory)
+            except LockedError:
+                if time.monotonic() > until:
+                    raise
+            time.sleep(_RETRY_S)
+
+    def _lock_directory(self) -> None:
+        descriptor = os.open(self.directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        self._held.append(descriptor)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise self._taken() from None
+        except OSError:  # some network file systems cannot lock directories: then the lock of the file must do
+            self._held.remove(descriptor)
+            os.close(descriptor)
+
+    def _lock_file(self) -> None:
+        self._file = open_private(self._path, os.O_RDWR | os.O_CREAT)
+        self._held.append(self._file)
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except (BlockingIOError, PermissionError):  # the latter from network file systems
+            raise self._taken() from None
+        content = read_lock_file(self._file)
+        if is_of_artemis(content):
+            self._lock_as_artemis_does()
+        self._place = place_of_owner(content)
+        before = owner_in(content)
+        self._owner = replace(self._owner, state=UNUSED if before is None else before.state)
+        self._write()
+
+    def _write(self) -> None:
+        text = self._owner.text
+        with suppress(OSError):  # a full disk is no reason not to start
+            os.pwrite(self._file, text, self._place)
+            os.ftruncate(self._file, self._place + len(text))
+
+    def _lock_as_artemis_does(self) -> None:
+        """Take the byte that a live broker holds. This lock goes with the first descriptor of the file that the process
+        closes, and nothing else opens it.
+        """
+        try:
+            fcntl.lockf(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _LOCK_OF_ARTEMIS)
+        except (BlockingIOError, PermissionError):
+            raise LockedError(f"{self.directory} is in use by Artemis; stop it first") from None
+
+    def _taken(self) -> LockedError:
+        owner = owner_of(self.directory)
+        who = "" if owner is None else f" ({owner.shown})"
+        return LockedError(f"{self.directory} is in use by another broker{who}")
+
+    # ---- the state of the store ------------------------------------------------------------------
+
+    @property
+    def state(self) -> str:
+        """The state of the store."""
+        return self._owner.state
+
+    def claim(self) -> None:
+        """A broker works on this store: if it dies, a backup takes over. A release leaves the state that it found,
+        until ``leaves`` says otherwise.
+        """
+        self._leaves = self.state
+        self._mark(ACTIVE)
+
+    def leaves(self, state: str) -> None:
+        """The state that a release leaves behind."""
+        self._leaves = state
+
+    def _mark(self, state: str) -> None:
+        self._owner = replace(self._owner, state=state)
+        self._write()
+        with suppress(OSError):  # the next write to the journal will tell
+            os.fsync(self._file)  # another machine must see it after this one died
+
+    # ---- while it is held ------------------------------------------------------------------------
+
+    def confirm(self) -> None:
+        """Check that the lock file is still the locked one, and that nobody else has taken it. Raises DiskError."""
+        try:
+            is_there = identity_of(os.stat(self._path)) == identity_of(os.fstat(self._file))
+            content = read_lock_file(self._file)
+        except OSError as error:
+            raise DiskError(f"{self._path}: {error.strerror}: {GONE}") from None
+        if not is_there:
+            raise DiskError(f"{self._path}: another file is in its place: {GONE}")
+        owner = owner_in(content)
+        if owner is not None and not self._owner.is_same(owner):
+            raise DiskError(
+                f"{self._path}: the lock was lost to {owner.shown}: the file system let two brokers have it; "
+                f"see artemis-py ha check {self.directory}"
+            )
+
+    def release(self) -> None:
+        """Release the lock."""
+        if self._leaves is not None:
+            self._mark(self._leaves)
+            self._leaves = None
+        while self._held:
+            os.close(self._held.pop())
+
+
+class WaitingPrimary:
+    """Tells the backup that works that a primary waits for its directory, by a lock that ends with the process."""
+
+    def __init__(self, directory: Path) -> None:
+        self._path = directory / WAITING_NAME
+        self._file = -1
+
+    def show(self) -> None:
+        """Tell it, if that is not done yet; several may wait. Raises OSError."""
+        if self._file >= 0:
+            return
+        descriptor = open_private(self._path, os.O_RDWR | os.O_CREAT)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:  # somebody looks right now: next time
+            os.close(descriptor)
+        except BaseException:
+            os.close(descriptor)
+            raise
+        else:
+            self._file = descriptor
+
+    def withdraw(self) -> None:
+        """It waits no longer."""
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+
+
+def primary_waits(directory: Path) -> bool:
+    """Does a primary wait for this directory?"""
+    try:
+        descriptor = os.open(directory / WAITING_NAME, os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
+    return False

@@ -1,0 +1,122 @@
+"""Two brokers on one directory, each a process of its own."""
+
+from __future__ import annotations
+
+import json
+import re
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.error import HTTPError
+
+from tests.e2e.broker_process import HTTP, LOOPBACK, STOMP, WAIT_S, BrokerProcess, eventually
+
+_STATES = re.compile(
+    r"^broker \S+ is (?:a stand-by: it waits for (?P<waits_for>.*)|(?P<ready>ready): .*)$", re.MULTILINE
+)
+
+CONFIGURATION = """\
+<configuration xmlns="urn:activemq">
+  <core xmlns="urn:activemq:core">
+    <name>pair</name>
+    <journal-directory>{folder}/data/journal</journal-directory>
+    <paging-directory>{folder}/data/paging</paging-directory>
+    <large-messages-directory>{folder}/data/large</large-messages-directory>
+    <security-enabled>false</security-enabled>
+    {core}
+    <ha-policy><shared-store><{role}>{settings}</{role}></shared-store></ha-policy>
+    <acceptors>
+      <acceptor name="stomp">{stomp}</acceptor>
+      <acceptor name="http">{http}</acceptor>
+    </acceptors>
+  </core>
+</configuration>
+"""
+HANDS_OVER = "<failover-on-shutdown>true</failover-on-shutdown>"
+
+
+class Member(BrokerProcess):
+    """One of the two: what it said last is what it does."""
+
+    @property
+    def state(self) -> str:
+        """``ready``, or for what it waits; empty while it says neither."""
+        states = [match["ready"] or match["waits_for"] for match in _STATES.finditer(self.said)]
+        return states[-1] if states else ""
+
+    def await_state(self, wanted: str) -> None:
+        """Waits until it is ``ready``, or waits for something in which these words are."""
+        self.eventually(wanted, lambda: self.state, lambda state: wanted in state)
+        self.ports = {}
+        self.await_ports()
+
+    def await_ports(self) -> None:
+        """Notes the ports that it said last."""
+        for match in re.finditer(r"^listening on \S+:(\d+) for .* \(acceptor (\S+)\)$", self.said, re.MULTILINE):
+            self.ports[match[2]] = int(match[1])
+
+    def readiness(self) -> tuple[int, str]:
+        """The status of /health/ready, and the reason."""
+        try:
+            with urllib.request.urlopen(
+                f"http://{LOOPBACK}:{self.ports['http']}/health/ready", timeout=WAIT_S
+            ) as answer:
+                return answer.status, json.load(answer).get("reason", "")
+        except HTTPError as error:
+            with error:
+                return error.code, json.load(error)["reason"]
+
+
+class Pair:
+    """Starts its members, and ends what is left of them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.members: list[Member] = []
+
+    @property
+    def journal(self) -> Path:
+        return self.folder / "data" / "journal"
+
+    def start(self, role: str, settings: str = "", core: str = "") -> Member:
+        """One more process; it says soon what it does."""
+        number = len(self.members)
+        file = self.folder / f"{number}.xml"
+        text = CONFIGURATION.format(folder=self.folder, role=role, settings=settings, core=core, stomp=STOMP, http=HTTP)
+        file.write_text(text, "utf-8")
+        member = Member(["run", str(file)], self.folder / f"{number}.log")
+        self.members.append(member)
+        return member
+
+    def ready(self, role: str = "primary", settings: str = "") -> Member:
+        """A member that works."""
+        member = self.start(role, settings)
+        member.await_state("ready")
+        return member
+
+    def waiting(self, role: str = "backup", settings: str = "", wanted: str = "the lock of process") -> Member:
+        """A member that waits."""
+        member = self.start(role, settings)
+        member.await_state(wanted)
+        return member
+
+
+@contextmanager
+def pair_in(folder: Path) -> Iterator[Pair]:
+    """A pair whose processes are gone afterwards."""
+    pair = Pair(folder)
+    try:
+        yield pair
+        for member in pair.members:
+            assert "Traceback" not in member.said, member.said
+    finally:
+        for member in pair.members:
+            member.kill()
+
+
+def gone(member: Member) -> int:
+    """The exit code of a process that ends by itself."""
+    code = eventually("the end", member.process.poll, lambda code: code is not None)
+    assert code is not None
+    return code

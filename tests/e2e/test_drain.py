@@ -1,0 +1,114 @@
+"""SIGTERM with graceful-shutdown-enabled: what is in delivery is settled first, and what is left is said."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import time
+import urllib.request
+from pathlib import Path
+from urllib.error import HTTPError
+
+import pytest
+
+from tests.e2e.broker_process import HTTP, LOOPBACK, WAIT_S, BrokerProcess, eventually
+from tests.e2e.stomp_socket import StompSocket, connected
+from tests.e2e.test_journal_files import PERSISTENT, configured, started
+
+pytestmark = pytest.mark.e2e
+
+LONG_MS = 60_000
+
+
+def _configured(folder: Path, timeout_ms: int) -> Path:
+    graceful = "<graceful-shutdown-enabled>true</graceful-shutdown-enabled>"
+    timeout = f"<graceful-shutdown-timeout>{timeout_ms}</graceful-shutdown-timeout>"
+    file = configured(folder, retention=graceful + timeout)
+    http = f'<acceptor name="http">{HTTP}</acceptor></acceptors>'
+    file.write_text(file.read_text("utf-8").replace("</acceptors>", http), "utf-8")
+    return file
+
+
+def _told_to_stop(broker: BrokerProcess, count: int) -> None:
+    broker.process.send_signal(signal.SIGTERM)
+    told = f"until clients settle {count} message"
+    broker.eventually("it waits", lambda: broker.said, lambda said: told in said)
+
+
+def test_what_is_in_delivery_is_settled_and_nothing_more_is_delivered(tmp_path: Path) -> None:
+    with started(_configured(tmp_path, LONG_MS)) as broker, connected(broker.port) as client:
+        for body in (b"1", b"2"):
+            client.ask("SEND", {"destination": "/queue/q", **PERSISTENT}, body)
+        client.subscribe("/queue/q")
+        first, second = client.message(), client.message()
+        client.send("BEGIN", {"transaction": "t"})
+        client.send("ACK", {"id": second.header("ack"), "transaction": "t"})
+        _told_to_stop(broker, 2)
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection((LOOPBACK, broker.port), WAIT_S)
+        with pytest.raises(HTTPError) as refused:
+            urllib.request.urlopen(f"http://{LOOPBACK}:{broker.ports['http']}/health/ready", timeout=WAIT_S)
+        with refused.value as answer:
+            assert (answer.code, json.load(answer)["reason"]) == (503, "the broker is stopping")
+        client.ask("SEND", {"destination": "/queue/q", **PERSISTENT}, b"3")
+        client.ask("SEND", {"destination": "/queue/other"}, b"4")
+        client.ask("SUBSCRIBE", {"id": "late", "destination": "/queue/q", "ack": "client"})
+        client.acknowledge(first)
+        client.nothing_waits()
+        assert broker.process.poll() is None, "one is in a transaction"
+        client.send("COMMIT", {"transaction": "t", "receipt": "committed"})
+        client.await_receipt("committed")
+        assert client.read_to_end() == []
+        assert broker.process.wait(WAIT_S) == 0
+        last = broker.said.splitlines()[-1]
+        assert last == "stopped: 2 messages in 2 queues; 1 not durable and lost with this stop"
+
+
+def test_the_wait_has_an_end(tmp_path: Path) -> None:
+    with started(_configured(tmp_path, 50)) as broker, connected(broker.port) as client:
+        client.ask("SEND", {"destination": "/queue/q", **PERSISTENT}, b"1")
+        client.subscribe("/queue/q")
+        client.message()
+        _told_to_stop(broker, 1)
+        assert broker.process.wait(WAIT_S) == 0
+        assert "waiting for at most 50 ms until" in broker.said
+        last = broker.said.splitlines()[-1]
+        assert last == "stopped: 1 message in 1 queue; 1 of them in delivery, to be delivered again"
+
+
+def test_a_second_signal_ends_the_wait(tmp_path: Path) -> None:
+    with started(_configured(tmp_path, -1)) as broker, connected(broker.port) as client:
+        client.ask("SEND", {"destination": "/queue/q", **PERSISTENT}, b"1")
+        client.subscribe("/queue/q")
+        client.message()
+        _told_to_stop(broker, 1)
+        assert "for at most" not in broker.said
+        assert broker.stop(signal.SIGINT) == 0, broker.said
+        assert "1 of them in delivery" in broker.said
+
+
+def test_a_client_that_leaves_is_not_waited_for(tmp_path: Path) -> None:
+    with started(_configured(tmp_path, LONG_MS)) as broker:
+        with connected(broker.port) as client:
+            client.ask("SEND", {"destination": "/queue/q", **PERSISTENT}, b"1")
+            client.subscribe("/queue/q")
+            client.message()
+            _told_to_stop(broker, 1)
+        code = eventually("the end", broker.process.poll, lambda code: code is not None)
+        assert (code, broker.said.splitlines()[-1]) == (0, "stopped: 0 messages in 0 queues"), "a dead letter"
+
+
+def test_a_client_that_does_not_read_is_not_waited_for_after_a_second_signal(tmp_path: Path) -> None:
+    """Its output would be waited for, for five seconds."""
+    with started(_configured(tmp_path, 0)) as broker, StompSocket(broker.port, receive_buffer_bytes=4096) as client:
+        client.connect()
+        for _ in range(100):
+            client.ask("SEND", {"destination": "/queue/q", **PERSISTENT}, bytes(90_000))
+        client.send("SUBSCRIBE", {"id": "1", "destination": "/queue/q", "consumer-window-size": "-1"})
+        broker.eventually("it stalls", lambda: broker.metric("artemis_connections", state="stalled"), bool)
+        broker.process.send_signal(signal.SIGTERM)
+        broker.eventually("it stops", lambda: broker.said, lambda said: "\nstopping" in said)
+        began_s = time.monotonic()
+        assert broker.stop() == 0
+        assert time.monotonic() - began_s < 4

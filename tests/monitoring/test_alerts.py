@@ -1,0 +1,55 @@
+"""The rules of the shipped alerts: promtool's tests, and what people need with each."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.monitoring.shortened import WINDOW, alerts_in, shortened_rules
+from tests.tidy.documents import anchors
+from tests.tidy.sources import ROOT
+
+RULES = ROOT / "monitoring" / "alerts.yml"
+TEXT = RULES.read_text("utf-8")
+CASES = Path(__file__).parent / "alerts_test.yml"
+RUNBOOK = ROOT / "docs" / "monitoring.md"
+ALERTS = alerts_in(TEXT)
+
+
+def test_promtool_accepts_the_rules(promtool: str) -> None:
+    done = subprocess.run([promtool, "check", "rules", str(RULES)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert f"{len(ALERTS)} rules found" in done.stdout
+
+
+def test_the_rules_fire_and_stay_silent_as_their_cases_say(promtool: str) -> None:
+    done = subprocess.run([promtool, "test", "rules", str(CASES)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("alert", ALERTS)
+def test_every_alert_has_a_case_and_a_page(alert: str) -> None:
+    assert f'alertname="{alert}"' in CASES.read_text("utf-8")
+    assert alert.lower() in anchors(RUNBOOK.read_text("utf-8"))
+    (rule,) = re.findall(rf"- alert: {alert}\n(.*?)(?=\n +- alert:|\n\n|\Z)", TEXT, re.DOTALL)
+    assert f"runbook: docs/monitoring.md#{alert.lower()}" in rule
+    assert re.search(r"severity: (critical|warning|info)", rule)
+    assert 'look: "' in rule
+    section = RUNBOOK.read_text("utf-8").split(f"### {alert}\n")[1].split("\n### ")[0]
+    assert "- Look: " in section
+    assert "- Do: " in section
+
+
+def test_no_page_is_about_an_alert_that_is_gone() -> None:
+    assert re.findall(r"^### (Artemis\w+)$", RUNBOOK.read_text("utf-8"), re.MULTILINE) == ALERTS
+
+
+def test_shortened_rules_are_the_same_rules() -> None:
+    short = shortened_rules(TEXT)
+    assert alerts_in(short) == ALERTS
+    assert set(re.findall(r"\[\w+\]", short)) == {f"[{WINDOW}]"}
+    assert set(re.findall(r" for: (\w+)", short)) == {"0s"}
+    assert re.sub(r"\[\w+\]| for: \w+", "", short) == re.sub(r"\[\w+\]| for: \w+", "", TEXT)

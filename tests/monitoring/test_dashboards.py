@@ -1,0 +1,69 @@
+"""The committed dashboards, as Grafana needs them, and the files that start everything together."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from tests.monitoring.dashboard_files import FOLDER, dashboards, expressions, panels
+from tests.tidy.sources import ROOT
+from tests.unit.metrics_fakes import FakeBroker, exporter_of
+
+FOR_QUEUES = re.compile(r"\bartemis_(message|consumer|messages|delivering|oldest|slow|paged|persistent)_\w+\{")
+
+
+@pytest.mark.parametrize("uid", dashboards())
+def test_panels_have_what_grafana_needs(uid: str) -> None:
+    found = dashboards()[uid]
+    assert found["uid"] == uid
+    ids = [panel["id"] for panel in found["panels"]]
+    assert len(set(ids)) == len(ids)
+    for panel in panels(found):
+        assert panel["title"]
+        assert panel["datasource"] == {"type": "prometheus", "uid": "${datasource}"}
+        place = panel["gridPos"]
+        assert place["x"] + place["w"] <= 24, panel["title"]
+        letters = [target["refId"] for target in panel["targets"]]
+        assert len(set(letters)) == len(letters), panel["title"]
+
+
+def test_no_panel_shows_all_queues_of_a_large_broker() -> None:
+    for uid, title, expression in expressions():
+        if FOR_QUEUES.search(expression) and uid != "artemis-queue":
+            assert re.search(r"topk\(20|sum\(rate|count\(|sum by \((event|result)\)", expression), (uid, title)
+
+
+def test_every_name_is_exported_or_prometheus_own() -> None:
+    broker = FakeBroker()
+    broker.add("a", "q")
+    text = b"".join(exporter_of(broker).scrape("")[1]).decode()
+    exported = {family.name for family in text_string_to_metric_families(text)}
+    own = re.compile(r"\b((?:artemis|process|broker_queue)_\w+)")
+    asked = {name for _, _, expression in expressions() for name in own.findall(expression)}
+    asked |= set(own.findall((ROOT / "monitoring" / "alerts.yml").read_text("utf-8").split("look:")[0]))
+    unknown = {name for name in asked if re.sub(r"_(total|bucket|sum|count)$", "", name) not in exported}
+    unknown -= exported
+    # What a broker without a journal, limits or TLS does not have; the queries are tried on brokers that do.
+    assert all(re.match(r"artemis_(journal|tls|disk_headroom|memory_headroom)", name) for name in unknown), unknown
+
+
+def test_what_compose_mounts_and_builds_is_there() -> None:
+    folder = ROOT / "monitoring"
+    text = (folder / "compose.yml").read_text("utf-8")
+    mounted = re.findall(r"- (\./[\w./-]+):(/[\w./-]+):ro", text)
+    assert len(mounted) == 4
+    for own, _ in mounted:
+        assert (folder / own).exists(), own
+    containerfile = re.search(r"dockerfile: (\S+) }", text)
+    assert containerfile is not None
+    assert (ROOT / containerfile[1]).is_file()
+    where = dict(mounted)
+    assert f"ARTEMIS_DASHBOARDS: {where['./grafana/dashboards']}\n" in text
+    home = re.search(r"HOME_DASHBOARD_PATH: (\S+)/(\S+)", text)
+    assert home is not None
+    assert home[1] == where["./grafana/dashboards"]
+    assert (FOLDER / home[2]).is_file()
+    provider = (folder / "grafana" / "provisioning" / "dashboards" / "artemis.yml").read_text("utf-8")
+    assert 'path: "$ARTEMIS_DASHBOARDS"' in provider
