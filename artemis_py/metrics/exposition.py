@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from artemis_py.core.addresses.address import Address
     from artemis_py.core.broker import Broker
     from artemis_py.core.queue.queue import Queue
-    from artemis_py.metrics.looks import Look
 
 # How much is written before the caller may do something else: about two milliseconds of work.
 SAMPLES_PER_CHUNK: Final = 5_000
@@ -51,35 +50,39 @@ def render_gauges(broker: Broker, now_ms: int) -> Iterator[str]:
     """
     name = escape_label(broker.name)
     all_addresses, all_queues = list(broker.addresses.values()), list(broker.queues.values())
-    addresses: list[tuple[str, Address]] = []
+    # Lists of texts and ints, and no object for each queue: those would have the garbage collector look at everything.
+    of_addresses: list[str] = []
+    addresses: list[Address] = []
     for start in range(0, len(all_addresses), _ROWS_PER_CHUNK):
-        addresses += [
-            (f'{{address="{escape_label(address.name)}",broker="{name}"}} ', address)
-            for address in all_addresses[start : start + _ROWS_PER_CHUNK]
-            if address.settings.enable_metrics
-        ]
+        for address in all_addresses[start : start + _ROWS_PER_CHUNK]:
+            if address.settings.enable_metrics:
+                addresses.append(address)
+                of_addresses.append(f'{{address="{escape_label(address.name)}",broker="{name}"}} ')
         yield ""
-    queues: list[tuple[str, Queue]] = []
-    aliases: list[tuple[str, Queue]] = []
-    shown: list[Queue] = []
+    of_queues: list[str] = []
+    of_aliases: list[str] = []
+    queues: list[Queue] = []
     for start in range(0, len(all_queues), _ROWS_PER_CHUNK):
         for queue in all_queues[start : start + _ROWS_PER_CHUNK]:
             if queue.address.settings.enable_metrics:
-                shown.append(queue)
                 labels = _queue_labels(queue, name)
-                queues.append((f"{{{labels}}} ", queue))
-                aliases.append((f'{{{labels},routing_type="{queue.routing_type.lower()}"}} ', queue))
+                queues.append(queue)
+                of_queues.append(f"{{{labels}}} ")
+                of_aliases.append(f'{{{labels},routing_type="{queue.routing_type.lower()}"}} ')
         yield ""
-    looks: list[tuple[str, Look]] = []
-    for some in look_at(shown, now_ms):
-        rows = queues[len(looks) : len(looks) + len(some)]
-        looks += [(labels, look) for (labels, _), look in zip(rows, some, strict=True)]
+    found: list[list[int]] = [[] for _ in LOOK_GAUGES]
+    for looks in look_at(queues, now_ms):
+        for values, gauge in zip(found, LOOK_GAUGES, strict=True):
+            values.extend(map(gauge.read, looks))
         yield ""
     families = (
-        _families(ADDRESS_GAUGES, addresses),
-        _families(QUEUE_GAUGES, queues),
-        _families(LOOK_GAUGES, looks),
-        _families(ALIAS_GAUGES, aliases),
+        _families(ADDRESS_GAUGES, of_addresses, addresses),
+        _families(QUEUE_GAUGES, of_queues, queues),
+        *(
+            _families([Gauge(gauge.name, int, gauge.help)], of_queues, values)
+            for gauge, values in zip(LOOK_GAUGES, found, strict=True)
+        ),
+        _families(ALIAS_GAUGES, of_aliases, queues),
     )
     lines: list[str] = []
     for part in chain(*families):
@@ -95,10 +98,12 @@ def _queue_labels(queue: Queue, broker_name: str) -> str:
     return f'address="{address}",broker="{broker_name}",queue="{own}"'
 
 
-def _families(gauges: Sequence[Gauge[Owner]], rows: Sequence[tuple[str, Owner]]) -> Iterator[list[str]]:
-    """The lines of each family; a long one in several lists. ``rows`` are the labels as written, and their owners."""
+def _families(gauges: Sequence[Gauge[Owner]], labels: Sequence[str], owners: Sequence[Owner]) -> Iterator[list[str]]:
+    """The lines of each family; a long one in several lists. ``labels`` are as written, for each of the owners."""
     for gauge in gauges:
         name, read = gauge.name, gauge.read
         yield [f"# HELP {name} {gauge.help}\n# TYPE {name} gauge\n"]
-        for start in range(0, len(rows), SAMPLES_PER_CHUNK):
-            yield [f"{name}{labels}{read(owner)}.0\n" for labels, owner in rows[start : start + SAMPLES_PER_CHUNK]]
+        for start in range(0, len(owners), SAMPLES_PER_CHUNK):
+            end = start + SAMPLES_PER_CHUNK
+            pairs = zip(labels[start:end], owners[start:end], strict=True)
+            yield [f"{name}{label}{read(owner)}.0\n" for label, owner in pairs]

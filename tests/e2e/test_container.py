@@ -120,3 +120,16 @@ def test_it_runs_without_root_and_answers_health() -> None:
     assert f"{{BROKER_DATA:{last['VOLUME']}}}" in CONFIGURATION.read_text()
     for port in last["EXPOSE"].split():
         assert f":{port}}}" in CONFIGURATION.read_text()
+
+
+def test_every_variable_is_documented_with_its_default() -> None:
+    text = (ROOT / "docs" / "deploy.md").read_text()
+    rows = re.findall(
+        r"^\| (`.*?`) \| ([^|]+) \|", text[text.index("| variable |") : text.index("On Kubernetes")], re.M
+    )
+    documented = {
+        name: default.strip("` ")
+        for names, defaults in rows
+        for name, default in zip(re.findall(r"`(\w+)`", names), defaults.split(", "), strict=True)
+    }
+    assert documented == dict(re.findall(r"\$\{(\w+):([^}]*)\}", CONFIGURATION.read_text()))

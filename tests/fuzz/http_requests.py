@@ -80,6 +80,8 @@ _DEPENDS_ON_PIECES = re.compile(rb" 431 |400 Bad Request\r\n(?:.+\r\n)*Content-L
 nothing if it comes later, else "Got data when expecting EOF".
 """
 _NUMBER = re.compile(rb"\b[0-9a-f]+\b")
+_LISTING = re.compile(rb'\{"broker":.*?\n\]\}\n', re.DOTALL)
+"""The segments of the log, to which every cursor that is set adds: between two tries there may be one more."""
 
 
 class Log(Desk):
@@ -124,7 +126,8 @@ def _without_reason(written: bytes, closed: bool) -> tuple[object, ...]:
     """What was answered, without numbers, which move with the log, and without h11's reason for refusing a broken
     request, which depends on how much of it has come.
     """
-    return _STATUS.findall(written), _NUMBER.sub(b"0", _REFUSAL.sub(rb"\1", written)), closed
+    plain = _LISTING.sub(b"listing", _REFUSAL.sub(rb"\1", written))
+    return _STATUS.findall(written), _NUMBER.sub(b"0", plain), closed
 
 
 def _open(folder: Path) -> Judge:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from artemis_py.testing import ArtemisBroker
-from tests.e2e.stomp_socket import Closed, StompSocket
+from tests.e2e.stomp_socket import Closed, StompSocket, frame
 
 REDELIVERY = """<configuration xmlns="urn:activemq"><core xmlns="urn:activemq:core">
   <security-enabled>false</security-enabled>
@@ -57,6 +57,14 @@ def test_what_is_due_earlier_happens_earlier(broker: ArtemisBroker, client: Stom
     client.subscribe("orders", ack="auto")
     broker.clock.advance(hours=2)
     assert [client.expect("MESSAGE").body for _ in range(3)] == [b"first", b"second", b"third"]
+
+
+def test_more_than_a_turn_can_do_is_done_when_time_has_passed(broker: ArtemisBroker, client: StompSocket) -> None:
+    scheduled = frame("SEND", {"destination": "orders", "AMQ_SCHEDULED_DELAY": "60000"}, b"x")
+    client.raw(scheduled * 20_000)
+    client.ask("SEND", {"destination": "orders", "AMQ_SCHEDULED_DELAY": "60000"})
+    broker.clock.advance(minutes=2)
+    assert broker.queue("orders").state.ready == 20_001
 
 
 def test_days_pass_within_a_second(broker: ArtemisBroker) -> None:
