@@ -15,21 +15,13 @@ from typing import Any
 from artemis_py.errors import ArtemisError
 from artemis_py.server import lifecycle
 from artemis_py.server.server import Server
-from artemis_py.server.surroundings import OF_THIS_MACHINE, Surroundings
 
 
 class ControlledServer(Server):
     """The server of ``run`` with an ear at standard input."""
 
-    def __init__(
-        self,
-        config: Any,
-        loop: asyncio.AbstractEventLoop,
-        stopping: asyncio.Event,
-        authenticator: Any = None,
-        around: Surroundings = OF_THIS_MACHINE,
-    ) -> None:
-        super().__init__(config, loop, stopping, authenticator, around)
+    def __init__(self, config: Any, loop: asyncio.AbstractEventLoop, *rest: Any, **named: Any) -> None:
+        super().__init__(config, loop, *rest, **named)
         threading.Thread(target=self._listen_to_orders, args=(loop,), daemon=True).start()
 
     def _listen_to_orders(self, loop: asyncio.AbstractEventLoop) -> None:
