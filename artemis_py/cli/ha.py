@@ -16,7 +16,6 @@ from artemis_py.storage.disk.exclusion import (
     BETWEEN_MACHINES,
     FileSystem,
     Finding,
-    Holder,
     file_system_of,
     hold,
     trials,
@@ -107,7 +106,7 @@ def _verdict(system: FileSystem, directory: Path, findings: Sequence[Finding], *
     )
 
 
-class _HolderProcess(Holder):
+class _HolderProcess:
     """``artemis-py ha hold``, from the moment when it has the lock. Raises ArtemisError if it does not get it."""
 
     def __init__(self, directory: Path) -> None:

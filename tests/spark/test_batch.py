@@ -187,6 +187,7 @@ def test_batches_are_as_large_as_asked(day: Path) -> None:
     assert sum(batch.num_rows for batch in batches) == 4800
 
 
+@pytest.mark.interpreted
 def test_large_segments_are_shared_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("artemis_py.storage.format.segment_index.BLOCK_BYTES", 2000)
     monkeypatch.setattr("artemis_py.spark.read.plan._PIECE_BYTES", 5000)

@@ -10,6 +10,7 @@ import time
 import pytest
 
 from artemis_py.testing import ArtemisBroker, NotReachedError, WouldBlockError
+from tests.e2e.broker_process import eventually
 from tests.e2e.stomp_socket import StompSocket
 
 SOON = 0.05
@@ -214,8 +215,7 @@ def test_a_wait_ends_with_the_broker(broker: ArtemisBroker) -> None:
 
     waiting = threading.Thread(target=wait)
     waiting.start()
-    while not broker._engine.look(lambda _: broker._engine.waits.count):
-        time.sleep(0.001)
+    eventually("it waits", lambda: broker._engine.look(lambda _: broker._engine.waits.count), bool)
     broker.stop()
     waiting.join(10)
     assert "was stopped while this waited" in str(failed[0])

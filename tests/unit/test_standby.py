@@ -12,6 +12,7 @@ from artemis_py.server.standby import Candidate, FailbackWatch
 from artemis_py.storage.disk.disk import DiskError
 from artemis_py.storage.disk.lock import DirectoryLock, WaitingPrimary, primary_waits
 from artemis_py.storage.disk.owner import ACTIVE, STOPPED
+from tests.loops import until
 
 PRIMARY, BACKUP = SharedStoreConfig(is_backup=False), SharedStoreConfig(is_backup=True)
 
@@ -130,15 +131,18 @@ def test_a_backup_that_works_finds_a_waiting_primary_once(tmp_path: Path) -> Non
         watch = FailbackWatch(config, asyncio.get_running_loop(), count)
         for _ in range(3):
             watch.look()
-            await asyncio.sleep(0.01)
+            await until(lambda: not watch._is_looking)
         assert times == 0
         waiting = WaitingPrimary(tmp_path / "journal")
         waiting.show()
-        while not times:
+
+        def looked() -> bool:
             watch.look()
-            await asyncio.sleep(0.001)
+            return times > 0
+
+        await until(looked)
         watch.look()
-        await asyncio.sleep(0.01)
+        await asyncio.get_running_loop().shutdown_default_executor()  # whatever looks has ended
         waiting.withdraw()
         return times
 

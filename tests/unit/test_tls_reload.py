@@ -10,6 +10,7 @@ import pytest
 
 from artemis_py.server.tls.acceptors import TlsAcceptors
 from artemis_py.server.tls.reload import Reload
+from tests.loops import until
 
 
 class Look:
@@ -43,6 +44,6 @@ async def test_a_look_that_fails_is_told_and_the_others_go_on() -> None:
     acceptors.stop()
     assert "cannot be looked at" in told[0]
     assert "odd" in told[0]
-    await asyncio.sleep(0)
-    assert acceptors._watching is not None
-    assert acceptors._watching.cancelled()
+    watching = acceptors._watching
+    assert watching is not None
+    await until(watching.cancelled)
