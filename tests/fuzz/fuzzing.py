@@ -25,7 +25,7 @@ GROWTH_BYTES_MAX: Final = 96 << 20
 POOL_MAX: Final = 2000
 INPUT_BYTES_MAX: Final = 4096
 SHRINK_TRIES_MAX: Final = 4000
-_QUOTED: Final = re.compile(r"'[^']*'|\"[^\"]*\"|\d+")
+_QUOTED: Final = re.compile(r"'[^']*'|\"[^\"]*\"|\d+|\S*\.\S+|\S{16,}")
 
 
 class Input(NamedTuple):

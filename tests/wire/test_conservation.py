@@ -183,8 +183,8 @@ def check(world: InProcessBroker) -> None:
                     held[queue.name].append(entry.message)
     on_addresses: dict[str, dict[int, Message]] = {}
     for queue in broker.queues.values():
-        messages = _check_queue(queue, held[queue.name])
-        on_addresses.setdefault(queue.address.name, {}).update({message.id: message for message in messages})
+        for message in _check_queue(queue, held[queue.name]):  # of a wildcard's queue they count where they were sent
+            on_addresses.setdefault(message.head.address, {})[message.id] = message
     for address in broker.addresses.values():
         there = on_addresses.get(address.name, {}).values()
         assert address.account.message_count == len(there), address.name
