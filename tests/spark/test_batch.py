@@ -71,6 +71,7 @@ CONDITIONS = [
 ]
 
 
+@pytest.mark.takes_turns("the long jobs")
 def test_a_table_that_is_asked_twice_has_all_its_rows(spark: SparkSession, day: Path) -> None:
     """Spark keeps with a loaded table what was planned under the first conditions, where they reach the reader: so they
     do not unless somebody says so.
@@ -85,6 +86,7 @@ def test_a_table_that_is_asked_twice_has_all_its_rows(spark: SparkSession, day: 
 
 
 @pytest.mark.usefixtures("pushing")
+@pytest.mark.takes_turns("the long jobs")
 def test_pushing_filters_down_changes_nothing(spark: SparkSession, day: Path) -> None:
     rows = load(spark, day, broker="one").localCheckpoint()  # nothing is pushed down behind that
     assert rows.count() == 96 * 50

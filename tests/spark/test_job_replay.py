@@ -52,6 +52,7 @@ def test_a_condition_that_spark_refuses(spark: SparkSession, source: Frames) -> 
             replay(spark, source, Target("fix", {}), where=where)
 
 
+@pytest.mark.takes_turns("the long jobs")
 def test_published_again_in_order_at_a_rate_and_once(
     spark: SparkSession, source: Frames, world: SimulatedTraffic, tmp_path: Path
 ) -> None:

@@ -73,6 +73,7 @@ def told(broker: BrokerProcess, count: int) -> list[tuple[str, str, int]]:
 
 
 @pytest.mark.timeout(300)
+@pytest.mark.takes_turns("the long jobs")
 def test_the_port_runs_as_written(reader: Reader, broker: BrokerProcess, tmp_path: Path) -> None:
     _, ours = blocks("docs/pipeline.md", HEADING, "python")
     head, opening, tail = ours.rpartition("\n(\n")

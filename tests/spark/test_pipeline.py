@@ -227,6 +227,7 @@ def messages_of(spark: SparkSession, story: Story) -> int:
     return spark.read.format("artemis").option("url", story.url).option("columns", "offset").load().count()
 
 
+@pytest.mark.takes_turns("the long jobs")
 def test_archive_and_jobs_on_it(spark: SparkSession, pipeline: Pipeline, story: Story) -> None:
     [row] = pipeline("archive")["tables"]["brokers"]
     assert row["messages"] == messages_of(spark, story)

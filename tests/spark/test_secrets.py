@@ -44,6 +44,7 @@ def kept(folder: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("level", ["INFO"])
+@pytest.mark.takes_turns("the long jobs")
 def test_no_secret_is_in_a_plan_an_event_a_log_or_an_error(tmp_path: Path, broker: BrokerProcess, level: str) -> None:
     folder = tmp_path / "spark"
     folder.mkdir()

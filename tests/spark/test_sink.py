@@ -111,6 +111,7 @@ def test_nothing_to_write(spark: SparkSession, sink_broker: BrokerProcess, place
         (["'x' as value", "cast(id + 8 as int) as priority"], {"address": "a"}, "A row has the priority"),
     ],
 )
+@pytest.mark.takes_turns("the rows that are bad")
 def test_bad_rows_are_named_before_anything_is_sent(
     spark: SparkSession, sink_broker: BrokerProcess, columns: list[str], options: dict[str, str], said: str
 ) -> None:
@@ -139,6 +140,7 @@ def test_a_job_that_is_run_again_under_its_name(spark: SparkSession, sink_broker
     assert added(sink_broker, place) == 200
 
 
+@pytest.mark.takes_turns("the long jobs")
 def test_a_job_with_other_rows_under_a_name_that_was_used(
     spark: SparkSession, sink_broker: BrokerProcess, place: str
 ) -> None:
@@ -221,6 +223,7 @@ class Stream:
         return writer.trigger(processingTime="0 seconds").start()
 
 
+@pytest.mark.takes_turns("the long streams")
 def test_each_batch_of_a_stream(spark: SparkSession, sink_broker: BrokerProcess, tmp_path: Path, place: str) -> None:
     """Then a batch whose end Spark forgot: it runs again with the same id and range, and publishes nothing."""
     stream = Stream(spark, sink_broker, tmp_path, place)
@@ -241,6 +244,7 @@ def test_each_batch_of_a_stream(spark: SparkSession, sink_broker: BrokerProcess,
     assert sorted(bodies(drained(sink_broker, place, 151))) == sorted(wanted)
 
 
+@pytest.mark.takes_turns("the long streams")
 def test_tasks_of_a_stream_that_fail(
     spark: SparkSession, sink_broker: BrokerProcess, tmp_path: Path, place: str
 ) -> None:

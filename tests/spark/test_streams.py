@@ -149,6 +149,7 @@ def durable_lsn(broker: LiveBroker) -> int:
         return int(json.load(answer)["durable_lsn"])
 
 
+@pytest.mark.takes_turns("the long streams")
 def test_messages_to_others_start_no_batch(broker: LiveBroker, streams: Streams, place: str) -> None:
     sink = Sink()
     query = streams.start(sink, url=broker.url, subscribe=place, startingOffsets="latest", maxMessagesPerTrigger=4)
@@ -165,6 +166,7 @@ def test_messages_to_others_start_no_batch(broker: LiveBroker, streams: Streams,
     assert json.loads(query.lastProgress["sources"][0]["latestOffset"])["#lag"]["e2e"]["bytes"] == 0
 
 
+@pytest.mark.takes_turns("the long streams")
 def test_streams_of_events(broker: LiveBroker, streams: Streams, place: str) -> None:
     with broker.client() as client:
         send_many(client, place, 0, 3)
@@ -188,6 +190,7 @@ def test_a_start_at_a_time(broker: LiveBroker, streams: Streams, place: str) -> 
     assert sink.values == bodies(5, 5)
 
 
+@pytest.mark.takes_turns("the long streams")
 def test_a_cursor_says_how_far_a_query_is(broker: LiveBroker, streams: Streams, place: str) -> None:
     def cursor() -> dict[str, Any]:
         with urllib.request.urlopen(f"{broker.url}/log/cursors/{place}") as answer:
