@@ -79,7 +79,10 @@ class MetricsExporter:
         """
         from prometheus_client.exposition import choose_encoder
 
-        encode, content_type = choose_encoder(accept)
+        try:
+            encode, content_type = choose_encoder(accept)
+        except TypeError:  # prometheus-client compares a version that is no number
+            encode, content_type = choose_encoder("")
         broker_registry = self._ensure_registries()[1]
 
         def pieces() -> Iterator[bytes]:

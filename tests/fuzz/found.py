@@ -54,4 +54,12 @@ FOUND: tuple[Found, ...] = (
         "the empty line before a new user joined the carriage return before it to one line end",
         Input(0, b"\nx\\\r"),
     ),
+    Found(
+        "http",
+        "a version that is no number made a scrape fail",
+        Input(
+            40008,
+            b"GET /metrics HTTP/1.1\nHost:localhost\nAccept:application/openmetrics-text;version=x\n\n",
+        ),
+    ),
 )

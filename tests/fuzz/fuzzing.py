@@ -23,9 +23,12 @@ CPU_S_MAX: Final = 2.0
 GROWTH_BYTES_MAX: Final = 96 << 20
 """What the process may grow by after the first tenth of the inputs."""
 POOL_MAX: Final = 2000
+OUTCOMES_MAX: Final = 20_000
+"""Later ones are counted as ``OTHER``: what a run remembers must not look like what its subject keeps."""
+OTHER: Final = "another outcome"
 INPUT_BYTES_MAX: Final = 4096
 SHRINK_TRIES_MAX: Final = 4000
-_QUOTED: Final = re.compile(r"'[^']*'|\"[^\"]*\"|\d+")
+_QUOTED: Final = re.compile(r"'[^']*'|\"[^\"]*\"|\d+|\S*\.\S+|\S{16,}")
 
 
 class Input(NamedTuple):
@@ -84,8 +87,10 @@ def fuzz(fuzzer: Fuzzer, folder: Path, rng: random.Random, count: int) -> Tally:
             raise AssertionError(_report(fuzzer, judge, one, failure, number)) from failure
         tally.inputs += 1
         if outcome not in tally.outcomes:
-            tally.outcomes[outcome] = 0
             _keep(pool, one, rng)
+            if len(tally.outcomes) >= OUTCOMES_MAX:
+                outcome = OTHER
+            tally.outcomes.setdefault(outcome, 0)
         tally.outcomes[outcome] += 1
         if number == count // 10:
             settled_bytes = _peak_bytes()

@@ -181,12 +181,9 @@ def check(world: InProcessBroker) -> None:
             for queue, consumer, entry in transaction.acknowledged + transaction.refused:
                 if consumer.destructive:
                     held[queue.name].append(entry.message)
-    on_addresses: dict[str, dict[int, Message]] = {}
-    for queue in broker.queues.values():
-        messages = _check_queue(queue, held[queue.name])
-        on_addresses.setdefault(queue.address.name, {}).update({message.id: message for message in messages})
-    for address in broker.addresses.values():
-        there = on_addresses.get(address.name, {}).values()
+    kept = [message for queue in broker.queues.values() for message in _check_queue(queue, held[queue.name])]
+    for address in broker.addresses.values():  # messages on a wildcard's queue count at the address they were sent to
+        there = {message.id: message for message in kept if message.account is address.account}.values()
         assert address.account.message_count == len(there), address.name
         assert address.account.size_bytes == sum(message.memory_bytes for message in there), address.name
 
