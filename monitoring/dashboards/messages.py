@@ -6,11 +6,20 @@ from typing import Final
 
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
-from monitoring.dashboards.panels import OF_ADDRESS, RATE, B, figure, lines, queue_variable, rows, screen, top
+from monitoring.dashboards.panels import OF_ADDRESS, RATE, AnyPanel, B, figure, lines, queue_variable, rows, screen, top
 
 _ACKED: Final = f"rate(artemis_messages_acknowledged{{{B}}}{RATE})"
 _DRAIN: Final = f"artemis_message_count{{{B}}} / (rate(artemis_messages_acknowledged{{{B}}}[5m]) > 0)"
-_UNITS: Final = {"Oldest": "s", "Time to drain": "s", "In/s": "cps", "Acked/s": "cps", "Bytes": "bytes"}
+_UNITS: Final = {
+    "Oldest": "s",
+    "Time to drain": "s",
+    "In/s": "short",
+    "Acked/s": "short",
+    "Dropped/s": "short",
+    "Bytes": "bytes",
+}
+_DEAD: Final = "(?i).*(dlq|dead|expiry).*"
+_ALIVE: Final = f'{B},queue!~"{_DEAD}"'
 _Q: Final = f'{B},queue="$queue"'
 
 
@@ -18,46 +27,55 @@ def _sum_of_rates(name: str) -> str:
     return f"sum(rate({name}{{{B}}}{RATE}))"
 
 
+def _alerts() -> AnyPanel:
+    """What fires now, and for how long its condition has held."""
+    firing = 'ALERTS{alertname=~"Artemis.*",alertstate="firing"}'
+    return rows(
+        "Alerts",
+        {"Active for": f'(time() - ALERTS_FOR_STATE{{alertname=~"Artemis.*"}}) and ignoring (alertstate) {firing}'},
+        {"Active for": "s"},
+        text="What each means, and what to do: docs/monitoring.md",
+        widths={"Alert": 260},
+        hidden=(),  # a broker that cannot be scraped has only the label of its instance
+    )
+
+
 def overview() -> Dashboard:
     """Is it taking messages, is anything blocked, lost or stuck, how much room is left."""
     started = f"time() - process_start_time_seconds * on (instance) group_left (broker) artemis_active{{{B}}}"
     is_up = [
         figure("Active brokers", f"sum(artemis_active{{{B}}})"),
-        figure("Version", f"artemis_build_info{{{B}}}", legend="{{version}}"),
+        figure("Version", f"count by (version) (artemis_build_info{{{B}}})", legend="{{version}}"),
         figure("Up for", f"min({started})", "s"),
         figure("Connections", f"sum(artemis_connection_count{{{B}}})"),
         figure("Queues", f"sum(artemis_queues{{{B}}})"),
         figure("Messages", f"sum(artemis_total_pending_message_count{{{B}}})"),
-        figure("In/s", _sum_of_rates("artemis_total_produced_message_count_total"), "cps"),
-        figure("Acknowledged/s", _sum_of_rates("artemis_total_consumed_message_count_total"), "cps"),
+        figure("In/s", _sum_of_rates("artemis_total_produced_message_count_total")),
+        figure("Acknowledged/s", _sum_of_rates("artemis_total_consumed_message_count_total")),
     ]
     blocked = f'sum(artemis_connections{{{B},state="%s"}})'
     losses = [
         figure("Blocked senders", blocked % "blocked", bad_from=1),
         figure("Stalled clients", blocked % "stalled", bad_from=1),
-        figure("Ring drops/s", _sum_of_rates("artemis_messages_replaced"), "cps", bad_from=1),
-        figure("Dropped/s by full addresses", _sum_of_rates("artemis_messages_dropped"), "cps", bad_from=0.001),
-        figure("Killed/s", _sum_of_rates("artemis_messages_killed"), "cps", bad_from=0.001),
-        figure("Expired/s", _sum_of_rates("artemis_messages_expired"), "cps", bad_from=1),
-        figure("Unrouted/s", _sum_of_rates("artemis_unrouted_message_count"), "cps", bad_from=1),
+        figure("Ring drops/s", _sum_of_rates("artemis_messages_replaced"), bad_from=1),
+        figure("Address drops/s", _sum_of_rates("artemis_messages_dropped"), bad_from=0.001),
+        figure("Killed/s", _sum_of_rates("artemis_messages_killed"), bad_from=0.001),
+        figure("Expired/s", _sum_of_rates("artemis_messages_expired"), bad_from=1),
+        figure("Unrouted/s", _sum_of_rates("artemis_unrouted_message_count"), bad_from=1),
         figure("Full addresses", f"count(artemis_limit_percent{{{B}}} >= 80) or vector(0)", bad_from=1),
     ]
     stuck = top(
         "Queues with messages and no acknowledgement for five minutes",
         {
-            "Messages": f"artemis_message_count{{{B}}} and increase(artemis_messages_acknowledged{{{B}}}[5m]) == 0",
+            "Messages": f"artemis_message_count{{{_ALIVE}}}"
+            f" and increase(artemis_messages_acknowledged{{{_ALIVE}}}[5m]) == 0",
             "Oldest": f"artemis_oldest_message_age_seconds{{{B}}}",
             "Consumers": f"artemis_consumer_count{{{B}}}",
             "In delivery": f"artemis_delivering_message_count{{{B}}}",
         },
         _UNITS,
-        text="Without consumers, or with consumers that do not acknowledge. The 20 deepest.",
-    )
-    alerts = rows(
-        "Alerts",
-        {"Firing": 'ALERTS{alertname=~"Artemis.*",alertstate="firing"}'},
-        {},
-        text="What each means, and what to do: docs/monitoring.md",
+        text="Without consumers, or with consumers that do not acknowledge. The 20 deepest; queues of dead and expired"
+        " messages are left out.",
     )
     room = [
         lines(
@@ -81,7 +99,6 @@ def overview() -> Dashboard:
                 "in {{broker}}": f"rate(artemis_total_produced_message_count_total{{{B}}}{RATE})",
                 "acknowledged {{broker}}": f"rate(artemis_total_consumed_message_count_total{{{B}}}{RATE})",
             },
-            "cps",
         ),
         lines("Messages", {"{{broker}}": f"artemis_total_pending_message_count{{{B}}}"}),
     ]
@@ -91,7 +108,7 @@ def overview() -> Dashboard:
         "Is the broker taking messages, and is anything blocked, lost or stuck?",
         [
             ("Is it up and taking messages?", is_up),
-            ("Is anything blocked or lost?", [*losses, alerts]),
+            ("Is anything blocked or lost?", [*losses, _alerts()]),
             ("Is anything stuck?", [stuck]),
             ("How much flows, and how much room is left?", [*flow, *room]),
         ],
@@ -162,7 +179,6 @@ def one_queue() -> Dashboard:
             "expired": f"rate(artemis_messages_expired{{{_Q}}}{RATE})",
             "killed": f"rate(artemis_messages_killed{{{_Q}}}{RATE})",
         },
-        "cps",
     )
     ages = lines(
         "Age of the oldest message",
@@ -228,7 +244,7 @@ def losses() -> Dashboard:
         "unrouted": _sum_of_rates("artemis_unrouted_message_count"),
         "in a loop": _sum_of_rates("artemis_messages_looped"),
     }
-    dead = f'{B},queue=~"(?i).*(dlq|dead|expiry).*"'
+    dead = f'{B},queue=~"{_DEAD}"'
     half = 12
     return screen(
         "artemis-losses",
@@ -238,12 +254,11 @@ def losses() -> Dashboard:
             (
                 "How many",
                 [
-                    lines("Messages lost per second, by reason", reasons, "cps"),
+                    lines("Messages lost per second, by reason", reasons),
                     lines(
                         "Events of queues per second, by code",
                         {"{{event}}": f"sum by (event) (rate(artemis_queue_events_total{{{B}}}{RATE})) > 0"},
-                        "cps",
-                        text="The codes of the operational log: docs/queues.md",
+                                        text="The codes of the operational log: docs/queues.md",
                     ),
                 ],
             ),

@@ -24,6 +24,13 @@ OF_ADDRESS: Final = "broker, address"
 SOURCE: Final = models.DataSourceRef(type_val="prometheus", uid="${datasource}")
 _HEIGHT: Final = 8
 _STAT_HEIGHT: Final = 4
+_WIDTH: Final = 24
+# The labels of tables, in the order of their columns; labels that are not here come after them under their own names.
+_HEADERS: Final = {
+    "severity": "Severity", "alertname": "Alert", "broker": "Broker", "queue": "Queue", "address": "Address",
+    "acceptor": "Acceptor", "version": "Version", "python": "Python", "compiled": "Compiled", "instance": "Instance",
+}  # fmt: skip
+_HIDDEN: Final = ("Time", "__name__", "job", "alertstate")
 
 AnyPanel = Builder[models.Panel]
 
@@ -65,9 +72,12 @@ def lines(
     *,
     text: str = "",
     exemplars: bool = False,
+    is_log: bool = False,
     span: int = 12,
 ) -> AnyPanel:
-    """Lines over time: legend → query. ``exemplars`` shows single messages as points."""
+    """Lines over time: legend → query. ``exemplars`` shows single messages as points; ``is_log`` is for values of very
+    different sizes (a 0 is not drawn).
+    """
     panel = (
         timeseries.Panel()
         .title(title)
@@ -76,11 +86,16 @@ def lines(
         .unit(unit)
         .height(_HEIGHT)
         .span(span)
-        .min(0)
-        .fill_opacity(8)
+        .fill_opacity(0 if is_log else 8)
         .show_points(common_models.VisibilityMode.NEVER)
+        .legend(common.VizLegendOptions().show_legend(True))
         .tooltip(common.VizTooltipOptions().mode(common_models.TooltipDisplayMode.MULTI))
     )
+    if is_log:
+        scale = common.ScaleDistributionConfig().type(common_models.ScaleDistribution.LOG).log(10)
+        panel.scale_distribution(scale)
+    else:
+        panel.min(0)
     for index, (legend, expression) in enumerate(queries.items()):
         query = _query(expression, legend, _letter(index)).range()
         panel.with_target(query.exemplar(True) if exemplars else query)
@@ -96,7 +111,7 @@ def quantiles(title: str, name: str, *, text: str = "", exemplars: bool = False)
         "mean {{broker}}": f"sum by (broker) (rate({name}_sum{{{B}}}{RATE}))"
         f" / (sum by (broker) (rate({name}_count{{{B}}}{RATE})) > 0)",
     }
-    return lines(title, queries, "s", text=text, exemplars=exemplars)
+    return lines(title, queries, "s", text=text, exemplars=exemplars, is_log=True)
 
 
 def spread(title: str, name: str, text: str = "") -> AnyPanel:
@@ -117,13 +132,27 @@ def spread(title: str, name: str, text: str = "") -> AnyPanel:
 
 
 def rows(
-    title: str, columns: Mapping[str, str], units: Mapping[str, str], *, text: str = "", span: int = 24
+    title: str,
+    columns: Mapping[str, str],
+    units: Mapping[str, str],
+    *,
+    text: str = "",
+    hidden: Sequence[str] = ("instance",),
+    widths: Mapping[str, int] | None = None,
+    span: int = _WIDTH,
 ) -> AnyPanel:
-    """A table of what the queries find now: header → query. Series with the same labels share a row; ``units`` are by
-    header.
+    """A table of what the queries find now: header → query. Series with the same labels share a row; ``units`` and
+    ``widths`` (pixels) are by header, ``hidden`` are labels.
     """
-    names = {f"Value #{_letter(index)}": header for index, header in enumerate(columns)}
-    hidden = dict.fromkeys(("Time", "__name__", "job", "instance"), True)
+    values = {f"Value #{_letter(index)}": header for index, header in enumerate(columns)}
+    names = {**_HEADERS, **values}
+    if len(columns) == 1:
+        names["Value"] = next(iter(columns))  # Grafana leaves out the letter of a query that is alone
+    options = {
+        "renameByName": names,
+        "indexByName": {name: index for index, name in enumerate(names)},
+        "excludeByName": dict.fromkeys((*_HIDDEN, *hidden), True),
+    }
     panel = (
         table.Panel()
         .title(title)
@@ -132,14 +161,18 @@ def rows(
         .height(_HEIGHT)
         .span(span)
         .filterable(True)
+        .no_value("none")
         .with_transformation(models.DataTransformerConfig(id_val="merge", options={}))
-        .with_transformation(
-            models.DataTransformerConfig(id_val="organize", options={"renameByName": names, "excludeByName": hidden})
-        )
+        .with_transformation(models.DataTransformerConfig(id_val="organize", options=options))
         .sort_by([common.TableSortByFieldState().display_name(next(iter(columns))).desc(True)])
     )
-    for header, unit in units.items():
-        panel.override_by_name(header, [models.DynamicConfigValue(id_val="unit", value=unit)])
+    for index, header in enumerate(columns):
+        settings = {"unit": units.get(header), "noValue": "–" if index else None}  # the first one has no empty cells
+        properties = [models.DynamicConfigValue(id_val=name, value=value) for name, value in settings.items() if value]
+        if properties:
+            panel.override_by_name(header, properties)
+    for header, width in (widths or {}).items():
+        panel.override_by_name(header, [models.DynamicConfigValue(id_val="custom.width", value=width)])
     for index, expression in enumerate(columns.values()):
         query = _query(expression, ref_id=_letter(index)).instant()
         panel.with_target(query.format(prometheus_models.PromQueryFormat.TABLE))
@@ -153,15 +186,18 @@ def top(
     *,
     by: str = OF_QUEUE,
     text: str = "",
-    span: int = 24,
+    span: int = _WIDTH,
 ) -> AnyPanel:
-    """The TOP queues (``by``: or addresses) with most of the first column; the others are about the same ones."""
+    """The TOP queues (``by``: or addresses) with most of the first column; the others are about the same ones. A narrow
+    table leaves out the address of a queue: the queue's name is enough within a broker.
+    """
     grouped = {header: f"sum by ({by}) ({expression})" for header, expression in columns.items()}
     header, first = next(iter(grouped.items()))
     leaders = f"topk({TOP}, {first} > 0)"
     queries = {name: f"({query}) and on ({by}) {leaders}" for name, query in grouped.items()}
     queries[header] = leaders
-    return rows(title, queries, units or {}, text=text, span=span)
+    hidden = ("address",) if by == OF_QUEUE and span < _WIDTH else ()
+    return rows(title, queries, units or {}, text=text, hidden=hidden, span=span)
 
 
 Row = tuple[str, Sequence[AnyPanel]]

@@ -6,7 +6,19 @@ from typing import Final
 
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
-from monitoring.dashboards.panels import OF_ADDRESS, RATE, B, figure, lines, quantiles, rows, screen, spread, top
+from monitoring.dashboards.panels import (
+    OF_ADDRESS,
+    RATE,
+    AnyPanel,
+    B,
+    figure,
+    lines,
+    quantiles,
+    rows,
+    screen,
+    spread,
+    top,
+)
 
 _HALF: Final = 12
 
@@ -30,7 +42,6 @@ def clients() -> Dashboard:
                 "opened {{broker}}": f"rate(artemis_connections_opened_total{{{B}}}{RATE})",
                 "closed {{broker}}": f"rate(artemis_connections_closed_total{{{B}}}{RATE})",
             },
-            "cps",
         ),
         lines(
             "Senders that wait for room",
@@ -44,9 +55,9 @@ def clients() -> Dashboard:
         ),
     ]
     logins = [
-        lines("Logins per second", {"{{result}}": _rate("artemis_authentication_count", "result")}, "cps"),
-        lines("Logins refused per second", {"{{reason}}": _rate("artemis_login_refusals_total", "reason")}, "cps"),
-        lines("Permission checks per second", {"{{result}}": _rate("artemis_authorization_count", "result")}, "cps"),
+        lines("Logins per second", {"{{result}}": _rate("artemis_authentication_count", "result")}),
+        lines("Logins refused per second", {"{{reason}}": _rate("artemis_login_refusals_total", "reason")}),
+        lines("Permission checks per second", {"{{result}}": _rate("artemis_authorization_count", "result")}),
         rows(
             "Certificates",
             {"Expires in": f"artemis_tls_certificate_expiry_timestamp_seconds{{{B}}} - time()"},
@@ -56,8 +67,8 @@ def clients() -> Dashboard:
         ),
     ]
     traffic = [
-        lines("Frames in", {"{{command}}": _rate("artemis_frames_total", "command", ',direction="in"')}, "cps"),
-        lines("Frames out", {"{{command}}": _rate("artemis_frames_total", "command", ',direction="out"')}, "cps"),
+        lines("Frames in", {"{{command}}": _rate("artemis_frames_total", "command", ',direction="in"')}),
+        lines("Frames out", {"{{command}}": _rate("artemis_frames_total", "command", ',direction="out"')}),
         lines("Bytes", {"{{direction}}": _rate("artemis_bytes_total", "direction")}, "Bps"),
         lines("Memory held for clients", {"{{kind}}": f"sum by (kind) (artemis_held_bytes{{{B}}}) > 0"}, "bytes"),
     ]
@@ -69,18 +80,10 @@ def clients() -> Dashboard:
     )
 
 
-def storage() -> Dashboard:
-    """What is in pages, what the journal takes, and how much room is left."""
-    paging = [
-        top("Addresses by pages", {"Pages": f"artemis_number_of_pages{{{B}}}"}, by=OF_ADDRESS, span=_HALF),
-        top("Queues by paged messages", {"In pages": f"artemis_paged_messages{{{B}}}"}, span=_HALF),
-        top(
-            "Addresses by limit",
-            {"% of limit": f"artemis_limit_percent{{{B}}}", "Bytes": f"artemis_address_size{{{B}}}"},
-            {"Bytes": "bytes"},
-            by=OF_ADDRESS,
-            span=_HALF,
-        ),
+def _paging() -> list[AnyPanel]:
+    """What is in pages, and how much memory is left."""
+    return [
+        lines("Pages", {"{{broker}}": f"sum by (broker) (artemis_number_of_pages{{{B}}})"}),
         lines(
             "Memory of all addresses",
             {
@@ -89,7 +92,19 @@ def storage() -> Dashboard:
             },
             "bytes",
         ),
+        top("Addresses by pages", {"Pages": f"artemis_number_of_pages{{{B}}}"}, by=OF_ADDRESS, span=_HALF),
+        top("Queues by paged messages", {"In pages": f"artemis_paged_messages{{{B}}}"}, span=_HALF),
+        top(
+            "Addresses by limit",
+            {"% of limit": f"artemis_limit_percent{{{B}}}", "Bytes": f"artemis_address_size{{{B}}}"},
+            {"% of limit": "percent", "Bytes": "bytes"},
+            by=OF_ADDRESS,
+        ),
     ]
+
+
+def storage() -> Dashboard:
+    """What is in pages, what the journal takes, and how much room is left."""
     disk = [
         lines("Room on the disk", {"{{broker}}": f"artemis_disk_headroom_bytes{{{B}}}"}, "bytes"),
         lines("Used share of the disk", {"{{broker}}": f"artemis_disk_store_usage{{{B}}}"}, "percentunit"),
@@ -128,7 +143,7 @@ def storage() -> Dashboard:
         "artemis-storage",
         "paging and disk",
         "Pages, journal, and the room that is left.",
-        [("Paging", paging), ("Disk", disk), ("Journal", journal)],
+        [("Paging", _paging()), ("Disk", disk), ("Journal", journal)],
     )
 
 
@@ -162,6 +177,7 @@ def latency() -> Dashboard:
                             f" / (rate(artemis_journal_syncs{{{B}}}{RATE}) > 0)",
                             "syncs/s {{broker}}": f"rate(artemis_journal_syncs{{{B}}}{RATE})",
                         },
+                        is_log=True,
                     ),
                 ],
             ),
@@ -192,6 +208,7 @@ def internals() -> Dashboard:
                 "for STOMP {{broker}}": f"artemis_descriptors_stomp_max{{{B}}}",
                 "at most {{broker}}": f"artemis_descriptors_max{{{B}}}",
             },
+            is_log=True,
         ),
         lines(
             "Memory held for clients",
@@ -200,17 +217,18 @@ def internals() -> Dashboard:
                 "at most {{broker}}": f"artemis_held_bytes_max{{{B}}}",
             },
             "bytes",
+            is_log=True,
         ),
     ]
     turns = [
-        lines("Turns per second", {"{{broker}}": f"rate(artemis_turn_duration_seconds_count{{{B}}}{RATE})"}, "cps"),
+        lines("Turns per second", {"{{broker}}": f"rate(artemis_turn_duration_seconds_count{{{B}}}{RATE})"}),
         lines(
             "Share of time spent in turns",
             {"{{broker}}": f"rate(artemis_turn_duration_seconds_sum{{{B}}}{RATE})"},
             "percentunit",
         ),
         lines("Scrape", {"{{broker}}": f"artemis_scrape_duration_seconds{{{B}}}"}, "s"),
-        lines("Series", {"{{instance}}": f"scrape_samples_scraped * on (instance) artemis_active{{{B}}}"}),
+        lines("Series", {"{{broker}}": _of_process("scrape_samples_scraped")}),
     ]
     faults = [
         figure("Connection faults", f"sum(artemis_connection_faults_total{{{B}}}) or vector(0)", bad_from=1, span=6),
@@ -219,7 +237,7 @@ def internals() -> Dashboard:
         figure("Steps of the clock", f"sum(artemis_clock_steps_total{{{B}}})", bad_from=1, span=6),
         rows(
             "Versions",
-            {"Brokers": f"sum by (broker, version, python, compiled) (artemis_build_info{{{B}}})"},
+            {"Brokers": f"count by (version, python, compiled) (artemis_build_info{{{B}}})"},
             {},
         ),
     ]
@@ -242,13 +260,13 @@ def pipeline() -> Dashboard:
                 f" - on (broker) group_right () artemis_log_cursor_lsn{{{B}}}"
             },
         ),
-        lines("Records read per second", {"{{cursor}}": f"rate(artemis_log_cursor_lsn{{{B}}}{RATE})"}, "cps"),
+        lines("Records read per second", {"{{cursor}}": f"rate(artemis_log_cursor_lsn{{{B}}}{RATE})"}),
         lines("Not moved for", {"{{cursor}}": f"artemis_log_cursor_idle_seconds{{{B}}}"}, "s"),
     ]
     log = [
         lines("Retained log", {"{{broker}}": f"artemis_log_retained_bytes{{{B}}}"}, "bytes"),
         lines("Retained files", {"{{broker}}": f"artemis_log_retained_files{{{B}}}"}),
-        lines("Records per second", {"{{broker}}": f"rate(artemis_journal_records{{{B}}}{RATE})"}, "cps"),
+        lines("Records per second", {"{{broker}}": f"rate(artemis_journal_records{{{B}}}{RATE})"}),
         figure("Cursors that hold files", f"sum(artemis_log_cursor_holds{{{B}}})", span=6),
         figure("Files lost to a full disk", f"sum(artemis_log_overrun_files{{{B}}})", bad_from=1, span=6),
     ]

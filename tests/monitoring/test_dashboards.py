@@ -29,6 +29,21 @@ def test_panels_have_what_grafana_needs(uid: str) -> None:
         assert len(set(letters)) == len(letters), panel["title"]
 
 
+def test_lines_have_a_legend_and_columns_a_header() -> None:
+    for dashboard in dashboards().values():
+        for panel in panels(dashboard):
+            if panel["type"] == "timeseries":
+                assert panel["options"]["legend"]["showLegend"], panel["title"]
+            elif panel["type"] == "table":
+                # Grafana calls the column of a query that is alone "Value", and "Value #A" if there are others.
+                letters = [f"Value #{target['refId']}" for target in panel["targets"]]
+                (options,) = (step["options"] for step in panel["transformations"] if step["id"] == "organize")
+                headers = options["renameByName"]
+                assert set(letters if len(letters) > 1 else ["Value"]) <= set(headers), panel["title"]
+                named = {override["matcher"]["options"] for override in panel["fieldConfig"]["overrides"]}
+                assert named <= set(headers.values()), panel["title"]
+
+
 def test_no_panel_shows_all_queues_of_a_large_broker() -> None:
     for uid, title, expression in expressions():
         if FOR_QUEUES.search(expression) and uid != "artemis-queue":
