@@ -274,8 +274,12 @@ class Address(Home):
 
     @property
     def limit_percent(self) -> int:
-        """Fill level against ``max-size-bytes``, in percent; 0 without a limit."""
-        return self.account.size_bytes * 100 // self.bytes_max if self.bytes_max > 0 else 0
+        """Fill level against ``max-size-bytes`` or ``max-size-messages``, whichever is higher, in percent; 0 without
+        either.
+        """
+        of_bytes = self.account.size_bytes * 100 // self.bytes_max if self.bytes_max > 0 else 0
+        of_messages = self.account.message_count * 100 // self.messages_max if self.messages_max > 0 else 0
+        return max(of_bytes, of_messages)
 
     @property
     def number_of_pages(self) -> int:

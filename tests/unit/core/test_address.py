@@ -89,7 +89,22 @@ def test_without_a_limit_nothing_is_refused() -> None:
     broker = broker_of(queue_config(), settings={"a": {"max_size_messages": 1, "address_full_policy": "PAGE"}})
     assert send(broker, count=10) == 10
     assert broker.queues["q"].message_count == 10
-    assert broker.addresses["a"].limit_percent == 0
+    assert broker.addresses["a"].limit_percent == 1000
+
+
+def test_the_percentage_is_that_of_the_fuller_limit() -> None:
+    """Without a limit it is 0."""
+    one = head_of("a").size_bytes + 1 + MESSAGE_OVERHEAD_BYTES
+    for limits, percent in (
+        ({}, 0),
+        ({"max_size_messages": 4}, 75),
+        ({"max_size_messages": 4, "max_size_bytes": 4 * one}, 75),
+        ({"max_size_messages": 300, "max_size_bytes": 6 * one}, 50),
+        ({"max_size_messages": 5, "max_size_bytes": 300 * one}, 60),
+    ):
+        broker = broker_of(queue_config(), settings={"a": {**limits, "address_full_policy": "FAIL"}})
+        assert send(broker, count=3) == 3
+        assert broker.addresses["a"].limit_percent == percent
 
 
 def test_dropped_messages_count_as_routed() -> None:
