@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -84,8 +85,9 @@ def run_command(name: str, arguments: Sequence[str]) -> int:
         parser = argparse.ArgumentParser(prog=f"{PROGRAM} {name}", description=command.HELP)
         command.add_arguments(parser)
         parsed = parser.parse_args(arguments)
-        if name == "run":  # until the broker handles signals itself
+        if name == "run":  # until the broker handles signals, and collects garbage, itself
             return command.run(parsed)
+    gc.enable()
     return command.run(parsed)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import importlib
 import subprocess
 import sys
@@ -119,6 +120,16 @@ def test_a_reader_that_goes_away_sees_no_traceback() -> None:
 def test_the_module_is_the_command() -> None:
     done = subprocess.run([sys.executable, "-m", "artemis_py", "--version"], capture_output=True, text=True, check=True)
     assert done.stdout == f"artemis-py {VERSION} ({'compiled' if IS_COMPILED else 'interpreted'})\n"
+
+
+def test_a_command_collects_garbage_again_after_its_imports(monkeypatch: pytest.MonkeyPatch) -> None:
+    install_command(monkeypatch, 0)
+    gc.disable()
+    try:
+        cli.run_command("probe", [])
+        assert gc.isenabled()
+    finally:
+        gc.enable()
 
 
 def test_only_the_module_of_the_command_is_imported() -> None:
