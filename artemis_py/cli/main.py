@@ -33,6 +33,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "perf": ("artemis_py.cli.perf", "measure a STOMP broker"),
     "journal": ("artemis_py.cli.journal", "verify, repair or dump the journal files of a stopped broker"),
     "pipeline": ("artemis_py.cli.pipeline", "analyse, archive or replay the broker's log, on Spark"),
+    "spans": ("artemis_py.cli.spans", "print or export the traces of messages, from the log"),
     "cursors": ("artemis_py.cli.cursors", "list or drop the cursors in a broker's log"),
     "test-broker": (
         "artemis_py.cli.test_broker",

@@ -30,6 +30,7 @@ FLOORS: dict[str, int] = {
     "management": 3,
     "spark": 3,
     "server": 4,
+    "tracing": 4,
     "testing": 5,
     "perf": 5,
     "cli": 5,

@@ -54,7 +54,8 @@ class HttpLog(Log):
     seconds.
     """
 
-    def __init__(self, location: Broker) -> None:
+    def __init__(self, location: Broker, reader: str = "spark") -> None:
+        """``reader``: what it is, for those who look at its cursors."""
         self._location = location
         self._wait_s = float(location.wait_s)
         self._answer_s = _ANSWER_S
@@ -63,7 +64,7 @@ class HttpLog(Log):
         self._context: ssl.SSLContext | None = None
         self._broker: str | None = None
         self._id: str | None = None
-        self._owner = f"spark on {socket.gethostname()} ({uuid4().hex[:12]})"
+        self._owner = f"{reader} on {socket.gethostname()} ({uuid4().hex[:12]})"
         """Unique for each reader, to detect two readers that move one cursor."""
         self._indexes = Indexes()
         self._cursors: set[str] = set()
@@ -116,6 +117,11 @@ class HttpLog(Log):
         if len(found) != size_bytes:
             raise GoneError(f"the large body {number} of {self._location.url} has {len(found)} bytes, not {size_bytes}")
         return found
+
+    def cursor(self, name: str) -> int | None:
+        """The lsn of a cursor; None if there is none."""
+        told = self._ask("GET", f"/log/cursors/{quote(name, safe='')}", else_empty=(_NOT_FOUND,))
+        return json.loads(told)["lsn"] if told else None
 
     def set_cursor(self, name: str, lsn: int, ttl_s: int) -> None:
         path = f"/log/cursors/{quote(name, safe='')}"

@@ -1,4 +1,4 @@
-"""Shows Spark's progress on one line of a terminal, which is overwritten and finally removed."""
+"""Shows the progress of a long work on one line of a terminal, which is overwritten and finally removed."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def own_stream(stream: TextIO) -> TextIO:
 class Progress:
     """A line on ``stream`` while the context is open; nothing if the stream is not a terminal."""
 
-    def __init__(self, stream: TextIO) -> None:
+    def __init__(self, stream: TextIO, text: str = "starting Spark") -> None:
         self._stream = stream
         self._is_on = stream.isatty()
-        self._text = "starting Spark"
+        self._text = text
         self._spark: SparkSession | None = None
         self._began_s = time.monotonic()
         self._end = threading.Event()

@@ -146,6 +146,8 @@ class PageGrew(Event):
     expires_ms: int = field(default=0, compare=False)
     durable: dict[int, Share] = field(default_factory=dict, compare=False)
     """What each durable queue had in it."""
+    first_place: int = field(default=0, compare=False)
+    """0 in older logs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,7 +346,7 @@ def _page_purged(at: Event, payload: bytes) -> Event:
 def _page_grew(at: Event, payload: bytes) -> Event:
     page = page_codec.decode_grew(payload)
     told = page.stream, page.number, page.kept_count, page.kept_bytes, page.expires_ms
-    return PageGrew(at.lsn, at.time_ms, at.group, *told, page.durable)
+    return PageGrew(at.lsn, at.time_ms, at.group, *told, page.durable, page.first_place)
 
 
 def _page_dropped(at: Event, payload: bytes) -> Event:

@@ -21,7 +21,7 @@ from pathlib import Path
 from artemis_py.message import LargeBody
 from artemis_py.storage.format import codec
 from artemis_py.storage.format.body_names import find_body
-from artemis_py.storage.format.codec import CodecError, FileHeader, Record
+from artemis_py.storage.format.codec import FILE_HEADER_BYTES, CodecError, FileHeader, Record
 from artemis_py.storage.format.log_events import FRAMING, Event, Repeated, event_of
 from artemis_py.storage.format.scan import Damage, LogFile, inner_records, log_file, log_files, whole_records
 
@@ -67,6 +67,13 @@ class LogReader:
         """The wanted events in the order of their lsn. Raises OSError if a file cannot be read, and VersionError if one
         has another format version.
         """
+        for file, data, is_last in self.files(wanted):
+            yield from events_of(file.path.name, data, self.damages, wanted, is_last=is_last)
+
+    def files(self, wanted: Range = EVERYTHING) -> Iterator[tuple[LogFile, bytes, bool]]:
+        """The files that may have wanted records, oldest first, one after the other: the file, its bytes, and whether
+        it is the last. Raises the same errors.
+        """
         files = log_files(self.directories)
         for place, file in enumerate(files):
             is_last = place == len(files) - 1
@@ -76,7 +83,7 @@ class LogReader:
             header = _header(file.path.name, data, self.damages, is_last=is_last)
             if header is not None and wanted.lsn_max is not None and header.first_lsn > wanted.lsn_max:
                 return
-            yield from events_of(file.path.name, data, self.damages, wanted, is_last=is_last)
+            yield file, data, is_last
 
     def _read(self, file: LogFile) -> bytes:
         """A file's bytes; if it was moved since the directory was read, from its new place."""
@@ -160,15 +167,21 @@ def events_of(
 
 
 def entries_of(
-    name: str, data: bytes, damages: list[Damage], wanted: Range = EVERYTHING, *, is_last: bool = True
+    name: str,
+    data: bytes,
+    damages: list[Damage],
+    wanted: Range = EVERYTHING,
+    *,
+    is_last: bool = True,
+    begin: int = FILE_HEADER_BYTES,
 ) -> Iterator[Entry]:
-    """Every wanted record in the bytes of one file; the records of a group follow it. ``is_last`` is as in
-    ``whole_records``.
+    """Every wanted record in the bytes of one file, or of a part of it that begins with a BATCH; the records of a group
+    follow it. ``is_last`` and ``begin`` are as in ``whole_records``.
     """
     session = damage_count = 0
-    time_ms = _begun_ms(data)  # the first BATCH has the same time, but it may be damaged
+    time_ms = _begun_ms(data) if begin else 0  # the first BATCH has the same time, but it may be damaged
     is_wanted = wanted.has_time(time_ms)
-    for record in whole_records(name, data, damages, is_last=is_last):
+    for record in whole_records(name, data, damages, is_last=is_last, begin=begin):
         if len(damages) != damage_count:  # a lost record may have named another sender
             damage_count = len(damages)
             session = 0

@@ -130,12 +130,15 @@ def is_log_name(name: str) -> bool:
     return name.startswith("artemis-journal-") and name.endswith(".log")
 
 
-def whole_records(name: str, data: bytes, damages: list[Damage], *, is_last: bool = True) -> Iterator[Record]:
-    """The valid records of one file. Damage goes to ``damages``, and reading continues at the next valid record if
-    something proves that it was durable: another file (the file is not the last), or another batch, because a batch is
-    written only when the previous one is durable. Without proof, the damage is the torn end of the last write.
+def whole_records(
+    name: str, data: bytes, damages: list[Damage], *, is_last: bool = True, begin: int = FILE_HEADER_BYTES
+) -> Iterator[Record]:
+    """The valid records of one file, from ``begin`` on (0: ``data`` is a later part of a file). Damage goes to
+    ``damages``, and reading continues at the next valid record if something proves that it was durable: another file
+    (the file is not the last), or another batch, because a batch is written only when the previous one is durable.
+    Without proof, the damage is the torn end of the last write.
     """
-    offset = FILE_HEADER_BYTES
+    offset = begin
     last_lsn = 0
     batch_number = 0
     content_end = len(data.rstrip(b"\0"))

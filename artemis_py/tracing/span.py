@@ -1,0 +1,67 @@
+"""A finished span as plain data, and the ids of spans."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import Any, Final
+
+from artemis_py.tracing.parent import Parent
+
+Attributes = Mapping[str, str | int]
+_ID_BYTES: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Happening:
+    """An event of a span, at epoch milliseconds."""
+
+    time_ms: int
+    name: str
+    attributes: Attributes
+
+
+@dataclass(frozen=True, slots=True)
+class FinishedSpan:
+    """A span from the log. Times are epoch milliseconds. ``error`` is empty, or says why its status is an error.
+    ``lsn`` is that of the record which ended it.
+    """
+
+    name: str
+    span_id: str
+    parent: Parent
+    start_ms: int
+    end_ms: int
+    lsn: int
+    attributes: Attributes
+    error: str = ""
+    happenings: tuple[Happening, ...] = ()
+    links: tuple[Parent, ...] = field(default=())
+
+    def fields(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "name": self.name,
+            "trace_id": self.parent.trace_id,
+            "span_id": self.span_id,
+            "parent_span_id": self.parent.span_id,
+            "trace_state": self.parent.state,
+            "start_ms": self.start_ms,
+            "end_ms": self.end_ms,
+            "error": self.error,
+            "attributes": dict(self.attributes),
+            "events": [
+                {"time_ms": one.time_ms, "name": one.name, "attributes": dict(one.attributes)}
+                for one in self.happenings
+            ],
+            "links": [{"trace_id": one.trace_id, "span_id": one.span_id} for one in self.links],
+        }
+
+
+def span_id_of(log: str, message_id: int, queue: str, delivery: int = 0) -> str:
+    """The id of the span of a message in a queue, or of its delivery that the log recorded at this lsn. It is the same
+    each time the log is read. ``log`` is the id of the log, because the numbers are unique in one log only.
+    """
+    text = f"{log}\0{message_id}\0{queue}\0{delivery}"
+    return blake2b(text.encode(), digest_size=_ID_BYTES).hexdigest()
