@@ -154,4 +154,5 @@ def _open(folder: Path) -> Judge:
     return judge
 
 
-BROKER_XML = Fuzzer("broker.xml", document, _open, TOKENS)
+# libxml2 keeps each name that it has seen, for as long as a process lives.
+BROKER_XML = Fuzzer("broker.xml", document, _open, TOKENS, growth_bytes_max=256 << 20)
