@@ -40,10 +40,18 @@ NOBODY: Final = Reader()
 @final
 @dataclass(frozen=True, slots=True)
 class ConsumerDefaults:
-    """Defaults for consumers that set nothing themselves (``consumer-selector``; ``consumer-replay-period`` in s)."""
+    """Defaults for consumers that set nothing themselves (``consumer-selector``; ``consumer-replay-period`` in s; what
+    backlog a consumer has that asks for none), and the largest backlog that one may ask for.
+    """
 
     selector: Selector | None = None
     replay_period_s: int | None = None
+    backlog: int = maxsize
+    backlog_max: int = maxsize
+
+    def backlog_for(self, asked: int | None) -> int:
+        """The backlog of a consumer that asks for so many messages (rows A-29, A-30, tests/queues/rows.py)."""
+        return self.backlog if asked is None else min(asked, self.backlog_max)
 
     def replay(self, period_s: int | None, now_ms: int, last_message_id: int) -> tuple[int, int]:
         """``since_ms`` and ``after_id`` for a consumer that attaches now. ``period_s`` is the replay period that it
@@ -66,14 +74,14 @@ class Consumer:
 
     ``room_bytes`` is what the connection takes in this turn, ``credit_bytes`` what the window leaves. An entry goes out
     while both are above 0, so one message may overdraw each (Artemis' consumer windows). A window of 0 means exactly
-    one unsettled message.
+    one unsettled message. A backlog of N means at most N of them, whatever their size (AMPS).
     """
 
     # fmt: off
     __slots__ = (
         "_head_only", "_last_head", "_last_verdict", "_units", "_units_per_kb", "actor", "after_id", "asked_units",
-        "browses", "closed", "credit_bytes", "cursor", "destructive", "exclusive", "firsts", "handed", "held", "id",
-        "listed", "no_local", "outbox", "owner", "parked", "passed_over", "priority", "reader",
+        "backlog_max", "browses", "closed", "credit_bytes", "cursor", "destructive", "eased", "exclusive", "firsts",
+        "handed", "held", "id", "listed", "no_local", "outbox", "owner", "parked", "passed_over", "priority", "reader",
         "room_bytes", "selector", "settles", "since_ms", "weigh", "weights", "window_bytes",
     )
     # fmt: on
@@ -95,6 +103,7 @@ class Consumer:
         after_id: int = 0,
         exclusive: bool = False,
         reader: Reader = NOBODY,
+        backlog_max: int = maxsize,
     ) -> None:
         self.id = id
         self.actor: Actor | None = None
@@ -121,6 +130,10 @@ class Consumer:
         self.exclusive = exclusive
         """It wants to be the only consumer of its queue."""
         self.reader = reader
+        self.backlog_max = backlog_max
+        """How many messages it may hold."""
+        self.eased: list[Consumer] | None = None
+        """Where it is noted that it has let something go, for a distribution that ranks consumers."""
         self.firsts: set[int] = set()
         """Ids of messages in the outbox that brought their group to this consumer, where the queue marks them
         (``group-first-key``).
@@ -160,7 +173,7 @@ class Consumer:
     @property
     def has_room(self) -> bool:
         """May the next entry go out to this consumer?"""
-        return self.room_bytes > 0 and self.credit_bytes > 0
+        return self.room_bytes > 0 and self.credit_bytes > 0 and len(self.held) < self.backlog_max
 
     def wants(self, message: Message) -> bool:
         """Does the message pass the consumer's selector, no-local and replay period?
@@ -209,6 +222,8 @@ class Consumer:
         entry = self.held.pop(message_id)
         if self.window_bytes >= 0:
             self.credit_bytes += self.weights.pop(message_id)
+        if self.eased is not None:
+            self.eased.append(self)
         return entry
 
     def count_up_to(self, message_id: int, count_max: int) -> int:
@@ -235,6 +250,8 @@ class Consumer:
                 break
         if self.window_bytes >= 0:
             self.credit_bytes += sum(map(self.weights.pop, covered))
+        if self.eased is not None:
+            self.eased.append(self)
         return list(map(held.pop, covered))
 
     def let_go_all(self) -> list[Entry]:
@@ -244,4 +261,6 @@ class Consumer:
         self.weights.clear()
         self.outbox.clear()
         self.credit_bytes = max(self.window_bytes, 1)
+        if self.eased is not None:
+            self.eased.append(self)
         return entries

@@ -66,6 +66,9 @@ def _about_gate(broker: Broker, queue: Queue, state: QueueState) -> list[str]:
             left_ms = gate.opens_at_ms - broker.clock.steady_ms(broker.log.now_ms)
             found += f"; delay-before-dispatch opens it in {_span(left_ms)}"
         return [found]
+    if not gate.lets_out(queue.contents.tally.held_count):
+        held = messages(queue.contents.tally.held_count)
+        return [f"its backlog is used up: consumers hold {held} without an acknowledgement (max-backlog)"]
     if queue.is_held:
         return ["messages are on their way back to it, and until they are in their places nothing is delivered"]
     return []
@@ -86,6 +89,12 @@ def _why_not_to(server: Server, queue: Queue, consumer: Consumer) -> str:
     """Why a consumer gets none of the ready messages."""
     ready = list(queue.contents.order)
     unwanted = sum(not consumer.wants(entry.message) for entry in ready)
+    if len(consumer.held) >= consumer.backlog_max:
+        return (
+            f"its backlog is used up: it holds {messages(len(consumer.held))} without an acknowledgement "
+            f"(max-backlog {consumer.backlog_max}); it may ask for more in its SUBSCRIBE, within the queue's "
+            "max-per-subscription-backlog"
+        )
     if consumer.credit_bytes <= 0:
         return (
             f"its window is used up: it holds {messages(len(consumer.held))} without an acknowledgement "

@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -35,9 +36,14 @@ def replace(directory: Path) -> None:
 
 
 def copy_in(directory: Path) -> None:
-    """A copy of it stands in its place, as after a backup was put back."""
+    """A copy of it stands in its place, as after a backup was put back. What the broker has removed meanwhile is not in
+    it.
+    """
     move(directory)
-    shutil.copytree(directory.with_name("elsewhere"), directory)
+    directory.mkdir()
+    for file in list(directory.with_name("elsewhere").iterdir()):
+        with suppress(FileNotFoundError):
+            shutil.copy2(file, directory / file.name)
 
 
 def ended(broker: BrokerProcess) -> str:

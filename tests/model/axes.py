@@ -79,6 +79,14 @@ QUEUE_AXES: Final[dict[str, dict[str, Fields]]] = {
         "2-consumers": {"consumers_before": 2},
         "3-or-300-ms": {"consumers_before": 3, "delay_before": 300},
     },
+    "fairness": {
+        "by default": {},
+        "fast": {"fairness": plans.FAST},
+        "in turn": {"fairness": plans.ROUND_ROBIN},
+        "by share": {"fairness": plans.PROPORTIONAL},
+    },
+    "backlog": {"any": {}, "1": {"backlog_each": 1}, "3": {"backlog_each": 3}},
+    "backlog-of-all": {"any": {}, "1": {"backlog_all": 1}, "3": {"backlog_all": 3}},
     "filter": {"none": {}, "red": {"red_only": True}},
     "purge": {"no": {}, "yes": {"purge": True}},
     "durable": {"yes": {}, "no": {"durable": False}},
@@ -259,7 +267,9 @@ class Space:
 IN_MEMORY: Final = Space(QUEUE_AXES, ADDRESS_AXES, ("type", "served", "groups", "acquisition", "policy", "ring-size"))
 """Queues that have all in memory."""
 
-_NOT_PAGED: Final = ("first-key", "expiry-policy", "selector", "admits", "consumers")
+_NOT_PAGED: Final = (
+    "first-key", "expiry-policy", "selector", "admits", "consumers", "fairness", "backlog", "backlog-of-all",
+)  # fmt: skip
 """Whether a message stands in a page makes no difference there."""
 PAGED: Final = Space(
     {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import ceil
 
 from tests.model.items_model import ItemsModel
@@ -63,9 +64,9 @@ class LimitsModel(ItemsModel):
             self.senders_wait = True
             self.happened.add("senders wait")
 
-    def shrank(self) -> None:
-        """Something left: when it was enough, senders go on."""
-        if self.senders_wait and self.is_within([], self.plan.resume_percent):
+    def shrank(self, coming: Sequence[Letter] = ()) -> None:
+        """Something left: when it was enough, senders go on. What takes its place, ``coming``, counts already."""
+        if self.senders_wait and self.is_within(list(coming), self.plan.resume_percent):
             self.senders_wait = False
             self.happened.add("senders go on")
 

@@ -48,6 +48,7 @@ CONSUMERS = st.fixed_dictionaries(
         "room": ROOM,
         "replay_s": st.sampled_from(steps.REPLAYS_S),
         "alone": st.sampled_from((False, False, False, True)),
+        "backlog": st.sampled_from(steps.BACKLOGS),
     }
 )
 BASES = st.sampled_from(IN_MEMORY.bases)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from sys import maxsize
 from typing import Any, Final
 
 from artemis_py.config.settings import (
@@ -51,6 +52,11 @@ REJECT: Final = "REJECT"
 FLOW_CONTROL: Final = "PRODUCER_FLOW_CONTROL"
 TO_DISK: Final = "FLOW_TO_DISK"
 
+# Which consumer gets the next message (fairness-model).
+FAST: Final = "fast"
+ROUND_ROBIN: Final = "round-robin"
+PROPORTIONAL: Final = "proportional"
+
 # Where groups go when a consumer comes (group-rebalance, group-rebalance-pause-dispatch).
 STAY: Final = "stay"
 REBALANCE: Final = "rebalance"
@@ -85,6 +91,9 @@ class QueuePlan:
     admits: str = "NONE"
     consumers_max: int = -1
     alerts: bool = False
+    fairness: str | None = None
+    backlog_each: int | None = None
+    backlog_all: int = -1
     consumers_before: int = 0
     delay_before: int = -1
     red_only: bool = False
@@ -100,6 +109,23 @@ class QueuePlan:
     def is_grouped(self) -> bool:
         """Are messages grouped? Not where one consumer gets everything, and not where nobody takes anything away."""
         return not (self.groups == UNGROUPED or self.buckets == 0 or self.exclusive or self.non_destructive)
+
+    @property
+    def is_like_amps(self) -> bool:
+        """Has a consumer one message unless it asks for more?"""
+        return self.fairness is not None or self.backlog_each is not None or self.backlog_all >= 0
+
+    @property
+    def fair(self) -> str:
+        """How messages are shared out."""
+        return self.fairness or (PROPORTIONAL if self.is_like_amps else ROUND_ROBIN)
+
+    def backlog_for(self, asked: int | None) -> int:
+        """How many messages a consumer may have that asks for so many."""
+        if asked is None:
+            return 1 if self.is_like_amps else maxsize
+        most = 1 if self.backlog_each is None and self.is_like_amps else self.backlog_each or maxsize
+        return min(asked, most)
 
     def config(self, name: str) -> QueueConfig:
         """The queue as broker.xml would declare it."""
@@ -138,6 +164,9 @@ class QueuePlan:
             consumers_before_dispatch=self.consumers_before,
             delay_before_dispatch=self.delay_before,
             purge_on_no_consumers=self.purge,
+            fairness_model=self.fairness,
+            max_backlog=self.backlog_all,
+            max_per_subscription_backlog=self.backlog_each,
             **(alerting if self.alerts else {}),
             **KINDS[self.kind],
         )

@@ -6,9 +6,11 @@ observed is legal, and whether a message was withheld that had to go out.
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 from tests.model.groups_model import GroupsModel
 from tests.model.items_model import Counts
-from tests.model.plans import RING, AddressPlan, QueuePlan
+from tests.model.plans import PROPORTIONAL, RING, ROUND_ROBIN, AddressPlan, QueuePlan
 from tests.model.reader_model import Item, Letter, Reader
 from tests.model.rules_model import is_over, valid_ms
 
@@ -33,6 +35,11 @@ class QueueModel(GroupsModel):
     def is_open(self) -> bool:
         """May anything be dispatched?"""
         return self.started and not self.paused and not self.must_settle
+
+    @property
+    def is_full(self) -> bool:
+        """Are as many out as may be?"""
+        return 0 <= self.plan.backlog_all <= len(self.held_items())
 
     def accepts(self, letter: Letter) -> bool:
         """Does a message sent to the address come to this queue?"""
@@ -69,7 +76,7 @@ class QueueModel(GroupsModel):
             self.remove(older)
             self.counts.replaced += 1
             self.happened.add("value replaced")
-            self.shrank()
+            self.shrank([] if new in self.standing() else [new.letter])
         for item in self.held_items() + self.picked_items():
             item.outdated = item.outdated or (new.letter.key is not None and item.letter.key == new.letter.key)
         new.is_value = True
@@ -147,7 +154,8 @@ class QueueModel(GroupsModel):
     def withheld(self, now_ms: int) -> tuple[Reader, Item] | None:
         """A reader with room and the item that it should have had by now."""
         for reader in self.readers:
-            if reader.has_room and self.is_served(reader) and (self.is_open or reader.browses):
+            may_go = self.is_open and not self.is_full
+            if reader.has_room and self.is_served(reader) and (may_go or reader.browses):
                 item = self.next_for(reader, now_ms)
                 if item is not None:
                     return reader, item
@@ -188,6 +196,7 @@ class QueueModel(GroupsModel):
         assert not is_over(self.plan, letter, now_ms), "an expired message was delivered"
         assert reader.wants(letter), "delivered against selector, no-local or replay period"
         assert reader.has_room, "delivered without room or beyond the window"
+        assert reader.browses or not self.is_full, "more are out than may be"
         assert self.is_served(reader), "delivered past those that are served"
         assert self.may_have(reader, item), "delivered although the group is with another"
         if reader.reads:
@@ -205,6 +214,25 @@ class QueueModel(GroupsModel):
                 if self.is_served(other) and self.may_have(other, item)
             ]
             assert not better, "a consumer of higher priority had room"
+            self._check_fair(reader, item)
+
+    def _check_fair(self, reader: Reader, item: Item) -> None:
+        """Fast: nobody who came before could have had it. Proportional: nobody who has a smaller share of its backlog,
+        or an equal one and came before.
+        """
+        if self.plan.fair == ROUND_ROBIN:
+            return
+        own = self._rank(reader)
+        for other in self.readers:
+            could = other.has_room and other.wants(item.letter) and not other.reads and self.is_served(other)
+            if other.priority == reader.priority and could and self.may_have(other, item):
+                assert own <= self._rank(other), f"{other.number} was to have it, not {reader.number}"
+        if len(self.readers) > 1:
+            self.happened.add(self.plan.fair)
+
+    def _rank(self, reader: Reader) -> tuple[Fraction, int]:
+        share = Fraction(len(reader.held), reader.backlog) if self.plan.fair == PROPORTIONAL else Fraction(0)
+        return share, self.readers.index(reader)
 
     def hand_over(self, reader: Reader, letters: list[Letter], now_ms: int) -> None:
         """Arrivals went straight to the only consumer, which settles on send."""
@@ -216,6 +244,8 @@ class QueueModel(GroupsModel):
 
     def direct_reader(self) -> Reader | None:
         """The reader that arrivals may be handed to without queueing."""
+        if self.is_full:
+            return None
         if len(self.readers) != 1 or self.items or not self.is_open or self.keeps_none:
             return None
         if self.plan.keeps_last or self.knows_groups:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from sys import maxsize
 from typing import Final
 
 
@@ -93,10 +94,11 @@ class Reader(Wishes):
     """The model of one consumer.
 
     ``reads``: it takes nothing away (a browser, or any consumer of a non-destructive queue). ``window`` is -1, 0 or
-    bytes; ``overhead`` is what a message weighs beside its own size. ``alone``: it admits nobody beside it.
-    ``may_miss`` holds what came back behind a browser: it may be shown, once, or not at all. ``picked`` and ``handed``
-    wait to be written to a reader that settles on send: picked from the queue, or handed over without ever having stood
-    there; ``unsent`` are the ids of all that was picked, ``firsts`` of those of them with which a group came.
+    bytes, ``backlog`` how many it may hold; ``overhead`` is what a message weighs beside its own size. ``alone``: it
+    admits nobody beside it. ``may_miss`` holds what came back behind a browser: it may be shown, once, or not at all.
+    ``picked`` and ``handed`` wait to be written to a reader that settles on send: picked from the queue, or handed over
+    without ever having stood there; ``unsent`` are the ids of all that was picked, ``firsts`` of those of them with
+    which a group came.
     """
 
     number: int
@@ -107,6 +109,7 @@ class Reader(Wishes):
     priority: int
     overhead: int
     alone: bool = False
+    backlog: int = maxsize
     room: int = 0
     held: list[Item] = field(default_factory=list)
     unsent: list[int] = field(default_factory=list)
@@ -124,7 +127,7 @@ class Reader(Wishes):
     @property
     def has_room(self) -> bool:
         """May one more message go out? Room and window may each be overdrawn by one message."""
-        if self.room <= 0:
+        if self.room <= 0 or len(self.held) >= self.backlog:
             return False
         if self.window < 0:
             return True

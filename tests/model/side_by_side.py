@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from sys import maxsize
 from typing import ClassVar, Final
 
 from artemis_py.core.broker import Broker
@@ -278,6 +279,7 @@ class SideBySide:
         room: int = PLENTY,
         replay_s: int | None = None,
         alone: bool = False,
+        backlog: int | None = None,
     ) -> Seat | None:
         """A consumer comes to a queue; None when it is not admitted."""
         pair = self.pairs[number]
@@ -285,6 +287,7 @@ class SideBySide:
         defaults = pair.queue.consumer_defaults
         since_ms, after_id = defaults.replay(replay_s, self.now_ms, self.broker.host.message_id)
         reads = browses or plan.non_destructive
+        backlog_max = maxsize if browses and backlog is None else plan.backlog_for(backlog)
         overhead = 0 if settles else OVERHEAD_BYTES
         consumer = ObservedConsumer(
             self.broker.next_consumer_id(),
@@ -301,6 +304,7 @@ class SideBySide:
             after_id=after_id,
             exclusive=alone,
             reader=Origin(connection, f"client-{connection}"),
+            backlog_max=maxsize if browses and backlog is None else defaults.backlog_for(backlog),
         )
         consumer.watch(pair.queue, self.events)
         reader = Reader(
@@ -318,6 +322,7 @@ class SideBySide:
             came_ms=self.now_ms,
             came_after=self.come_in,
             alone=alone,
+            backlog=backlog_max,
         )
         if not self._attach(pair, consumer, reader):
             return None

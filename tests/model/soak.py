@@ -131,6 +131,7 @@ def _subscribing(rng: random.Random, style: Style) -> dict[str, Any]:
         "room": rng.choice(steps.ROOMS),
         "replay_s": rng.choice(steps.REPLAYS_S) if rng.random() < style.selects else None,
         "alone": rng.random() < style.selects / 8,
+        "backlog": rng.choice(steps.BACKLOGS),
     }
 
 

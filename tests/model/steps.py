@@ -13,6 +13,7 @@ from tests.model.side_by_side import CONNECTIONS, PLENTY, Seat
 from tests.model.trade import Trade
 
 SEATS_MAX: Final = 5
+BACKLOGS: Final = (None, None, 1, 2, 10)
 READY_MAX: Final = 60
 ONE_MESSAGE: Final = 1
 
@@ -44,12 +45,14 @@ def subscribe(
     room: int,
     replay_s: int | None,
     alone: bool,
+    backlog: int | None = None,
 ) -> None:
     """A consumer comes."""
     if len(world.seats) < SEATS_MAX:
         world.subscribe(
             number % len(world.pairs), connection, settles=settles, browses=browses, selector=selector,
             no_local=no_local, window=window, priority=priority, room=room, replay_s=replay_s, alone=alone,
+            backlog=backlog,
         )  # fmt: skip
 
 

@@ -20,8 +20,9 @@ from artemis_py.core.order.priority import LevelCursor, PriorityOrder
 from artemis_py.core.order.sorted import RankCursor, SortedOrder
 from artemis_py.core.queue.aftermath import Aftermath
 from artemis_py.core.queue.contents import Contents
-from artemis_py.core.queue.distribution import Distribution, RoundRobin
+from artemis_py.core.queue.distribution import Distribution
 from artemis_py.core.queue.exclusivity import Exclusivity
+from artemis_py.core.queue.fairness import Ranked
 from artemis_py.core.queue.flow import Flow
 from artemis_py.core.queue.gate import Gate
 from artemis_py.core.queue.overflow import Depth, DepthRing, FlowControl, Reject, Ring
@@ -113,8 +114,20 @@ def _never(self: LastValues, entry: Entry) -> bool:
     return False
 
 
-def _everybody(self: RoundRobin, consumer: Consumer) -> bool:
+def _everybody(self: Distribution, consumer: Consumer) -> bool:
     return True
+
+
+def _idle(self: Ranked, consumer: Consumer) -> float:
+    return 0.0
+
+
+def _whatever(self: Gate, delivering_count: int) -> bool:
+    return True
+
+
+def _as_asked(self: ConsumerDefaults, asked: int | None) -> int:
+    return self.backlog if asked is None else asked
 
 
 def _anything(self: GroupTable, consumer: Consumer, key: str | None) -> bool:
@@ -201,7 +214,10 @@ _on_time = Schedule.pop_due
         (GroupOwners, "put_aside", _nothing),
         (GroupOwners, "leave_aside", _nothing),
         (GroupOwners, "_free", _nothing),
-        (RoundRobin, "_is_served", _everybody),
+        (Distribution, "is_served", _everybody),
+        (Ranked, "_rank_of", _idle),
+        (Gate, "lets_out", _whatever),
+        (ConsumerDefaults, "backlog_for", _as_asked),
         (Distribution, "wake_all", _nothing),
         (Account, "credit", _count_only),
         (Consumer, "wants", _everything),

@@ -1,6 +1,7 @@
 """The rows of the specification that the queues are built from, each with what it says in a few words: Qpid Broker-J's
-(Q-01 to Q-82; 2.1 what its attributes mean; 3.1 to 3.28 where its sources disagree), those of rings (R-01 to R-22), and
-Artemis' scenarios (2.3 to 2.17.20). docs/queues.md says what these rows lead to.
+(Q-01 to Q-82; 2.1 what its attributes mean; 3.1 to 3.28 where its sources disagree), those rows of AMPS (A-01 to A-67)
+that this version keeps, those of rings (R-01 to R-22), and Artemis' scenarios (2.3 to 2.17.20). docs/queues.md says
+what these rows lead to.
 
 ``test_rows.py`` compares them with the tests that have their numbers in their names, and with docs/queues.md.
 """
@@ -119,6 +120,31 @@ RING: Final = {
     "R-22": "a size below -1 is refused",
 }
 """Rings with ``ring-size``: Artemis'. Those of Qpid are Q-53 and Q-54."""
+
+AMPS: Final = {
+    "A-03": "publishers name the address, consumers the queue",
+    "A-04": "messages are pushed",
+    "A-05": "delivered and done are tracked",
+    "A-06": "each message to the next consumer",
+    "A-07": "a consumer asks for a backlog",
+    "A-08": "counts of what is there and what is out",
+    "A-09": "what is done is done after a restart",
+    "A-10": "queues of one address are independent",
+    "A-16": "one delivery to one consumer",
+    "A-29": "the smaller of queue and request",
+    "A-30": "one message for who asks for nothing",
+    "A-31": "the request is a header",
+    "A-32": "the pipe stays full",
+    "A-33": "fast",
+    "A-34": "round-robin",
+    "A-35": "proportional",
+    "A-36": "a tie goes to the first",
+    "A-54": "selectors",
+    "A-59": "an acknowledgement makes room",
+    "A-64": "acknowledgements in any order",
+    "A-66": "the backlog of a whole queue",
+}
+"""Rows of AMPS."""
 
 ARTEMIS: Final = {
     "2.3": "each group whole at one consumer; closing a group",

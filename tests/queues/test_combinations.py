@@ -45,6 +45,9 @@ FEATURES = {
     "rebalance": "group-rebalance='true' group-rebalance-pause-dispatch='true'",
     "first-key": "group-first-key='first'",
     "live": "max-live-consumers='1'",
+    "fast": "fairness-model='fast' max-per-subscription-backlog='3'",
+    "proportional": "fairness-model='proportional' max-per-subscription-backlog='3'",
+    "backlog": "max-backlog='2'",
     "owner": "exclusivity-policy='CONNECTION'",
     "link": "exclusivity-policy='LINK'",
     "selector": "consumer-selector='k IS NOT NULL'",
@@ -72,6 +75,8 @@ REFUSED = {
     *(frozenset(pair) for pair in itertools.product(GROUPINGS, ("exclusive", "non-destructive"))),
     *(frozenset(("shared", other)) for other in ("sticky", "buckets", "rebalance", "first-key")),
     frozenset(("owner", "link")),
+    frozenset(("fast", "proportional")),
+    *(frozenset((name, "non-destructive")) for name in ("fast", "proportional", "backlog")),
 }
 """Pairs that nobody can have: two types, two answers to a full queue, groups where nothing can be grouped, two kinds of
 groups, two owners.

@@ -10,10 +10,11 @@ from functools import cache
 
 from artemis_py.config.tables.entities import QueueConfig
 from artemis_py.config.tables.fields import settings_of
-from tests.queues.rows import ARTEMIS, ATTRIBUTES, QPID, SUBTLETIES, SUBTLETIES_COUNT
+from tests.queues.rows import AMPS, ARTEMIS, ATTRIBUTES, QPID, SUBTLETIES, SUBTLETIES_COUNT
 from tests.tidy.sources import ROOT
 
 _QPID_NUMBER = re.compile(r"_Q_(\d+)(?=_)")
+_AMPS_NUMBER = re.compile(r"_A_(\d+)(?=_)")
 _ARTEMIS_NUMBER = re.compile(r"_runtime_(\d+(?:_\d+)*)(?=_)")
 _SECTION = "## Rows of the specification\n"
 
@@ -45,6 +46,11 @@ def test_each_row_of_qpid_is_a_test() -> None:
     tested = {f"Q-{number}" for name in test_names() for number in _QPID_NUMBER.findall(name)}
     assert sorted(set(QPID) - tested) == []
     assert sorted(tested - set(QPID)) == [], "tests are named after rows that there are not"
+
+
+def test_each_row_of_amps_is_a_test() -> None:
+    tested = {f"A-{number}" for name in test_names() for number in _AMPS_NUMBER.findall(name)}
+    assert sorted(tested) == sorted(AMPS)
 
 
 def test_each_scenario_of_artemis_is_a_test() -> None:

@@ -50,10 +50,14 @@ class Stopped:
                 yield {"url": broker.url}
 
     def send(self, first: int, count: int) -> None:
-        """Publish, and stop again."""
+        """Publish, and kill the broker. Without a message for the queue there is one for another: until something is
+        confirmed, a broker that is killed has no log.
+        """
         with self.running() as broker, broker.client() as client:
             if count:
                 send_many(client, "orders", first, count, BODY_BYTES)
+            else:
+                send_many(client, "others", 0, 1)
 
     def segments(self) -> list[Path]:
         """In order."""

@@ -7,12 +7,12 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-CONFTEST = '''
+CONFTEST = """
 def pytest_collection_finish(session):
     worker = getattr(session.config, "workerinput", {"workerid": "first"})["workerid"]
     with open(worker, "w") as note:
         note.write(str(session.config.option.seed))
-'''
+"""
 
 
 def test_the_processes_of_a_run_share_one_seed(tmp_path: Path) -> None:

@@ -66,6 +66,26 @@ RULES: Final = (
         "overflow-policy RING, REJECT or PRODUCER_FLOW_CONTROL",
     ),
     Rule(
+        ERROR,
+        ("non_destructive", "fairness_model", "max_backlog", "max_per_subscription_backlog"),
+        lambda case: case.own.non_destructive and case.own.limits_backlogs,
+        "is non-destructive and has a backlog or a fairness-model: every consumer gets every message, so there is "
+        "nothing to share out",
+        "non-destructive, or fairness-model, max-backlog and max-per-subscription-backlog",
+    ),
+    Rule(
+        WARNING,
+        ("fairness_model",),
+        lambda case: case.own.fairness_model is not None and (case.own.exclusive or case.own.max_live_consumers == 1),
+        "has a fairness-model and serves only one consumer: it has no effect",
+    ),
+    Rule(
+        WARNING,
+        ("max_backlog", "max_per_subscription_backlog"),
+        lambda case: 0 <= case.own.max_backlog < (case.own.max_per_subscription_backlog or 0),
+        "has max-per-subscription-backlog above max-backlog: no consumer ever holds as much",
+    ),
+    Rule(
         WARNING,  # Artemis takes it
         ("dead_letter_address",),
         lambda case: case.own.dead_letter_address == case.address,

@@ -47,6 +47,7 @@ _EXPIRY_POLICIES: Final = ("DELETE", "ROUTE_TO_ALTERNATE")
 _EXCLUSIVITY_POLICIES: Final = (
     "NONE", "SESSION", "CONNECTION", "CONTAINER", "PRINCIPAL", "LINK", "SHARED_SUBSCRIPTION",
 )  # fmt: skip
+_FAIRNESS_MODELS: Final = ("fast", "round-robin", "proportional")
 _DELETION: Final = ("OFF", "FORCE")
 _RATES: Final = ("MESSAGES_PER_SECOND", "MESSAGES_PER_MINUTE", "MESSAGES_PER_HOUR", "MESSAGES_PER_DAY")
 
@@ -254,6 +255,22 @@ class AddressSettings:
         "number of consumers that get messages while the others wait; 0: all",
         unit="consumers",
         check=NOT_NEGATIVE,
+    )
+    default_fairness_model: str | None = choice(
+        None,
+        _FAIRNESS_MODELS,
+        "which of the consumers with room is next: the first (fast), each in turn (round-robin), or the one with the "
+        "smallest share of its backlog in use (proportional, the default where a backlog is set)",
+    )
+    default_max_backlog: int = int32(
+        -1, "maximum number of unacknowledged messages of a queue; -1: no limit", unit="messages", check=OFF_OR_POSITIVE
+    )
+    default_max_per_subscription_backlog: int | None = int32(
+        None,
+        "maximum number of unacknowledged messages of a consumer, which may ask for as many with max-backlog and "
+        "otherwise has one; -1: no limit; none: 1 on a queue with a max-backlog or fairness-model, else no limit",
+        unit="messages",
+        check=OFF_OR_POSITIVE,
     )
     default_alert_threshold_message_age: int = int64(
         0, "alert when a message is older than this; 0: never", unit="ms", check=NOT_NEGATIVE

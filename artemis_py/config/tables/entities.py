@@ -116,6 +116,9 @@ class QueueConfig:
     flow_resume_percent: float | None = inherited(_SETTINGS["default-flow-resume-percent"])
     exclusivity_policy: str | None = inherited(_SETTINGS["default-exclusivity-policy"])
     max_live_consumers: int | None = inherited(_SETTINGS["default-max-live-consumers"])
+    fairness_model: str | None = inherited(_SETTINGS["default-fairness-model"])
+    max_backlog: int | None = inherited(_SETTINGS["default-max-backlog"])
+    max_per_subscription_backlog: int | None = inherited(_SETTINGS["default-max-per-subscription-backlog"])
     alert_threshold_message_age: int | None = inherited(_SETTINGS["default-alert-threshold-message-age"])
     alert_threshold_message_size: int | None = inherited(_SETTINGS["default-alert-threshold-message-size"])
     alert_threshold_depth_messages: int | None = inherited(_SETTINGS["default-alert-threshold-depth-messages"])
@@ -165,6 +168,9 @@ QUEUE_DEFAULTS: Final = {
     "max_delivery_attempts": "max_delivery_attempts",
     "exclusivity_policy": "default_exclusivity_policy",
     "max_live_consumers": "default_max_live_consumers",
+    "fairness_model": "default_fairness_model",
+    "max_backlog": "default_max_backlog",
+    "max_per_subscription_backlog": "default_max_per_subscription_backlog",
     "alert_threshold_message_age": "default_alert_threshold_message_age",
     "alert_threshold_message_size": "default_alert_threshold_message_size",
     "alert_threshold_depth_messages": "default_alert_threshold_depth_messages",

@@ -62,6 +62,9 @@ class QueueSettings:
     flow_resume_percent: float
     exclusivity_policy: str
     max_live_consumers: int
+    fairness_model: str | None
+    max_backlog: int
+    max_per_subscription_backlog: int | None
     alert_threshold_message_age: int
     alert_threshold_message_size: int
     alert_threshold_depth_messages: int
@@ -74,6 +77,18 @@ class QueueSettings:
     def limits_depth(self) -> bool:
         """Is there a maximum depth? Without one an overflow-policy has no effect."""
         return max(self.max_depth_messages, self.max_depth_bytes) >= 0
+
+    @property
+    def limits_backlogs(self) -> bool:
+        """Has a consumer that asks for no backlog a backlog of one message? So it is on queues with an attribute of
+        AMPS (row A-30, tests/queues/rows.py).
+        """
+        return self.fairness_model is not None or self.max_backlog >= 0 or self.max_per_subscription_backlog is not None
+
+    @property
+    def fairness(self) -> str:
+        """The ``fairness-model``, or what it is by default: proportional on queues with an attribute of AMPS."""
+        return self.fairness_model or ("proportional" if self.limits_backlogs else "round-robin")
 
 
 def source_of(attribute: str, *, declared: bool) -> str | None:

@@ -14,13 +14,14 @@ class Aftermath:
     consumer.
     """
 
-    __slots__ = ("_contents", "_flow", "_grouping", "_host", "_reading", "_reference", "_waking")
+    __slots__ = ("_contents", "_flow", "_gate", "_grouping", "_host", "_reading", "_reference", "_waking")
 
     def __init__(self, basis: QueueBasis, reading: PageReading) -> None:
         self._reference = basis.reference
         self._host = basis.host
         self._contents = basis.contents
         self._flow = basis.flow
+        self._gate = basis.gate
         self._grouping = basis.grouping
         self._waking = basis.waking
         self._reading = reading
@@ -33,6 +34,8 @@ class Aftermath:
         if contents.has_left:
             contents.has_left = False
             self._flow.resume(picked_count)
+            if self._gate.counts and contents.order.count + contents.paged.count:
+                self._host.note_ready(self._reference)
             if self._reading.cramped and self._waking.dry:
                 self.use_room()
         if groups is not None:

@@ -69,7 +69,8 @@ class Arrivals:
         ):
             return None
         consumer = consumers[0]
-        if consumer.settles and consumer.cursor is None and consumer.room_bytes > 0 and self._gate.is_open:
+        may_leave = self._gate.is_open and self._gate.lets_out(contents.tally.held_count)
+        if consumer.settles and consumer.cursor is None and consumer.room_bytes > 0 and may_leave:
             self._grouping.look_for(messages)
             return consumer if self._grouping.groups is None else None
         return None

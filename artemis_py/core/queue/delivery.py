@@ -47,13 +47,9 @@ class Delivery:
         the turn's budget it stops and notes the queue ready.
         """
         budget = self._host.budget
-        budget.spend(1)
         contents, distribution, grouping = self._contents, self._distribution, self._grouping
         order = contents.order
-        if contents.paged.backlogs:
-            self._pages.begin_dispatch(now_ms)
-        if self._waking.is_due:
-            self._waking.begin()
+        self._begin(now_ms)
         held = contents.tally.held_count > 0
         # The groups are asked first: a pause that is over ends on a paused queue, too.
         if (grouping.groups is not None and grouping.must_wait(held=held)) or not self._gate.is_open:
@@ -62,6 +58,9 @@ class Delivery:
         if contents.paged.backlogs:
             self._read_for_takers(now_ms)
         while order.count or (contents.paged.backlogs and contents.paged.count):
+            if not self._gate.lets_out(contents.tally.held_count):
+                self._show(now_ms, floor)
+                return
             consumer = distribution.pick()
             if consumer is None:
                 if not self._others_are_woken(floor):
@@ -94,6 +93,13 @@ class Delivery:
 
     # ---- before the first entry ------------------------------------------------------------------
 
+    def _begin(self, now_ms: int) -> None:
+        self._host.budget.spend(1)
+        if self._contents.paged.backlogs:
+            self._pages.begin_dispatch(now_ms)
+        if self._waking.is_due:
+            self._waking.begin()
+
     def _read_for_takers(self, now_ms: int) -> None:
         """Read ahead in pages if a consumer takes any message."""
         contents = self._contents
@@ -125,6 +131,8 @@ class Delivery:
         next consumer.
         """
         consumers = self._distribution.consumers
+        if len(consumers) == self._distribution.taker_count:
+            return
         budget = self._host.budget
         start = self._shown_count % max(len(consumers), 1)
         for consumer in consumers[start:] + consumers[:start]:
@@ -252,7 +260,9 @@ class Delivery:
             self._host.note_output(consumer)
 
     def _may_run(self, ready_count: int) -> bool:
-        """Is the first ready entry next in order, without a look at pages?"""
+        """Is the first ready entry next in order, without a look at pages, and need nobody count what is out?"""
+        if self._gate.counts:
+            return False
         return ready_count > 0 and not (self._contents.paged.backlogs and self._pages.reading.has_early)
 
     def _deliver_run(self, consumer: Consumer, now_ms: int) -> None:
@@ -261,7 +271,8 @@ class Delivery:
         lifetime = self._contents.expiry.lifetime
         start = len(consumer.outbox)
         room_bytes = consumer.room_bytes
-        while order.count and consumer.room_bytes > 0 and consumer.credit_bytes > 0:
+        held, backlog_max = consumer.held, consumer.backlog_max
+        while order.count and consumer.room_bytes > 0 and consumer.credit_bytes > 0 and len(held) < backlog_max:
             entry = order.pop()
             expires_ms = entry.message.expires_ms if lifetime is None else lifetime.expires_ms(entry.message)
             if expires_ms and expires_ms <= now_ms:

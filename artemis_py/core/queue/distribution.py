@@ -13,24 +13,52 @@ from typing import Final
 
 from artemis_py.core.consumer import Consumer
 
+_NOBODY: Final[dict[int, None]] = {}
+
 
 class Distribution(ABC):
-    """The axis "which consumer"."""
+    """The axis "which consumer".
 
-    def __init__(self) -> None:
+    With ``live_max`` above 0 only that many consumers are offered entries, in order of attachment. When one leaves, the
+    next in line takes its place (Qpid's maximum of live consumers; 1 is Artemis' exclusive queue). While the live ones
+    are busy nobody gets anything. Browsers take nothing away, so they are not counted and never wait in line.
+    """
+
+    def __init__(self, live_max: int = 0) -> None:
         self.consumers: list[Consumer] = []
         self.taker_count = 0
         """How many consumers are not browsers."""
+        self._live_max = live_max
+        self._live: dict[int, None] = {} if live_max > 0 else _NOBODY
 
     def add(self, consumer: Consumer) -> None:
         """A consumer attached. It is parked until it is woken."""
         self.consumers.append(consumer)
         self.taker_count += not consumer.browses
+        self._fill_live()
 
     def remove(self, consumer: Consumer) -> None:
         """A consumer left."""
         self.consumers.remove(consumer)
         self.taker_count -= not consumer.browses
+        self.rest(consumer)
+        if consumer.id in self._live:
+            del self._live[consumer.id]
+            self._fill_live()
+
+    def _fill_live(self) -> None:
+        """Make the first in line live while there is a free place."""
+        if len(self._live) >= self._live_max:
+            return
+        for consumer in self.consumers:
+            if not consumer.browses and consumer.id not in self._live:
+                self._live[consumer.id] = None
+                if len(self._live) >= self._live_max:
+                    return
+
+    def is_served(self, consumer: Consumer) -> bool:
+        """Is the consumer one of those that are offered entries?"""
+        return self._live_max <= 0 or consumer.browses or consumer.id in self._live
 
     @abstractmethod
     def wake(self, consumer: Consumer) -> None:
@@ -66,26 +94,17 @@ def _passed_over(consumer: Consumer) -> int:
     return consumer.passed_over
 
 
-_NOBODY: Final[dict[int, None]] = {}
-
-
 class RoundRobin(Distribution):
     """Consumers of the highest consumer priority that have room take turns (Artemis' consumer priority). A consumer for
     which nothing matched keeps its turn: it is first when something does.
-
-    With ``live_max`` above 0 only that many consumers are offered entries, in order of attachment. When one leaves, the
-    next in line takes its place (Qpid's maximum of live consumers; 1 is Artemis' exclusive queue). While the live ones
-    are busy nobody gets anything. Browsers take nothing away, so they are not counted and never wait in line.
     """
 
     def __init__(self, live_max: int = 0) -> None:
-        super().__init__()
+        super().__init__(live_max)
         self._open: dict[int, deque[Consumer]] = {}
         self._priorities: list[int] = []
         self._counts: dict[int, int] = {}
         """Consumers by priority."""
-        self._live_max = live_max
-        self._live: dict[int, None] = {} if live_max > 0 else _NOBODY
         self._passed_count = 0
 
     def add(self, consumer: Consumer) -> None:
@@ -94,7 +113,6 @@ class RoundRobin(Distribution):
             self._open[consumer.priority] = deque()
             self._priorities = sorted(self._open, reverse=True)
         self._counts[consumer.priority] = self._counts.get(consumer.priority, 0) + 1
-        self._fill_live()
 
     def rest(self, consumer: Consumer) -> None:
         if not consumer.parked:
@@ -103,30 +121,13 @@ class RoundRobin(Distribution):
 
     def remove(self, consumer: Consumer) -> None:
         super().remove(consumer)
-        self.rest(consumer)
         self._counts[consumer.priority] -= 1
         if not self._counts[consumer.priority]:
             del self._counts[consumer.priority], self._open[consumer.priority]
             self._priorities.remove(consumer.priority)
-        if consumer.id in self._live:
-            del self._live[consumer.id]
-            self._fill_live()
-
-    def _fill_live(self) -> None:
-        """Make the first in line live while there is a free place."""
-        if len(self._live) >= self._live_max:
-            return
-        for consumer in self.consumers:
-            if not consumer.browses and consumer.id not in self._live:
-                self._live[consumer.id] = None
-                if len(self._live) >= self._live_max:
-                    return
-
-    def _is_served(self, consumer: Consumer) -> bool:
-        return self._live_max <= 0 or consumer.browses or consumer.id in self._live
 
     def wake(self, consumer: Consumer) -> None:
-        if consumer.parked and self._is_served(consumer):
+        if consumer.parked and self.is_served(consumer):
             consumer.parked = False
             if consumer.passed_over:
                 consumer.passed_over = 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from sys import maxsize
+
 
 class Gate:
     """Holds dispatch back while the queue is paused, and until enough consumers are attached
@@ -9,11 +11,14 @@ class Gate:
 
     Once open it stays open until the last consumer leaves. ``delay-before-dispatch`` opens it that many ms after the
     first consumer attached; -1 waits for the number of consumers.
+
+    With ``backlog_max`` it closes while so many messages are in delivery (AMPS' MaxBacklog).
     """
 
-    __slots__ = ("consumers_min", "delay_ms", "opens_at_ms", "paused", "started")
+    __slots__ = ("backlog_max", "consumers_min", "delay_ms", "opens_at_ms", "paused", "started")
 
-    def __init__(self, consumers_min: int = 0, delay_ms: int = -1) -> None:
+    def __init__(self, consumers_min: int = 0, delay_ms: int = -1, backlog_max: int = maxsize) -> None:
+        self.backlog_max = backlog_max
         self.consumers_min = consumers_min
         self.delay_ms = delay_ms
         self.paused = False
@@ -25,6 +30,15 @@ class Gate:
     def is_open(self) -> bool:
         """May the queue dispatch?"""
         return self.started and not self.paused
+
+    @property
+    def counts(self) -> bool:
+        """Does it matter how many messages are in delivery?"""
+        return self.backlog_max < maxsize
+
+    def lets_out(self, delivering_count: int) -> bool:
+        """May one more entry leave, with so many messages in delivery?"""
+        return delivering_count < self.backlog_max
 
     def consumer_joined(self, consumer_count: int, steady_ms: int) -> None:
         """A consumer attached; ``consumer_count`` includes it."""

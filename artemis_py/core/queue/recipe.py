@@ -6,6 +6,7 @@ Everything that is configured for a queue comes as one :class:`~artemis_py.confi
 from __future__ import annotations
 
 from functools import lru_cache
+from sys import maxsize
 from typing import Final
 
 from artemis_py.config.settings import AddressSettings, QueueConfig
@@ -23,6 +24,7 @@ from artemis_py.core.queue.basis import QueueBasis
 from artemis_py.core.queue.contents import Contents
 from artemis_py.core.queue.distribution import Distribution, RoundRobin
 from artemis_py.core.queue.exclusivity import Exclusivity
+from artemis_py.core.queue.fairness import Ranked
 from artemis_py.core.queue.gate import Gate
 from artemis_py.core.queue.grouping import Grouping
 from artemis_py.core.queue.overflow import (
@@ -103,7 +105,8 @@ def _last_values_for(own: QueueSettings) -> LastValues | None:
 
 
 def _gate_for(own: QueueSettings) -> Gate:
-    return Gate(own.consumers_before_dispatch, own.delay_before_dispatch)
+    backlog_max = own.max_backlog if own.max_backlog >= 0 else maxsize
+    return Gate(own.consumers_before_dispatch, own.delay_before_dispatch, backlog_max)
 
 
 def _lifetime_for(own: QueueSettings) -> Lifetime | None:
@@ -140,14 +143,30 @@ def _rules_for(own: QueueSettings, config: QueueConfig) -> MessageRules:
 
 
 def _distribution_for(own: QueueSettings) -> Distribution:
-    return RoundRobin(1 if own.exclusive else own.max_live_consumers)
+    live_max = 1 if own.exclusive else own.max_live_consumers
+    if own.fairness == "round-robin":
+        return RoundRobin(live_max)
+    return Ranked(live_max, by_load=own.fairness == "proportional")
 
 
 def _consumer_defaults_for(own: QueueSettings) -> ConsumerDefaults:
-    if own.consumer_selector is None and own.consumer_replay_period is None:
+    if own.consumer_selector is None and own.consumer_replay_period is None and not own.limits_backlogs:
         return _NO_DEFAULTS
     selector = compile_selector(own.consumer_selector) if own.consumer_selector else None
-    return ConsumerDefaults(selector, own.consumer_replay_period)
+    return ConsumerDefaults(
+        selector,
+        own.consumer_replay_period,
+        1 if own.limits_backlogs else maxsize,
+        _backlog_max_for(own),
+    )
+
+
+def _backlog_max_for(own: QueueSettings) -> int:
+    """The largest backlog of one consumer."""
+    each = own.max_per_subscription_backlog
+    if each is None:
+        return 1 if own.limits_backlogs else maxsize
+    return each if each > 0 else maxsize
 
 
 def build_queue(
@@ -256,9 +275,14 @@ def _ends_in_words(own: QueueSettings) -> list[tuple[str, str, str]]:
 def _distribution_in_words(own: QueueSettings) -> tuple[str, str]:
     if own.exclusive:
         return "exclusive", "the first consumer gets every message"
+    how = {
+        "fast": "the first consumer with room gets the next message",
+        "round-robin": "consumers take turns",
+        "proportional": "the consumer with the smallest share of its backlog in use gets the next message",
+    }[own.fairness]
     if own.max_live_consumers:
-        return f"{own.max_live_consumers} live consumers", "the first to attach take turns; the others wait"
-    return "round-robin", "consumers take turns, higher consumer priority first"
+        return f"{own.max_live_consumers} live consumers", f"the first to attach; of these {how}; the others wait"
+    return own.fairness, f"{how}, higher consumer priority first"
 
 
 def _groups_in_words(own: QueueSettings) -> list[tuple[str, str, str]]:
@@ -272,6 +296,17 @@ def _groups_in_words(own: QueueSettings) -> list[tuple[str, str, str]]:
     return [
         ("groups", f"sticky, by {named_by}{buckets}", ("a group stays with its first consumer while that is attached"))
     ]
+
+
+def _backlogs_in_words(own: QueueSettings) -> list[tuple[str, str, str]]:
+    rows = []
+    if own.limits_backlogs:
+        most = _backlog_max_for(own)
+        shown = "as many messages as it asks for" if most == maxsize else f"up to {most} messages"
+        rows.append(("backlog", f"{shown}, for each consumer", "one message for consumers without max-backlog"))
+    if own.max_backlog >= 0:
+        rows.append(("backlog", f"{own.max_backlog} messages, for all", "at the limit nothing more is delivered"))
+    return rows
 
 
 def _consumers_in_words(own: QueueSettings) -> list[tuple[str, str, str]]:
@@ -298,6 +333,7 @@ def describe(own: QueueSettings, settings: AddressSettings) -> list[tuple[str, s
         ),
         ("distribution", *_distribution_in_words(own)),
         *_groups_in_words(own),
+        *_backlogs_in_words(own),
         *_consumers_in_words(own),
         (
             "acquisition",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from sys import maxsize
 from typing import Any, Final
 
 from artemis_py.core.addresses.address import ANYCAST, MULTICAST, Address
@@ -32,6 +33,7 @@ _WINDOW_HEADERS: Final = ("consumer-window-size", "activemq.prefetchSize")
 _NO_LOCAL_HEADERS: Final = ("no-local", "activemq.noLocal")
 _EXCLUSIVE_HEADERS: Final = ("exclusive",)
 _PRIORITY_HEADERS: Final = ("consumer-priority", "x-priority")
+_BACKLOG_HEADERS: Final = ("max-backlog",)
 _REPLAY_HEADERS: Final = ("x-qpid-replay-period", "replay-period")
 
 
@@ -119,6 +121,9 @@ def subscribe(service: StompService, subscriber: Subscriber, headers: dict[str, 
     replay_period_s = _first_number(headers, _REPLAY_HEADERS)
     if replay_period_s is not None and replay_period_s < 0:
         raise FrameError(f"{_REPLAY_HEADERS[0]} must be a number of seconds, 0 or more, not {replay_period_s}")
+    backlog = _first_number(headers, _BACKLOG_HEADERS)
+    if backlog is not None and backlog < 1:
+        raise FrameError(f"{_BACKLOG_HEADERS[0]} must be a number of messages, 1 or more, not {backlog}")
     queue, durable_name, filters_itself = _queue_for(service, subscriber, headers, destination, selector)
     no_local = subscriber.client.origin if _is_true(headers, _NO_LOCAL_HEADERS) else 0
     if queue.temporary:
@@ -148,6 +153,7 @@ def subscribe(service: StompService, subscriber: Subscriber, headers: dict[str, 
         after_id=after_id,
         exclusive=_is_true(headers, _EXCLUSIVE_HEADERS),
         reader=subscriber.reader,
+        backlog_max=queue.consumer_defaults.backlog_for(backlog) if backlog or not browses else maxsize,
     )
     if queue.grouping.rule is not None and queue.grouping.rule.first_key is not None:
         writer.mark_firsts(queue.grouping.rule.first_key, consumer.firsts)

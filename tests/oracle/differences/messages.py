@@ -176,6 +176,14 @@ QUEUES: Final = (
         shown=False,
     ),
     Departure(
+        "queue-backlogs",
+        "`fairness-model`, `max-backlog`, `max-per-subscription-backlog` of a queue, and `max-backlog` on SUBSCRIBE",
+        "lets consumers take turns; a window counts bytes",
+        "also has the backlogs of AMPS' queues, which count messages, and its fairness models",
+        "an addition",
+        shown=False,
+    ),
+    Departure(
         "queue-dead-letters",
         "`dead-letter-address` and `max-delivery-attempts` on a queue",
         "has them in address-settings only",
