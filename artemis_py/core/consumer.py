@@ -11,11 +11,15 @@ from mypy_extensions import mypyc_attr
 
 from artemis_py.core.order.entry import Entry
 from artemis_py.core.order.order import Cursor
-from artemis_py.message import Head, Message
+from artemis_py.message import Account, Head, Message
 from artemis_py.records import Actor
 from artemis_py.selector import Selector
 
 UNLIMITED: Final = -1
+UNCONFIRMED_MAX: Final = 10_000
+"""The largest backlog on an at-most-once queue: its messages are gone, so no limit of an address counts them."""
+_GONE: Final = Entry(Message(Head(b"\n", ""), b"", 0, 0, 0, Account(), 0))
+"""Stands for a message that was sent at most once, so that what a client does not acknowledge keeps no body."""
 _PER_MESSAGE_IDENTIFIERS: Final = frozenset({"AMQTimestamp", "AMQExpiration", "AMQSize"})
 
 
@@ -41,13 +45,15 @@ NOBODY: Final = Reader()
 @dataclass(frozen=True, slots=True)
 class ConsumerDefaults:
     """Defaults for consumers that set nothing themselves (``consumer-selector``; ``consumer-replay-period`` in s; what
-    backlog a consumer has that asks for none), and the largest backlog that one may ask for.
+    backlog a consumer has that asks for none), and the largest backlog that one may ask for. ``at_most_once``: sending
+    settles, and an acknowledgement only frees the backlog (AMPS' at-most-once).
     """
 
     selector: Selector | None = None
     replay_period_s: int | None = None
     backlog: int = maxsize
     backlog_max: int = maxsize
+    at_most_once: bool = False
 
     def backlog_for(self, asked: int | None) -> int:
         """The backlog of a consumer that asks for so many messages (rows A-29, A-30, tests/queues/rows.py)."""
@@ -79,10 +85,10 @@ class Consumer:
 
     # fmt: off
     __slots__ = (
-        "_head_only", "_last_head", "_last_verdict", "_units", "_units_per_kb", "actor", "after_id", "asked_units",
-        "backlog_max", "browses", "closed", "credit_bytes", "cursor", "destructive", "eased", "exclusive", "firsts",
-        "handed", "held", "id", "listed", "no_local", "outbox", "owner", "parked", "passed_over", "priority", "reader",
-        "room_bytes", "selector", "settles", "since_ms", "weigh", "weights", "window_bytes",
+        "_head_only", "_last_head", "_last_verdict", "_units", "_units_per_kb", "acks", "actor", "after_id",
+        "asked_units", "backlog_max", "browses", "closed", "credit_bytes", "cursor", "destructive", "eased",
+        "exclusive", "firsts", "handed", "held", "id", "listed", "no_local", "outbox", "owner", "parked", "passed_over",
+        "priority", "reader", "room_bytes", "selector", "settles", "since_ms", "weigh", "weights", "window_bytes",
     )
     # fmt: on
 
@@ -93,6 +99,7 @@ class Consumer:
         *,
         settles: bool,
         destructive: bool,
+        acks: bool | None = None,
         browses: bool = False,
         selector: Selector | None = None,
         window_bytes: int = UNLIMITED,
@@ -110,7 +117,9 @@ class Consumer:
         """Its name in a retained log; None without one."""
         self.owner = owner
         self.settles = settles
-        """True when sending a message settles it (ack:auto)."""
+        """True when sending a message settles it (ack:auto, and every consumer of an at-most-once queue)."""
+        self.acks = not settles if acks is None else acks
+        """True when its client acknowledges; if sending settles, that only frees backlog and window."""
         self.destructive = destructive
         self.browses = browses
         """True for a browser: it looks at messages that others take."""
@@ -124,9 +133,7 @@ class Consumer:
         self.since_ms = since_ms
         """Messages sent before this date (epoch ms) are not wanted; 0: age does not matter."""
         self.after_id = after_id
-        """Messages with a higher id are wanted whenever they were sent. They arrived after the consumer, for example
-        with a COMMIT: ids rise in order of arrival.
-        """
+        """Messages with a higher id arrived after it, perhaps with a COMMIT, and are wanted whenever they were sent."""
         self.exclusive = exclusive
         """It wants to be the only consumer of its queue."""
         self.reader = reader
@@ -151,7 +158,7 @@ class Consumer:
         """Entries that never stood on the queue. They go out before the outbox."""
         self.cursor: Cursor | None = None
         self.listed = False
-        """True while it is on the broker's list of consumers with output."""
+        """Is it on the broker's list of consumers with output?"""
         self.parked = True
         """True while the distribution does not offer it entries: it has no room or credit, or nothing matched."""
         self.passed_over = 0
@@ -210,8 +217,8 @@ class Consumer:
         message = entry.message
         size = self.weigh(message)
         self.room_bytes -= size
-        if not self.settles:
-            self.held[message.id] = entry
+        if self.acks:
+            self.held[message.id] = _GONE if self.settles else entry
             if self.window_bytes >= 0:
                 self.weights[message.id] = size
                 self.credit_bytes -= size

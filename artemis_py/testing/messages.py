@@ -50,7 +50,8 @@ def messages_of(queue: Queue, store: Store) -> list[StoredMessage]:
     """Every message of a queue that is in memory: the ready ones in their order, then those in delivery, then the
     scheduled ones, each in the order of arrival. Only in the thread of the broker.
     """
-    held = [entry for consumer in queue.distribution.consumers for entry in consumer.held.values()]
+    holders = [consumer for consumer in queue.distribution.consumers if not consumer.settles]
+    held = [entry for consumer in holders for entry in consumer.held.values()]
     shown = [_shown(entry, READY, store) for entry in queue.contents.order]
     known = {message.id for message in shown}  # a queue that keeps what it delivers has both
     for entries, state in ((held, DELIVERING), (list(queue.contents.scheduled.values()), SCHEDULED)):

@@ -67,7 +67,7 @@ def _about_gate(broker: Broker, queue: Queue, state: QueueState) -> list[str]:
             found += f"; delay-before-dispatch opens it in {_span(left_ms)}"
         return [found]
     if not gate.lets_out(queue.contents.tally.held_count):
-        held = messages(queue.contents.tally.held_count)
+        held = messages(queue.contents.tally.held_count + gate.unconfirmed_count)
         return [f"its backlog is used up: consumers hold {held} without an acknowledgement (max-backlog)"]
     if queue.is_held:
         return ["messages are on their way back to it, and until they are in their places nothing is delivered"]

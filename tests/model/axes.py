@@ -79,6 +79,7 @@ QUEUE_AXES: Final[dict[str, dict[str, Fields]]] = {
         "2-consumers": {"consumers_before": 2},
         "3-or-300-ms": {"consumers_before": 3, "delay_before": 300},
     },
+    "semantics": {"at-least-once": {}, "at-most-once": {"once": True}},
     "fairness": {
         "by default": {},
         "fast": {"fairness": plans.FAST},
@@ -268,7 +269,8 @@ IN_MEMORY: Final = Space(QUEUE_AXES, ADDRESS_AXES, ("type", "served", "groups", 
 """Queues that have all in memory."""
 
 _NOT_PAGED: Final = (
-    "first-key", "expiry-policy", "selector", "admits", "consumers", "fairness", "backlog", "backlog-of-all",
+    "first-key", "expiry-policy", "selector", "admits", "consumers", "semantics", "fairness", "backlog",
+    "backlog-of-all",
 )  # fmt: skip
 """Whether a message stands in a page makes no difference there."""
 PAGED: Final = Space(

@@ -22,7 +22,7 @@ def compare(world: SideBySide) -> None:
         _compare_sizes(pair.queue, pair.model)
         _compare_limits(pair.queue, pair.model)
     for seat in world.seats:
-        held = [item.letter.id for item in seat.reader.held]
+        held = [item.letter.id for item in seat.reader.held + seat.reader.out]
         assert list(seat.consumer.held) == held, "a consumer holds something else"
         assert [entry.message.id for entry in seat.consumer.outbox] == seat.reader.unsent, "another outbox"
         handed = [letter.id for letter in seat.reader.handed]

@@ -31,6 +31,8 @@ class ItemsModel:
         self.items: list[Item] = []
         self.scheduled: list[tuple[int, int, Item]] = []
         self.pending: list[tuple[Reader, Item]] = []
+        self.pending_out: list[tuple[Reader, Item]] = []
+        """Sent at most once, and acknowledged in a transaction."""
         self.readers: list[Reader] = []
         self.counts = Counts()
         self.happened: set[str] = set()

@@ -91,6 +91,7 @@ class QueuePlan:
     admits: str = "NONE"
     consumers_max: int = -1
     alerts: bool = False
+    once: bool = False
     fairness: str | None = None
     backlog_each: int | None = None
     backlog_all: int = -1
@@ -113,12 +114,12 @@ class QueuePlan:
     @property
     def is_like_amps(self) -> bool:
         """Has a consumer one message unless it asks for more?"""
-        return self.fairness is not None or self.backlog_each is not None or self.backlog_all >= 0
+        return self.once or self.fairness is not None or self.backlog_each is not None or self.backlog_all >= 0
 
     @property
     def fair(self) -> str:
         """How messages are shared out."""
-        return self.fairness or (PROPORTIONAL if self.is_like_amps else ROUND_ROBIN)
+        return self.fairness or (PROPORTIONAL if self.is_like_amps and not self.once else ROUND_ROBIN)
 
     def backlog_for(self, asked: int | None) -> int:
         """How many messages a consumer may have that asks for so many."""
@@ -164,6 +165,7 @@ class QueuePlan:
             consumers_before_dispatch=self.consumers_before,
             delay_before_dispatch=self.delay_before,
             purge_on_no_consumers=self.purge,
+            delivery_semantics="at-most-once" if self.once else None,
             fairness_model=self.fairness,
             max_backlog=self.backlog_all,
             max_per_subscription_backlog=self.backlog_each,

@@ -39,7 +39,8 @@ class QueueModel(GroupsModel):
     @property
     def is_full(self) -> bool:
         """Are as many out as may be?"""
-        return 0 <= self.plan.backlog_all <= len(self.held_items())
+        out = sum(len(reader.out) for reader in self.readers) + len(self.pending_out)
+        return 0 <= self.plan.backlog_all <= len(self.held_items()) + out
 
     def accepts(self, letter: Letter) -> bool:
         """Does a message sent to the address come to this queue?"""
@@ -179,6 +180,8 @@ class QueueModel(GroupsModel):
             reader.held.append(item)
         elif not reader.reads:
             reader.picked.append(item)
+            if reader.acks:
+                reader.out.append(item)
 
     def written(self, reader: Reader) -> None:
         """What a reader got was written: for one that settles on send that is the end of it."""
@@ -251,7 +254,8 @@ class QueueModel(GroupsModel):
         if self.plan.keeps_last or self.knows_groups:
             return None
         reader = self.readers[0]
-        return reader if reader.settles and reader.takes_all and reader.room > 0 and not reader.unsent else None
+        takes_it = reader.settles and not reader.acks and reader.takes_all
+        return reader if takes_it and reader.room > 0 and not reader.unsent else None
 
     def expire(self, letter_id: int, now_ms: int) -> None:
         """Take note of an expiry that was observed."""
@@ -265,15 +269,17 @@ class QueueModel(GroupsModel):
     # ---- settling and returning ------------------------------------------------------------------
 
     def acknowledge(self, reader: Reader) -> None:
-        """One message that the reader let go is settled; reading settles nothing."""
-        if not reader.reads:
+        """One message that the reader let go is settled; reading settles nothing, and what is gone was settled
+        before.
+        """
+        if not (reader.reads or reader.settles):
             self.counts.acknowledged += 1
             self.shrank()
 
     def release(self, reader: Reader, items: list[Item], *, failed: bool, now_ms: int) -> list[Letter]:
         """Take items back, each to its place, then trim, then delay what survived; returns the dead."""
         dead: list[Letter] = []
-        if reader.reads:
+        if reader.reads or reader.settles:
             return dead
         delayed: list[Item] = []
         restored = 0
@@ -313,6 +319,7 @@ class QueueModel(GroupsModel):
         reader.held = [item for item in reader.held if item.letter.id not in unsent]
         reader.unsent = []
         reader.picked = []
+        reader.out = []
         if reader.reads:
             return
         outdated = [item for item in waiting if self._stays_away(item)]
@@ -385,7 +392,7 @@ class QueueModel(GroupsModel):
         waiting = {item.letter.id: due_ms for due_ms, _, item in self.scheduled if not item.is_held_back}
         if not self.plan.durable:
             self.paused, self.ring_size, self.owner = False, self.plan.ring_size, None
-        self.items, self.scheduled, self.pending, self.readers = [], [], [], []
+        self.items, self.scheduled, self.pending, self.pending_out, self.readers = [], [], [], [], []
         self.counts = Counts(added=len(left))
         self.pins = {}
         self.knows_groups = self.waits_for_settling = self.senders_wait = False

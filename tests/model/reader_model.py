@@ -98,11 +98,13 @@ class Reader(Wishes):
     admits nobody beside it. ``may_miss`` holds what came back behind a browser: it may be shown, once, or not at all.
     ``picked`` and ``handed`` wait to be written to a reader that settles on send: picked from the queue, or handed over
     without ever having stood there; ``unsent`` are the ids of all that was picked, ``firsts`` of those of them with
-    which a group came.
+    which a group came. ``acks``: its client acknowledges. If it settles on send as well, ``out`` is what was sent to it
+    (at most once) and not acknowledged.
     """
 
     number: int
     settles: bool
+    acks: bool = True
     browses: bool
     reads: bool
     window: int
@@ -112,6 +114,7 @@ class Reader(Wishes):
     backlog: int = maxsize
     room: int = 0
     held: list[Item] = field(default_factory=list)
+    out: list[Item] = field(default_factory=list)
     unsent: list[int] = field(default_factory=list)
     picked: list[Item] = field(default_factory=list)
     handed: list[Letter] = field(default_factory=list)
@@ -127,13 +130,14 @@ class Reader(Wishes):
     @property
     def has_room(self) -> bool:
         """May one more message go out? Room and window may each be overdrawn by one message."""
-        if self.room <= 0 or len(self.held) >= self.backlog:
+        unsettled = self.held + self.out
+        if self.room <= 0 or len(unsettled) >= self.backlog:
             return False
         if self.window < 0:
             return True
         if self.window == 0:
-            return not self.held
-        return self.window > sum(self.weight(item.letter) for item in self.held)
+            return not unsettled
+        return self.window > sum(self.weight(item.letter) for item in unsettled)
 
     def weight(self, letter: Letter) -> int:
         """What a letter takes of room and window."""
@@ -143,4 +147,4 @@ class Reader(Wishes):
     def sent(self) -> list[Item]:
         """What the client has seen and not settled, in the order of delivery."""
         unsent = set(self.unsent)
-        return [item for item in self.held if item.letter.id not in unsent]
+        return [item for item in self.held + self.out if item.letter.id not in unsent]

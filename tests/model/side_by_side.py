@@ -292,7 +292,8 @@ class SideBySide:
         consumer = ObservedConsumer(
             self.broker.next_consumer_id(),
             self,
-            settles=settles,
+            settles=settles or (plan.once and not reads),
+            acks=not settles,
             destructive=not reads,
             selector=defaults.selector if selector is None else compile_selector(selector),
             window_bytes=-1 if settles else window,
@@ -310,7 +311,8 @@ class SideBySide:
         reader = Reader(
             number=consumer.id,
             connection=connection,
-            settles=settles,
+            settles=consumer.settles,
+            acks=not settles,
             browses=browses,
             reads=reads,
             selector=selector or plan.default_selector,

@@ -26,6 +26,7 @@ from artemis_py.core.queue.fairness import Ranked
 from artemis_py.core.queue.flow import Flow
 from artemis_py.core.queue.gate import Gate
 from artemis_py.core.queue.overflow import Depth, DepthRing, FlowControl, Reject, Ring
+from artemis_py.core.queue.parts import QueueParts
 from artemis_py.core.queue.redelivery import Redelivery
 from artemis_py.core.reference.alerts import Ages
 from artemis_py.core.reference.lifetime import Lifetime
@@ -217,6 +218,7 @@ _on_time = Schedule.pop_due
         (Distribution, "is_served", _everybody),
         (Ranked, "_rank_of", _idle),
         (Gate, "lets_out", _whatever),
+        (QueueParts, "confirm", _nothing),
         (ConsumerDefaults, "backlog_for", _as_asked),
         (Distribution, "wake_all", _nothing),
         (Account, "credit", _count_only),

@@ -26,6 +26,11 @@ class OpenTransaction:
     refused: list[tuple[Pair, Reader, Item]] = field(default_factory=list)
 
 
+def _pending_of(pair: Pair, reader: Reader) -> list[tuple[Reader, Item]]:
+    """Where a transaction keeps what the reader settles in it."""
+    return pair.model.pending_out if reader.settles else pair.model.pending
+
+
 class Trade(SideBySide):
     """A world with clients. Each connection has at most one open transaction."""
 
@@ -117,6 +122,7 @@ class Trade(SideBySide):
         sent = seat.reader.sent
         chosen = sent[: index + 1] if cumulative else [sent[index]]
         seat.reader.held = [item for item in seat.reader.held if item not in chosen]
+        seat.reader.out = [item for item in seat.reader.out if item not in chosen]
         return [item.letter.id for item in chosen], chosen
 
     def settle(self, seat: Seat, index: int = 0, *, cumulative: bool = False, refuses: bool = False) -> None:
@@ -160,7 +166,7 @@ class Trade(SideBySide):
         real.append((seat.pair.queue, seat.consumer, entry))
         taken = transaction.refused if refuses else transaction.acknowledged
         taken.append((seat.pair, seat.reader, items[0]))
-        seat.pair.model.pending.append((seat.reader, items[0]))
+        _pending_of(seat.pair, seat.reader).append((seat.reader, items[0]))
         if seat.consumer.parked:
             seat.pair.queue.wake(seat.consumer)
         self.check()
@@ -236,7 +242,7 @@ class Trade(SideBySide):
         if policy == "FAIL" and limit >= 0 and transaction.sends:
             assert len(self.letters()) <= limit, "COMMIT overfilled the address"
         for pair, reader, item in transaction.acknowledged:
-            pair.model.pending.remove((reader, item))
+            _pending_of(pair, reader).remove((reader, item))
             pair.model.acknowledge(reader)
         self._give_back(transaction.refused)
 
@@ -256,7 +262,7 @@ class Trade(SideBySide):
             by_reader.setdefault(reader.number, (pair, reader, []))[2].append(item)
         for pair, reader, items in by_reader.values():
             for item in items:
-                pair.model.pending.remove((reader, item))
+                _pending_of(pair, reader).remove((reader, item))
             self.bury(pair, pair.model.release(reader, items, failed=True, now_ms=self.now_ms))
 
     # ---- the end of a connection -----------------------------------------------------------------

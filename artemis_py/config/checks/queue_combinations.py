@@ -67,11 +67,24 @@ RULES: Final = (
     ),
     Rule(
         ERROR,
-        ("non_destructive", "fairness_model", "max_backlog", "max_per_subscription_backlog"),
+        ("non_destructive", "delivery_semantics", "fairness_model", "max_backlog", "max_per_subscription_backlog"),
         lambda case: case.own.non_destructive and case.own.limits_backlogs,
-        "is non-destructive and has a backlog or a fairness-model: every consumer gets every message, so there is "
-        "nothing to share out",
-        "non-destructive, or fairness-model, max-backlog and max-per-subscription-backlog",
+        "is non-destructive and has a backlog, a fairness-model or delivery-semantics: every consumer gets every "
+        "message, so there is nothing to share out",
+        "non-destructive, or delivery-semantics, fairness-model, max-backlog and max-per-subscription-backlog",
+    ),
+    Rule(
+        ERROR,
+        ("fairness_model", "delivery_semantics"),
+        lambda case: case.own.at_most_once and case.own.fairness != "round-robin",
+        "sends messages at most once and has another fairness-model than round-robin: AMPS knows no other there",
+        "round-robin",
+    ),
+    Rule(
+        WARNING,
+        ("max_delivery_attempts", "dead_letter_address"),
+        lambda case: case.own.at_most_once,
+        "sends messages at most once: no delivery fails, so it has no dead messages",
     ),
     Rule(
         WARNING,

@@ -47,6 +47,7 @@ _EXPIRY_POLICIES: Final = ("DELETE", "ROUTE_TO_ALTERNATE")
 _EXCLUSIVITY_POLICIES: Final = (
     "NONE", "SESSION", "CONNECTION", "CONTAINER", "PRINCIPAL", "LINK", "SHARED_SUBSCRIPTION",
 )  # fmt: skip
+_DELIVERY_SEMANTICS: Final = ("at-least-once", "at-most-once")
 _FAIRNESS_MODELS: Final = ("fast", "round-robin", "proportional")
 _DELETION: Final = ("OFF", "FORCE")
 _RATES: Final = ("MESSAGES_PER_SECOND", "MESSAGES_PER_MINUTE", "MESSAGES_PER_HOUR", "MESSAGES_PER_DAY")
@@ -256,6 +257,12 @@ class AddressSettings:
         unit="consumers",
         check=NOT_NEGATIVE,
     )
+    default_delivery_semantics: str | None = choice(
+        None,
+        _DELIVERY_SEMANTICS,
+        "when a message leaves a queue: acknowledged (at-least-once, the default), or sent (at-most-once; "
+        "acknowledgements then only free the backlog)",
+    )
     default_fairness_model: str | None = choice(
         None,
         _FAIRNESS_MODELS,
@@ -268,7 +275,8 @@ class AddressSettings:
     default_max_per_subscription_backlog: int | None = int32(
         None,
         "maximum number of unacknowledged messages of a consumer, which may ask for as many with max-backlog and "
-        "otherwise has one; -1: no limit; none: 1 on a queue with a max-backlog or fairness-model, else no limit",
+        "otherwise has one; -1: no limit; none: 1 on a queue with a max-backlog, fairness-model or delivery-semantics, "
+        "else no limit",
         unit="messages",
         check=OFF_OR_POSITIVE,
     )

@@ -116,6 +116,7 @@ class QueueConfig:
     flow_resume_percent: float | None = inherited(_SETTINGS["default-flow-resume-percent"])
     exclusivity_policy: str | None = inherited(_SETTINGS["default-exclusivity-policy"])
     max_live_consumers: int | None = inherited(_SETTINGS["default-max-live-consumers"])
+    delivery_semantics: str | None = inherited(_SETTINGS["default-delivery-semantics"])
     fairness_model: str | None = inherited(_SETTINGS["default-fairness-model"])
     max_backlog: int | None = inherited(_SETTINGS["default-max-backlog"])
     max_per_subscription_backlog: int | None = inherited(_SETTINGS["default-max-per-subscription-backlog"])
@@ -168,6 +169,7 @@ QUEUE_DEFAULTS: Final = {
     "max_delivery_attempts": "max_delivery_attempts",
     "exclusivity_policy": "default_exclusivity_policy",
     "max_live_consumers": "default_max_live_consumers",
+    "delivery_semantics": "default_delivery_semantics",
     "fairness_model": "default_fairness_model",
     "max_backlog": "default_max_backlog",
     "max_per_subscription_backlog": "default_max_per_subscription_backlog",

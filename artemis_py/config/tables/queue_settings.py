@@ -62,6 +62,7 @@ class QueueSettings:
     flow_resume_percent: float
     exclusivity_policy: str
     max_live_consumers: int
+    delivery_semantics: str | None
     fairness_model: str | None
     max_backlog: int
     max_per_subscription_backlog: int | None
@@ -83,12 +84,21 @@ class QueueSettings:
         """Has a consumer that asks for no backlog a backlog of one message? So it is on queues with an attribute of
         AMPS (row A-30, tests/queues/rows.py).
         """
-        return self.fairness_model is not None or self.max_backlog >= 0 or self.max_per_subscription_backlog is not None
+        asked = self.delivery_semantics, self.fairness_model, self.max_per_subscription_backlog
+        return self.max_backlog >= 0 or any(attribute is not None for attribute in asked)
+
+    @property
+    def at_most_once(self) -> bool:
+        """Does a message leave the queue when it is sent, whether or not its consumer acknowledges it?"""
+        return self.delivery_semantics == "at-most-once"
 
     @property
     def fairness(self) -> str:
-        """The ``fairness-model``, or what it is by default: proportional on queues with an attribute of AMPS."""
-        return self.fairness_model or ("proportional" if self.limits_backlogs else "round-robin")
+        """The ``fairness-model``, or what it is by default: proportional on queues with an attribute of AMPS, unless
+        messages are sent at most once (row A-37, tests/queues/rows.py).
+        """
+        by_share = self.limits_backlogs and not self.at_most_once
+        return self.fairness_model or ("proportional" if by_share else "round-robin")
 
 
 def source_of(attribute: str, *, declared: bool) -> str | None:

@@ -54,8 +54,8 @@ class Arrivals:
     # ---- handed over -----------------------------------------------------------------------------
 
     def direct_consumer(self, messages: list[Message]) -> Consumer | None:
-        """The consumer that may get arrivals without queueing, if there is one: it is alone, settles on send, takes any
-        message, and has room.
+        """The consumer that may get arrivals without queueing, if there is one: it is alone, settles on send without
+        an acknowledgement, takes any message, and has room.
         """
         consumers = self._distribution.consumers
         contents = self._contents
@@ -70,7 +70,8 @@ class Arrivals:
             return None
         consumer = consumers[0]
         may_leave = self._gate.is_open and self._gate.lets_out(contents.tally.held_count)
-        if consumer.settles and consumer.cursor is None and consumer.room_bytes > 0 and may_leave:
+        wants_it = consumer.settles and not consumer.acks and consumer.cursor is None
+        if wants_it and consumer.room_bytes > 0 and may_leave:
             self._grouping.look_for(messages)
             return consumer if self._grouping.groups is None else None
         return None

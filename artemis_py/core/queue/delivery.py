@@ -254,8 +254,10 @@ class Delivery:
                 contents.deliver(entry.message)
             else:
                 contents.show()
-        elif consumer.destructive and self._flow.overflow.depth is not None:
-            contents.pick_run(entry.message.size_bytes)
+        elif consumer.destructive:
+            self._gate.unconfirmed_count += consumer.acks
+            if self._flow.overflow.depth is not None:
+                contents.pick_run(entry.message.size_bytes)
         if not consumer.listed:
             self._host.note_output(consumer)
 
@@ -294,8 +296,11 @@ class Delivery:
         self._host.budget.spend(len(taken))
         if not consumer.settles:
             self._contents.deliver_run(taken)
-        elif self._flow.overflow.depth is not None:
-            self._contents.pick_run(sum([message.size_bytes for message in taken]))
+        else:
+            if consumer.acks:
+                self._gate.unconfirmed_count += len(taken)
+            if self._flow.overflow.depth is not None:
+                self._contents.pick_run(sum([message.size_bytes for message in taken]))
         if taken and not consumer.listed:
             self._host.note_output(consumer)
         return start + len(taken)

@@ -12,10 +12,11 @@ class Gate:
     Once open it stays open until the last consumer leaves. ``delay-before-dispatch`` opens it that many ms after the
     first consumer attached; -1 waits for the number of consumers.
 
-    With ``backlog_max`` it closes while so many messages are in delivery (AMPS' MaxBacklog).
+    With ``backlog_max`` it closes while so many messages are in delivery, or sent at most once and not acknowledged
+    (AMPS' MaxBacklog).
     """
 
-    __slots__ = ("backlog_max", "consumers_min", "delay_ms", "opens_at_ms", "paused", "started")
+    __slots__ = ("backlog_max", "consumers_min", "delay_ms", "opens_at_ms", "paused", "started", "unconfirmed_count")
 
     def __init__(self, consumers_min: int = 0, delay_ms: int = -1, backlog_max: int = maxsize) -> None:
         self.backlog_max = backlog_max
@@ -25,6 +26,8 @@ class Gate:
         self.started = consumers_min <= 0
         self.opens_at_ms = 0
         """The steady time, in ms, at which the delay ends; 0 when none runs."""
+        self.unconfirmed_count = 0
+        """Messages that have left the queue for good, and that their consumers have not acknowledged."""
 
     @property
     def is_open(self) -> bool:
@@ -38,7 +41,7 @@ class Gate:
 
     def lets_out(self, delivering_count: int) -> bool:
         """May one more entry leave, with so many messages in delivery?"""
-        return delivering_count < self.backlog_max
+        return delivering_count + self.unconfirmed_count < self.backlog_max
 
     def consumer_joined(self, consumer_count: int, steady_ms: int) -> None:
         """A consumer attached; ``consumer_count`` includes it."""

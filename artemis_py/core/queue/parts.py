@@ -63,10 +63,21 @@ class QueueParts:
         if not consumer.destructive:
             self.contents.has_shown(len(entries))
             return
+        if consumer.settles:
+            self.confirm(len(entries))
+            return
         messages = [entry.message for entry in entries]
         self.contents.acknowledge_held(messages, consumer.actor)
         if self.grouping.groups is not None:
             self.grouping.settle(messages)
+
+    def confirm(self, count: int) -> None:
+        """A consumer acknowledged so many messages that left the queue when they were sent: there is room in the
+        backlog again, and that is all.
+        """
+        self.gate.unconfirmed_count -= count
+        if self.gate.counts:
+            self.note_ready()
 
     def note_attempt(self, entry: Entry, due_ms: int, consumer: Consumer, cause: str) -> None:
         """Record what a restart must know of a failed delivery."""

@@ -192,14 +192,21 @@ class Queue:
 
     def refuse_up_to(self, consumer: Consumer, message_id: int, now_ms: int) -> QueueWork | None:
         """The consumer refuses a held message and all that were sent to it before. Returns the unfinished work, if
-        any.
+        any. What was sent at most once does not come back.
         """
+        if consumer.settles:
+            return self.acknowledge_up_to(consumer, message_id, now_ms)
         return self.parts.tasks.begin(Return(self.parts, consumer, None, failed=True, up_to=message_id), now_ms)
 
     def release(
         self, consumer: Consumer, entries: list[Entry], *, failed: bool, now_ms: int, cause: str = NACKED
     ) -> QueueWork | None:
-        """Take back entries that the consumer let go; see ``Return``. Returns the unfinished work, if any."""
+        """Take back entries that the consumer let go; see ``Return``. Returns the unfinished work, if any. What was
+        sent at most once does not come back.
+        """
+        if consumer.settles:
+            self.acknowledge(consumer, entries)
+            return None
         return self.parts.tasks.begin(Return(self.parts, consumer, entries, failed=failed, cause=cause), now_ms)
 
     # ---- consumers -------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from typing import Final
 from artemis_py.config.settings import AddressSettings, QueueConfig
 from artemis_py.config.tables.queue_settings import QueueSettings, queue_settings, written_attributes
 from artemis_py.config.tables.queue_types import PRIORITY
-from artemis_py.core.consumer import ConsumerDefaults
+from artemis_py.core.consumer import UNCONFIRMED_MAX, ConsumerDefaults
 from artemis_py.core.groups.rule import GroupRule
 from artemis_py.core.host import Host
 from artemis_py.core.order.last_value import LastValues
@@ -157,7 +157,8 @@ def _consumer_defaults_for(own: QueueSettings) -> ConsumerDefaults:
         selector,
         own.consumer_replay_period,
         1 if own.limits_backlogs else maxsize,
-        _backlog_max_for(own),
+        min(_backlog_max_for(own), UNCONFIRMED_MAX) if own.at_most_once else _backlog_max_for(own),
+        own.at_most_once,
     )
 
 
@@ -309,6 +310,14 @@ def _backlogs_in_words(own: QueueSettings) -> list[tuple[str, str, str]]:
     return rows
 
 
+def _acquisition_in_words(own: QueueSettings) -> tuple[str, str]:
+    if own.non_destructive:
+        return "non-destructive", "messages stay after delivery"
+    if own.at_most_once:
+        return "at most once", "sending settles; an acknowledgement only frees the backlog"
+    return "hold until acknowledged", "ack:auto settles when sent"
+
+
 def _consumers_in_words(own: QueueSettings) -> list[tuple[str, str, str]]:
     rows = []
     if own.exclusivity_policy != "NONE":
@@ -322,7 +331,6 @@ def _consumers_in_words(own: QueueSettings) -> list[tuple[str, str, str]]:
 
 def describe(own: QueueSettings, settings: AddressSettings) -> list[tuple[str, str, str]]:
     """What ``artemis-py explain`` shows of a queue: (axis, choice, why) for each axis."""
-    non_destructive = own.non_destructive
     gate = _gate_for(own)
     return [
         ("order", *_order_in_words(own)),
@@ -335,11 +343,7 @@ def describe(own: QueueSettings, settings: AddressSettings) -> list[tuple[str, s
         *_groups_in_words(own),
         *_backlogs_in_words(own),
         *_consumers_in_words(own),
-        (
-            "acquisition",
-            "non-destructive" if non_destructive else "hold until acknowledged",
-            "messages stay after delivery" if non_destructive else "ack:auto settles when sent",
-        ),
+        ("acquisition", *_acquisition_in_words(own)),
         ("overflow", *_overflow_in_words(own)),
         (
             "when full",

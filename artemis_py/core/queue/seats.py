@@ -63,6 +63,7 @@ class Seats:
         consumer.closed = True
         if consumer.settles and consumer.destructive:
             self._take_back_unsent(consumer)
+            parts.confirm(len(consumer.let_go_all()))
         waiting = [entry for entry in consumer.outbox if consumer.held.pop(entry.message.id, None) is not None]
         consumer.outbox.clear()
         if waiting:

@@ -129,20 +129,22 @@ def subscribe(service: StompService, subscriber: Subscriber, headers: dict[str, 
     if queue.temporary:
         queue.no_local = no_local
     consumer_id = broker.next_consumer_id()
-    settles = ack_mode == AUTO
-    writer = MessageWriter(headers.get("id"), consumer_id, subscriber.version, settles=settles)
+    acks = ack_mode != AUTO
+    writer = MessageWriter(headers.get("id"), consumer_id, subscriber.version, settles=not acks)
     writer.amq_message_id = service.enable_message_id
     writer.lifetime = queue.contents.expiry.lifetime
     writer.ingress_timestamp = queue.address.settings.enable_ingress_timestamp
     browses = headers.get("browser", "").lower() == "true"
+    destructive = not (queue.non_destructive or browses)
     if selector is None:
         selector, filters_itself = queue.consumer_defaults.selector, False
     since_ms, after_id = queue.consumer_defaults.replay(replay_period_s, now_ms, broker.host.message_id)
     consumer = Consumer(
         consumer_id,
         subscriber.owner,
-        settles=settles,
-        destructive=not (queue.non_destructive or browses),
+        settles=not acks or (destructive and queue.consumer_defaults.at_most_once),
+        destructive=destructive,
+        acks=acks,
         browses=browses,
         selector=None if filters_itself else selector,
         window_bytes=window_bytes,

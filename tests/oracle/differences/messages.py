@@ -177,9 +177,10 @@ QUEUES: Final = (
     ),
     Departure(
         "queue-backlogs",
-        "`fairness-model`, `max-backlog`, `max-per-subscription-backlog` of a queue, and `max-backlog` on SUBSCRIBE",
+        "`delivery-semantics`, `fairness-model`, `max-backlog` and `max-per-subscription-backlog` of a queue, and "
+        "`max-backlog` on SUBSCRIBE",
         "lets consumers take turns; a window counts bytes",
-        "also has the backlogs of AMPS' queues, which count messages, and its fairness models",
+        "also has the backlogs of AMPS' queues, which count messages, its fairness models, and at-most-once delivery",
         "an addition",
         shown=False,
     ),
