@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from mypy_extensions import mypyc_attr
 
 from artemis_py.core.reference.reference import QueueReference
 from artemis_py.message import Message
 from artemis_py.records import RecordLog
+
+TIME_LIMIT: Final = "time_limit"
+FORCED_EXPIRE: Final = "forced_expire"
+"""Why a message expired, in the words of AMPS (row A-28, tests/queues/rows.py)."""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -19,7 +25,8 @@ class Copies:
 
     def __init__(self, log: RecordLog) -> None:
         self.dead: list[tuple[QueueReference, Message]] = []
-        self.expired: list[tuple[QueueReference, Message]] = []
+        self.expired: list[tuple[QueueReference, Message, str]] = []
+        """With the reason that their copies name."""
         self._log = log
         self._is_open = False
 
@@ -36,7 +43,12 @@ class Copies:
     def note_expired(self, queue: QueueReference, message: Message) -> None:
         """The message expired: a copy belongs on the expiry address."""
         self._open()
-        self.expired.append((queue, message))
+        self.expired.append((queue, message, TIME_LIMIT))
+
+    def note_forced(self, queue: QueueReference, message: Message) -> None:
+        """A consumer had the message expire: a copy belongs on the expiry address."""
+        self._open()
+        self.expired.append((queue, message, FORCED_EXPIRE))
 
     def _open(self) -> None:
         if not self._is_open:

@@ -28,12 +28,14 @@ class Transaction:
     delivery.
     """
 
-    __slots__ = ("_inquiry", "acknowledged", "refused", "sends", "size_bytes")
+    __slots__ = ("_inquiry", "acknowledged", "expired", "refused", "sends", "size_bytes")
 
     def __init__(self) -> None:
         self.sends: list[tuple[Route, Message, int]] = []
         self.acknowledged: list[tuple[Queue, Consumer, Entry]] = []
         self.refused: list[tuple[Queue, Consumer, Entry]] = []
+        self.expired: list[tuple[Queue, Consumer, Entry]] = []
+        """Entries that a consumer has expire with the COMMIT."""
         self.size_bytes = 0
         self._inquiry: Inquiry | None = None
         """What selectors say of the messages, where they are asked over several turns."""
@@ -60,8 +62,13 @@ class Transaction:
 
     @property
     def operation_count(self) -> int:
-        """Messages sent, acknowledged and refused."""
-        return len(self.sends) + len(self.acknowledged) + len(self.refused)
+        """Messages sent, acknowledged, refused and expired."""
+        return len(self.sends) + self.settled_count
+
+    @property
+    def settled_count(self) -> int:
+        """Messages acknowledged, refused and expired."""
+        return len(self.acknowledged) + len(self.refused) + len(self.expired)
 
     def places(self, bindings: Bindings) -> int:
         """How often a COMMIT must decide whether a message goes to a queue: this is done in one piece."""
@@ -128,6 +135,8 @@ class Transaction:
             broker.commits.remember(commit_id, digest, broker.log)
         self._publish(broker.admission, now_ms)
         self._acknowledge()
+        for queue, consumer, entries in _by_consumer(self.expired):
+            queue.expire_held(consumer, entries, now_ms)
         self._release(self.refused, now_ms, NACKED)
         broker.forwarding.flush(now_ms)
         broker.log.end_group()
@@ -239,18 +248,22 @@ class Transaction:
         """Forget the messages; acknowledged and refused entries go back to their queues as failed deliveries. Returns
         the works that are not finished.
         """
-        return self._release(self.acknowledged + self.refused, now_ms, ABORTED)
+        return self._release(self.acknowledged + self.refused + self.expired, now_ms, ABORTED)
 
     def _release(self, taken: list[tuple[Queue, Consumer, Entry]], now_ms: int, cause: str) -> list[QueueWork]:
-        groups: dict[int, tuple[Queue, Consumer, list[Entry]]] = {}
-        for queue, consumer, entry in taken:
-            groups.setdefault(consumer.id, (queue, consumer, []))[2].append(entry)
         unfinished: list[QueueWork] = []
-        for queue, consumer, entries in groups.values():
+        for queue, consumer, entries in _by_consumer(taken):
             work = queue.release(consumer, entries, failed=True, now_ms=now_ms, cause=cause)
             if work is not None:
                 unfinished.append(work)
         return unfinished
+
+
+def _by_consumer(taken: list[tuple[Queue, Consumer, Entry]]) -> list[tuple[Queue, Consumer, list[Entry]]]:
+    groups: dict[int, tuple[Queue, Consumer, list[Entry]]] = {}
+    for queue, consumer, entry in taken:
+        groups.setdefault(consumer.id, (queue, consumer, []))[2].append(entry)
+    return list(groups.values())
 
 
 def _go_together(one: tuple[Route, Message, int], other: tuple[Route, Message, int]) -> bool:

@@ -107,10 +107,10 @@ class QueueMachine(RuleBasedStateMachine):
         steps.end(self.world, connection, failed)
 
     @precondition(lambda self: any(seat.reader.sent for seat in self.world.seats))
-    @rule(pick=PICKS, index=PICKS, cumulative=st.booleans(), refuses=st.booleans())
-    def settle(self, pick: int, index: int, cumulative: bool, refuses: bool) -> None:
+    @rule(pick=PICKS, index=PICKS, cumulative=st.booleans(), refuses=st.booleans(), expires=st.booleans())
+    def settle(self, pick: int, index: int, cumulative: bool, refuses: bool, expires: bool) -> None:
         """ACK or NACK."""
-        steps.settle(self.world, pick, index, cumulative, refuses)
+        steps.settle(self.world, pick, index, cumulative, refuses, expires)
 
     @rule(connection=CONNECTION)
     def begin(self, connection: int) -> None:

@@ -276,6 +276,16 @@ class QueueModel(GroupsModel):
             self.counts.acknowledged += 1
             self.shrank()
 
+    def expire_held(self, reader: Reader) -> bool:
+        """The reader has one message expire that it let go. Returns False where that is an acknowledgement."""
+        if reader.reads or reader.settles:
+            self.acknowledge(reader)
+            return False
+        self.counts.expired += 1
+        self.happened.add("expired by a consumer")
+        self.shrank()
+        return True
+
     def release(self, reader: Reader, items: list[Item], *, failed: bool, now_ms: int) -> list[Letter]:
         """Take items back, each to its place, then trim, then delay what survived; returns the dead."""
         dead: list[Letter] = []

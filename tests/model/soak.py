@@ -136,7 +136,8 @@ def _subscribing(rng: random.Random, style: Style) -> dict[str, Any]:
 
 
 def _settling(rng: random.Random, style: Style) -> dict[str, Any]:
-    return {**_pick(rng, style), "index": rng.randrange(8), "refuses": rng.random() < 0.4}
+    refuses, expires = rng.random() < 0.4, rng.random() < 0.1
+    return {**_pick(rng, style), "index": rng.randrange(8), "refuses": refuses, "expires": expires}
 
 
 def _settling_now(rng: random.Random, style: Style) -> dict[str, Any]:

@@ -68,12 +68,12 @@ def end(world: Trade, connection: int, failed: bool) -> None:
     world.end(connection, failed=failed)
 
 
-def settle(world: Trade, pick: int, index: int, cumulative: bool, refuses: bool) -> None:
-    """ACK or NACK, one or cumulative."""
+def settle(world: Trade, pick: int, index: int, cumulative: bool, refuses: bool, expires: bool = False) -> None:
+    """ACK or NACK, one or cumulative, or one that has them expire."""
     seats = [seat for seat in world.seats if seat.reader.sent]
     if seats:
         seat = seats[pick % len(seats)]
-        world.settle(seat, index % len(seat.reader.sent), cumulative=cumulative, refuses=refuses)
+        world.settle(seat, index % len(seat.reader.sent), cumulative=cumulative, refuses=refuses, expires=expires)
 
 
 def begin(world: Trade, connection: int) -> None:
@@ -88,12 +88,12 @@ def send_in_transaction(world: Trade, specs: list[Given], connection: int, delay
         world.send_in_transaction(*(Spec(*spec) for spec in specs), connection=connection, delay_ms=delay_ms)
 
 
-def settle_in_transaction(world: Trade, pick: int, index: int, refuses: bool) -> None:
+def settle_in_transaction(world: Trade, pick: int, index: int, refuses: bool, expires: bool = False) -> None:
     """ACK or NACK inside a transaction."""
     seats = [seat for seat in world.seats if seat.reader.sent and seat.reader.connection in world.transactions]
     if seats:
         seat = seats[pick % len(seats)]
-        world.settle_in_transaction(seat, index % len(seat.reader.sent), refuses=refuses)
+        world.settle_in_transaction(seat, index % len(seat.reader.sent), refuses=refuses, expires=expires)
 
 
 def commit(world: Trade, connection: int) -> None:

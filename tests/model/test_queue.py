@@ -27,10 +27,10 @@ PATIENCE: Final = 5
 FULL: Final = ("type", "policy", "ring-size")
 EVERYTHING: Final = {
     "COMMIT had to wait", "COMMIT refused", "consumer refused", "dead", "delayed", "delayed in a group", "expired",
-    "expired to the dead-letter address", "expired while held back", "fast", "first of a group", "group closed",
-    "held back", "kept out of several queues", "lone end of a group", "outdated value", "paused to rebalance",
-    "proportional", "rebalanced",
-    "refused", "restarted", "ring", "sender had to wait", "senders go on", "senders wait", "value replaced",
+    "expired by a consumer", "expired to the dead-letter address", "expired while held back", "fast",
+    "first of a group", "group closed", "held back", "kept out of several queues", "lone end of a group",
+    "outdated value", "paused to rebalance", "proportional", "rebalanced", "refused", "restarted", "ring",
+    "sender had to wait", "senders go on", "senders wait", "value replaced",
 }  # fmt: skip
 """What the model can see happen."""
 

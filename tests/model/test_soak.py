@@ -24,6 +24,7 @@ from artemis_py.core.queue.distribution import Distribution
 from artemis_py.core.queue.exclusivity import Exclusivity
 from artemis_py.core.queue.fairness import Ranked
 from artemis_py.core.queue.flow import Flow
+from artemis_py.core.queue.forced_expiry import ForcedExpiry
 from artemis_py.core.queue.gate import Gate
 from artemis_py.core.queue.overflow import Depth, DepthRing, FlowControl, Reject, Ring
 from artemis_py.core.queue.parts import QueueParts
@@ -109,6 +110,10 @@ def _no_delay(self: Redelivery, attempts: int, message_id: int) -> int:
 
 def _nothing(self: Any, *_: Any, **__: Any) -> None:
     return None
+
+
+def _none(self: ForcedExpiry, count: int) -> list[Entry]:
+    return []
 
 
 def _never(self: LastValues, entry: Entry) -> bool:
@@ -219,6 +224,8 @@ _on_time = Schedule.pop_due
         (Ranked, "_rank_of", _idle),
         (Gate, "lets_out", _whatever),
         (QueueParts, "confirm", _nothing),
+        (QueueParts, "expire_held", QueueParts.acknowledge),
+        (ForcedExpiry, "_next", _none),
         (ConsumerDefaults, "backlog_for", _as_asked),
         (Distribution, "wake_all", _nothing),
         (Account, "credit", _count_only),

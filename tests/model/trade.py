@@ -24,6 +24,7 @@ class OpenTransaction:
     sends: list[tuple[Letter, int, Message]] = field(default_factory=list)
     acknowledged: list[tuple[Pair, Reader, Item]] = field(default_factory=list)
     refused: list[tuple[Pair, Reader, Item]] = field(default_factory=list)
+    expired: list[tuple[Pair, Reader, Item]] = field(default_factory=list)
 
 
 def _pending_of(pair: Pair, reader: Reader) -> list[tuple[Reader, Item]]:
@@ -125,12 +126,17 @@ class Trade(SideBySide):
         seat.reader.out = [item for item in seat.reader.out if item not in chosen]
         return [item.letter.id for item in chosen], chosen
 
-    def settle(self, seat: Seat, index: int = 0, *, cumulative: bool = False, refuses: bool = False) -> None:
+    def settle(
+        self, seat: Seat, index: int = 0, *, cumulative: bool = False, refuses: bool = False, expires: bool = False
+    ) -> None:
         """ACK or NACK of the message at ``index`` among those sent, outside a transaction."""
         ids, items = self._let_go(seat, index, cumulative=cumulative)
         queue, consumer, model = seat.pair.queue, seat.consumer, seat.pair.model
         entries = [consumer.let_go(message_id) for message_id in ids]
-        if refuses:
+        if expires:
+            queue.expire_held(consumer, entries, self.now_ms)
+            self._expire(seat.pair, seat.reader, items)
+        elif refuses:
             queue.release(consumer, entries, failed=True, now_ms=self.now_ms)
             self.bury(seat.pair, model.release(seat.reader, items, failed=True, now_ms=self.now_ms))
         else:
@@ -140,6 +146,11 @@ class Trade(SideBySide):
         if consumer.parked:
             queue.wake(consumer)
         self.check()
+
+    def _expire(self, pair: Pair, reader: Reader, items: list[Item]) -> None:
+        for item in items:
+            if pair.model.expire_held(reader):
+                self._forward_expired(pair, item.letter.id)
 
     # ---- transactions ----------------------------------------------------------------------------
 
@@ -157,14 +168,16 @@ class Trade(SideBySide):
             transaction.sends.append((letter, due_ms, message))
         self.check()
 
-    def settle_in_transaction(self, seat: Seat, index: int = 0, *, refuses: bool = False) -> None:
+    def settle_in_transaction(
+        self, seat: Seat, index: int = 0, *, refuses: bool = False, expires: bool = False
+    ) -> None:
         """ACK or NACK inside: out of the consumer's hands and window, in delivery until COMMIT."""
         transaction = self.transactions[seat.reader.connection]
         ids, items = self._let_go(seat, index, cumulative=False)
         entry = seat.consumer.let_go(ids[0])
-        real = transaction.real.refused if refuses else transaction.real.acknowledged
-        real.append((seat.pair.queue, seat.consumer, entry))
-        taken = transaction.refused if refuses else transaction.acknowledged
+        into = "expired" if expires else "refused" if refuses else "acknowledged"
+        getattr(transaction.real, into).append((seat.pair.queue, seat.consumer, entry))
+        taken: list[tuple[Pair, Reader, Item]] = getattr(transaction, into)
         taken.append((seat.pair, seat.reader, items[0]))
         _pending_of(seat.pair, seat.reader).append((seat.reader, items[0]))
         if seat.consumer.parked:
@@ -244,6 +257,9 @@ class Trade(SideBySide):
         for pair, reader, item in transaction.acknowledged:
             _pending_of(pair, reader).remove((reader, item))
             pair.model.acknowledge(reader)
+        for pair, reader, item in transaction.expired:
+            _pending_of(pair, reader).remove((reader, item))
+            self._expire(pair, reader, [item])
         self._give_back(transaction.refused)
 
     def abort(self, connection: int = 1) -> None:
@@ -254,7 +270,7 @@ class Trade(SideBySide):
         self.check()
 
     def _undo(self, transaction: OpenTransaction) -> None:
-        self._give_back(transaction.acknowledged + transaction.refused)
+        self._give_back(transaction.acknowledged + transaction.refused + transaction.expired)
 
     def _give_back(self, taken: list[tuple[Pair, Reader, Item]]) -> None:
         by_reader: dict[int, tuple[Pair, Reader, list[Item]]] = {}

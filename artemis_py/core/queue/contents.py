@@ -373,6 +373,15 @@ class Contents:
             self.tally.expired += len(entries)
             self._forget([entry.message for entry in entries], EXPIRED)
 
+    def expire_held(self, messages: list[Message], by: Actor | None) -> None:
+        """A consumer had messages expire that were in delivery to it, whatever their date."""
+        self.tally.leave_delivery_run(messages)
+        self.was_used = True
+        for message in messages:
+            self._host.copies.note_forced(self._reference, message)
+        self.tally.expired += len(messages)
+        self._forget(messages, EXPIRED, by)
+
     def give_up(self, entry: Entry) -> None:
         """Remove an entry that is out of the order: another replaces it."""
         self.tally.replaced += 1

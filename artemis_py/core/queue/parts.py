@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import final
 
 from artemis_py.core.consumer import Consumer
-from artemis_py.core.order.entry import Entry
+from artemis_py.core.order.entry import DELETED, Entry
 from artemis_py.core.pages.backlog import ReadAhead
 from artemis_py.core.queue.aftermath import Aftermath
 from artemis_py.core.queue.alert_watch import AlertWatch
@@ -68,6 +68,21 @@ class QueueParts:
             return
         messages = [entry.message for entry in entries]
         self.contents.acknowledge_held(messages, consumer.actor)
+        if self.grouping.groups is not None:
+            self.grouping.settle(messages)
+
+    def expire_held(self, consumer: Consumer, entries: list[Entry]) -> None:
+        """The consumer had entries expire that it let go. Where nothing is taken away, or nothing comes back, it is an
+        acknowledgement.
+        """
+        if not consumer.destructive or consumer.settles:
+            self.acknowledge(consumer, entries)
+            return
+        messages = [entry.message for entry in entries]
+        if self.reference.deleted:
+            self.contents.kill_held(messages, DELETED)
+            return
+        self.contents.expire_held(messages, consumer.actor)
         if self.grouping.groups is not None:
             self.grouping.settle(messages)
 

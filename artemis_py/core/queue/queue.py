@@ -15,6 +15,7 @@ from artemis_py.core.consumer import Consumer, ConsumerDefaults
 from artemis_py.core.order.entry import ABANDONED, NACKED, PURGED, Entry
 from artemis_py.core.queue.exclusivity import Exclusivity
 from artemis_py.core.queue.falling import FallDue
+from artemis_py.core.queue.forced_expiry import ForcedExpiry
 from artemis_py.core.queue.parts import QueueParts
 from artemis_py.core.queue.removal import Expiring, Removal
 from artemis_py.core.queue.returning import Return
@@ -197,6 +198,16 @@ class Queue:
         if consumer.settles:
             return self.acknowledge_up_to(consumer, message_id, now_ms)
         return self.parts.tasks.begin(Return(self.parts, consumer, None, failed=True, up_to=message_id), now_ms)
+
+    def expire_held(self, consumer: Consumer, entries: list[Entry], now_ms: int) -> QueueWork | None:
+        """The consumer has entries expire that it let go, whatever their date. Returns the unfinished work, if any."""
+        return self.parts.tasks.begin(ForcedExpiry(self.parts, consumer, entries), now_ms)
+
+    def expire_up_to(self, consumer: Consumer, message_id: int, now_ms: int) -> QueueWork | None:
+        """The consumer has a held message expire, and all that were sent to it before. Returns the unfinished work, if
+        any.
+        """
+        return self.parts.tasks.begin(ForcedExpiry(self.parts, consumer, up_to=message_id), now_ms)
 
     def release(
         self, consumer: Consumer, entries: list[Entry], *, failed: bool, now_ms: int, cause: str = NACKED

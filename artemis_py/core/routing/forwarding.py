@@ -67,9 +67,9 @@ class Forwarding:
             except Exception as error:
                 give_up(self._host, queue.name, "dead letter", error)
         expired, copies.expired = copies.expired, []
-        for queue, message in expired:
+        for queue, message, reason in expired:
             try:
-                self._copy_expired(queue, message, now_ms)
+                self._copy_expired(queue, message, reason, now_ms)
             except Exception as error:
                 give_up(self._host, queue.name, "expiry", error)
 
@@ -81,13 +81,13 @@ class Forwarding:
             self._forwards.add_dead(target, source, queue.name, message)
         self._tell_dead(queue, message, target)
 
-    def _copy_expired(self, queue: QueueReference, message: Message, now_ms: int) -> None:
+    def _copy_expired(self, queue: QueueReference, message: Message, reason: str, now_ms: int) -> None:
         source = self._bindings.source_of(message, queue)
         settings = source.settings
         target = _expiry_address(queue, settings.expiry_address, settings.dead_letter_address)
         if target and not (target == source.name and message.head.first(_ACTUAL_EXPIRY) is not None):
             self._resolver.obtain_resources(source, target, dead=False)
-            self._forwards.add_expired(target, source, queue.name, message, now_ms)
+            self._forwards.add_expired(target, source, queue.name, message, reason, now_ms)
 
     def _tell_dead(self, queue: QueueReference, message: Message, target: str | None) -> None:
         """Tell the operational log what became of a message after its last attempt."""

@@ -104,12 +104,14 @@ class Forwards:
         changes["reason"] = "max_deliveries"
         self._add_changed(target, source, message, changes, 1)
 
-    def add_expired(self, target: str, source: Address, queue_name: str, message: Message, now_ms: int) -> None:
+    def add_expired(
+        self, target: str, source: Address, queue_name: str, message: Message, reason: str, now_ms: int
+    ) -> None:
         """Copy an expired message to the expiry address."""
         hops = hops_of(message.head) + 1
         changes = copy_headers(message, source.name, queue_name, hops)
         changes["_AMQ_ACTUAL_EXPIRY"] = str(now_ms)
-        changes["reason"] = "time_limit"
+        changes["reason"] = reason
         self._add_changed(target, source, message, changes, hops)
 
     def add_unrouted(self, target: str, source: Address, message: Message, hops_before: int) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import final
+from typing import Final, final
 
 from artemis_py.core.order.entry import Entry
 from artemis_py.errors import LimitError
@@ -11,6 +11,11 @@ from artemis_py.stomp.session.subscription import AUTO, INDIVIDUAL, Subscription
 from artemis_py.stomp.session.subscriptions import Subscriptions
 from artemis_py.stomp.session.transactions import Transactions
 from artemis_py.stomp.wire.frames import AckRun, Frame, FrameError
+
+_ACCEPT: Final = ""
+_CANCEL: Final = "cancel"
+_EXPIRE: Final = "expire"
+"""What is to become of a message: done; back to its queue; to the expiry address."""
 
 
 @final
@@ -25,10 +30,15 @@ class Acknowledging:
         self._transactions = transactions
 
     def acknowledge(self, frame: Frame, now_ms: int, *, refuses: bool) -> None:
-        """ACK, or NACK when ``refuses``. Raises FrameError for a message that is not in delivery here."""
+        """ACK, or NACK when ``refuses``. The header ``options`` makes of either a cancel, which NACK is, or an expire
+        (AMPS, rows A-42 and A-45 of tests/queues/rows.py).
+
+        Raises FrameError for a message that is not in delivery here.
+        """
         state = self._state
         if refuses and state.version == "1.0":
             raise FrameError("STOMP 1.0 has no NACK")
+        outcome = _outcome_in(frame, refuses=refuses)
         name = frame.headers.get("transaction")
         transaction = None if name is None else self._transactions.named(name)
         subscription, message_id = self._find(frame)
@@ -38,19 +48,30 @@ class Acknowledging:
             count_max = self._transactions.operations_left + 1
             if (1 if is_individual else consumer.count_up_to(message_id, count_max)) == count_max:
                 raise LimitError(self._transactions.too_many_operations)
-            taken = transaction.refused if refuses else transaction.acknowledged
+            taken = transaction.acknowledged
+            if outcome != _ACCEPT:
+                taken = transaction.refused if outcome == _CANCEL else transaction.expired
             taken.extend([(queue, consumer, entry) for entry in subscription.covered_by(message_id)])
-        elif refuses and is_individual:
-            entries = subscription.covered_by(message_id)
-            state.leave_unfinished(queue.release(consumer, entries, failed=True, now_ms=now_ms))
-        elif refuses:
-            state.leave_unfinished(queue.refuse_up_to(consumer, message_id, now_ms))
         elif is_individual:
-            queue.acknowledge(consumer, subscription.covered_by(message_id))
+            self._settle_one(subscription, message_id, outcome, now_ms)
+        elif outcome == _CANCEL:
+            state.leave_unfinished(queue.refuse_up_to(consumer, message_id, now_ms))
+        elif outcome == _EXPIRE:
+            state.leave_unfinished(queue.expire_up_to(consumer, message_id, now_ms))
         else:
             state.leave_unfinished(queue.acknowledge_up_to(consumer, message_id, now_ms))
         if consumer.parked:
             queue.wake(consumer)
+
+    def _settle_one(self, subscription: Subscription, message_id: int, outcome: str, now_ms: int) -> None:
+        consumer, queue = subscription.consumer, subscription.queue
+        entries = subscription.covered_by(message_id)
+        if outcome == _CANCEL:
+            self._state.leave_unfinished(queue.release(consumer, entries, failed=True, now_ms=now_ms))
+        elif outcome == _EXPIRE:
+            self._state.leave_unfinished(queue.expire_held(consumer, entries, now_ms))
+        else:
+            queue.acknowledge(consumer, entries)
 
     def acknowledge_run(self, run: AckRun, now_ms: int) -> None:
         """ACKs that follow each other, those of one subscription in one request. Raises FrameError at the first that
@@ -100,6 +121,13 @@ class Acknowledging:
         if version == "1.1" and named != subscription.id:
             raise FrameError(f"Message {text[:80]} belongs to subscription {subscription.id!r}, not {named!r}")
         return subscription, int(message_text)
+
+
+def _outcome_in(frame: Frame, *, refuses: bool) -> str:
+    option = frame.headers.get("options", "")
+    if option not in ("", _CANCEL, _EXPIRE):
+        raise FrameError(f"options of {frame.command} must be cancel or expire, not {option[:40]!r}")
+    return option or (_CANCEL if refuses else _ACCEPT)
 
 
 def _settle(subscription: Subscription | None, entries: list[Entry]) -> None:

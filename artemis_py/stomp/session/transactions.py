@@ -68,8 +68,7 @@ class Transactions:
         """What open transactions hold in memory."""
         held_bytes = 0
         for transaction in self.by_name.values():
-            acknowledged_count = len(transaction.acknowledged) + len(transaction.refused)
-            held_bytes += FRAME_BYTES + transaction.size_bytes + ACKNOWLEDGED_BYTES * acknowledged_count
+            held_bytes += FRAME_BYTES + transaction.size_bytes + ACKNOWLEDGED_BYTES * transaction.settled_count
         return held_bytes
 
     # ---- what happens to them --------------------------------------------------------------------

@@ -1,0 +1,166 @@
+"""Rows of AMPS (rows.py) about messages that a consumer gives up, at the wire: frames in, frames out."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.queues.bench import Bench
+from tests.queues.life import Life
+from tests.wire.client_frames import ServerFrame
+
+pytestmark = pytest.mark.wire
+
+TARGETS = """<address name="dead"><anycast><queue name="dead"/></anycast></address>
+<address name="over"><anycast><queue name="over"/></anycast></address>"""
+SETTINGS = "<dead-letter-address>dead</dead-letter-address><expiry-address>over</expiry-address>"
+FLAT = "consumer-window-size:-1"
+ACK_AND_NACK = pytest.mark.parametrize("command", ["ACK", "NACK"])
+
+
+def opened(cut: bool, attributes: str = "") -> Bench:
+    """A queue with somewhere to go for what fails and for what expires."""
+    return Bench(attributes, settings=SETTINGS, more=TARGETS, cut=cut)
+
+
+def held(bench: Bench, bodies: str = "a", ack: str = "client-individual") -> list[ServerFrame]:
+    """A consumer, c1, has these messages."""
+    for body in bodies:
+        bench.send(body, "k:v")
+    bench.subscribe("c1", FLAT, ack=ack)
+    return bench.messages("c1")
+
+
+def settle(bench: Bench, command: str, frame: ServerFrame, *headers: str) -> None:
+    """c1 settles a message, with further headers."""
+    bench.write("c1", command, f"id:{frame.header('ack')}", *headers)
+
+
+def counts(bench: Bench) -> tuple[int, int, int]:
+    """Messages on the queue, on the expiry address and on the dead-letter address."""
+    return bench.count(), bench.count("over"), bench.count("dead")
+
+
+def reason_of(bench: Bench, name: str) -> str | None:
+    """Why the only message of a queue is there."""
+    bench.subscribe("looker", "browser:true", to=name)
+    (frame,) = bench.messages("looker")
+    assert frame.header("_AMQ_ORIG_QUEUE") == "q"
+    assert frame.header("k") == "v"
+    return frame.header("reason")
+
+
+@ACK_AND_NACK
+def test_A_42_cancel_gives_it_back(cut: bool, command: str) -> None:
+    """What NACK does without a word, ACK does with one."""
+    bench = opened(cut)
+    (frame,) = held(bench)
+    settle(bench, command, frame, "options:cancel")
+    (again,) = bench.messages("c1")
+    assert (again.body, again.header("redelivered")) == (b"a", "true")
+    assert counts(bench) == (1, 0, 0)
+
+
+def test_A_42_cancel_counts_as_an_attempt(cut: bool) -> None:
+    bench = opened(cut, "max-delivery-attempts='2'")
+    (frame,) = held(bench)
+    settle(bench, "ACK", frame, "options:cancel")
+    (frame,) = bench.messages("c1")
+    settle(bench, "ACK", frame, "options:cancel")
+    assert counts(bench) == (0, 0, 1)
+    assert reason_of(bench, "dead") == "max_deliveries"
+
+
+@ACK_AND_NACK
+def test_A_45_A_28_expire_sends_it_to_the_expiry_address(cut: bool, command: str) -> None:
+    bench = opened(cut)
+    (frame,) = held(bench)
+    settle(bench, command, frame, "options:expire")
+    assert bench.got("c1") == []
+    assert counts(bench) == (0, 1, 0)
+    assert bench.queue().contents.tally.expired == 1
+    assert reason_of(bench, "over") == "forced_expire"
+
+
+def test_A_45_without_an_expiry_address_it_is_gone(cut: bool) -> None:
+    bench = Bench(cut=cut)
+    (frame,) = held(bench)
+    settle(bench, "ACK", frame, "options:expire")
+    assert bench.count() == 0
+    bench.lose("c1")
+    assert bench.count() == 0
+
+
+def test_A_45_cumulative(cut: bool) -> None:
+    """With ack:client it means all that were sent before, as always."""
+    bench = opened(cut)
+    frames = held(bench, "abc", ack="client")
+    settle(bench, "ACK", frames[1], "options:expire")
+    assert counts(bench) == (1, 2, 0)
+    settle(bench, "ACK", frames[2])
+    assert counts(bench) == (0, 2, 0)
+
+
+@pytest.mark.parametrize(("end", "expected"), [("COMMIT", (0, 1, 0)), ("ABORT", (1, 0, 0))])
+def test_A_45_in_a_transaction(cut: bool, end: str, expected: tuple[int, int, int]) -> None:
+    bench = opened(cut)
+    (frame,) = held(bench)
+    bench.write("c1", "BEGIN", "transaction:t")
+    settle(bench, "ACK", frame, "options:expire", "transaction:t")
+    assert counts(bench) == (1, 0, 0)
+    bench.write("c1", end, "transaction:t")
+    assert counts(bench) == expected
+
+
+def test_A_45_after_a_restart_it_is_where_it_went() -> None:
+    life = Life("", settings=SETTINGS, more=TARGETS)
+    producer, reader = life.client(), life.client()
+    life.send(producer, "a")
+    life.write(reader, "SUBSCRIBE", "id:1", "destination:/queue/q", "ack:client-individual")
+    (frame,) = reader.collect()
+    life.write(reader, "ACK", f"id:{frame.header('ack')}", "options:expire")
+    life = life.again()
+    queues = life.broker.broker.queues
+    assert [queues[name].message_count for name in ("q", "over", "dead")] == [0, 1, 0]
+
+
+def test_A_45_many_at_once_take_several_turns(cut: bool) -> None:
+    """Each of them makes a copy."""
+    bench = opened(cut=False)
+    frames = held(bench, "x" * 3000, ack="client")
+    settle(bench, "ACK", frames[-1], "options:expire")
+    assert counts(bench) == (0, 3000, 0)
+
+
+def test_A_46_without_a_word_it_is_done(cut: bool) -> None:
+    bench = opened(cut)
+    (frame,) = held(bench)
+    settle(bench, "ACK", frame)
+    assert counts(bench) == (0, 0, 0)
+
+
+@ACK_AND_NACK
+@pytest.mark.parametrize("option", ["cancel", "expire"])
+def test_A_47_at_most_once_the_options_mean_nothing(cut: bool, command: str, option: str) -> None:
+    bench = opened(cut, "delivery-semantics='at-most-once'")
+    (frame,) = held(bench, "ab")
+    settle(bench, command, frame, f"options:{option}")
+    assert bench.got("c1") == ["b"]
+    assert counts(bench) == (0, 0, 0)
+
+
+@ACK_AND_NACK
+def test_an_option_that_nobody_knows(cut: bool, command: str) -> None:
+    bench = opened(cut)
+    (frame,) = held(bench)
+    settle(bench, command, frame, "options:explode")
+    (error,) = bench.frames("c1")
+    assert error.command == "ERROR"
+    assert "must be cancel or expire, not 'explode'" in (error.header("message") or "")
+    assert counts(bench) == (1, 0, 0)
+
+
+def test_on_a_queue_that_keeps_what_it_shows_nothing_expires(cut: bool) -> None:
+    bench = opened(cut, "non-destructive='true'")
+    (frame,) = held(bench)
+    settle(bench, "ACK", frame, "options:expire")
+    assert counts(bench) == (1, 0, 0)
