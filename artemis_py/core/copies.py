@@ -24,9 +24,9 @@ class Copies:
     """
 
     def __init__(self, log: RecordLog) -> None:
-        self.dead: list[tuple[QueueReference, Message]] = []
+        self.dead: list[tuple[QueueReference, Message, str]] = []
         self.expired: list[tuple[QueueReference, Message, str]] = []
-        """With the reason that their copies name."""
+        """Each with the reason that its copy names."""
         self._log = log
         self._is_open = False
 
@@ -35,10 +35,10 @@ class Copies:
         """Are there copies to make?"""
         return bool(self.dead or self.expired)
 
-    def note_dead(self, queue: QueueReference, message: Message) -> None:
+    def note_dead(self, queue: QueueReference, message: Message, reason: str) -> None:
         """The message failed for the last time: a copy belongs on the dead-letter address."""
         self._open()
-        self.dead.append((queue, message))
+        self.dead.append((queue, message, reason))
 
     def note_expired(self, queue: QueueReference, message: Message) -> None:
         """The message expired: a copy belongs on the expiry address."""

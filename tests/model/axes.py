@@ -80,6 +80,8 @@ QUEUE_AXES: Final[dict[str, dict[str, Fields]]] = {
         "3-or-300-ms": {"consumers_before": 3, "delay_before": 300},
     },
     "semantics": {"at-least-once": {}, "at-most-once": {"once": True}},
+    "deliveries": {"any": {}, "1": {"deliveries_max": 1}, "2": {"deliveries_max": 2}},
+    "cancels": {"any": {}, "1": {"cancels_max": 1}, "2": {"cancels_max": 2}},
     "fairness": {
         "by default": {},
         "fast": {"fairness": plans.FAST},
@@ -269,8 +271,8 @@ IN_MEMORY: Final = Space(QUEUE_AXES, ADDRESS_AXES, ("type", "served", "groups", 
 """Queues that have all in memory."""
 
 _NOT_PAGED: Final = (
-    "first-key", "expiry-policy", "selector", "admits", "consumers", "semantics", "fairness", "backlog",
-    "backlog-of-all",
+    "first-key", "expiry-policy", "selector", "admits", "consumers", "semantics", "deliveries", "cancels",
+    "fairness", "backlog", "backlog-of-all",
 )  # fmt: skip
 """Whether a message stands in a page makes no difference there."""
 PAGED: Final = Space(

@@ -92,6 +92,8 @@ class QueuePlan:
     consumers_max: int = -1
     alerts: bool = False
     once: bool = False
+    deliveries_max: int = 0
+    cancels_max: int = 0
     fairness: str | None = None
     backlog_each: int | None = None
     backlog_all: int = -1
@@ -114,7 +116,10 @@ class QueuePlan:
     @property
     def is_like_amps(self) -> bool:
         """Has a consumer one message unless it asks for more?"""
-        return self.once or self.fairness is not None or self.backlog_each is not None or self.backlog_all >= 0
+        limited = self.deliveries_max > 0 or self.cancels_max > 0
+        return (
+            limited or self.once or self.fairness is not None or self.backlog_each is not None or self.backlog_all >= 0
+        )
 
     @property
     def fair(self) -> str:
@@ -167,6 +172,8 @@ class QueuePlan:
             purge_on_no_consumers=self.purge,
             delivery_semantics="at-most-once" if self.once else None,
             fairness_model=self.fairness,
+            max_deliveries=self.deliveries_max,
+            max_cancels=self.cancels_max,
             max_backlog=self.backlog_all,
             max_per_subscription_backlog=self.backlog_each,
             **(alerting if self.alerts else {}),

@@ -286,7 +286,19 @@ class QueueModel(GroupsModel):
         self.shrank()
         return True
 
-    def release(self, reader: Reader, items: list[Item], *, failed: bool, now_ms: int) -> list[Letter]:
+    def _was_tried_enough(self, item: Item, *, cancels: bool) -> bool:
+        """A delivery came to nothing: was it one too many?"""
+        item.deliveries += 1
+        item.cancels += cancels
+        found = {"cancelled too often": self.plan.cancels_max, "delivered too often": self.plan.deliveries_max}
+        counts = item.cancels, item.deliveries
+        over = [what for (what, limit), count in zip(found.items(), counts, strict=True) if 0 < limit <= count]
+        self.happened.update(over[:1])
+        return bool(over)
+
+    def release(
+        self, reader: Reader, items: list[Item], *, failed: bool, now_ms: int, cancels: bool = False
+    ) -> list[Letter]:
         """Take items back, each to its place, then trim, then delay what survived; returns the dead."""
         dead: list[Letter] = []
         if reader.reads or reader.settles:
@@ -297,6 +309,10 @@ class QueueModel(GroupsModel):
             if self._stays_away(item):
                 continue
             item.redelivered = True
+            if self._was_tried_enough(item, cancels=cancels):
+                self.counts.killed += 1
+                dead.append(item.letter)
+                continue
             if failed:
                 item.attempts += 1
                 if 0 < self.address.attempts_max <= item.attempts:
@@ -411,6 +427,7 @@ class QueueModel(GroupsModel):
         for item in sorted(left, key=lambda item: item.number):
             item.letter.origin = 0  # nobody's connection is there any more
             item.redelivered = item.attempts > 0
+            item.deliveries = item.cancels = 0
             item.outdated = item.is_value = item.is_held_back = False
             self._stand_again(item, waiting.get(item.letter.id, 0), now_ms)
         aside = [item for _, _, item in self.scheduled if not item.is_held_back]

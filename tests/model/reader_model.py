@@ -43,6 +43,8 @@ class Item:
     letter: Letter
     number: int
     attempts: int = 0
+    deliveries: int = 0
+    cancels: int = 0
     redelivered: bool = False
     is_value: bool = False
     outdated: bool = False

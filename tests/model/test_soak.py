@@ -29,6 +29,7 @@ from artemis_py.core.queue.gate import Gate
 from artemis_py.core.queue.overflow import Depth, DepthRing, FlowControl, Reject, Ring
 from artemis_py.core.queue.parts import QueueParts
 from artemis_py.core.queue.redelivery import Redelivery
+from artemis_py.core.queue.tries import Tries
 from artemis_py.core.reference.alerts import Ages
 from artemis_py.core.reference.lifetime import Lifetime
 from artemis_py.core.timing.schedule import Schedule
@@ -114,6 +115,10 @@ def _nothing(self: Any, *_: Any, **__: Any) -> None:
 
 def _none(self: ForcedExpiry, count: int) -> list[Entry]:
     return []
+
+
+def _one_too_many(self: Tries, message_id: int, *, refused: bool) -> str:
+    return ""
 
 
 def _never(self: LastValues, entry: Entry) -> bool:
@@ -226,6 +231,7 @@ _on_time = Schedule.pop_due
         (QueueParts, "confirm", _nothing),
         (QueueParts, "expire_held", QueueParts.acknowledge),
         (ForcedExpiry, "_next", _none),
+        (Tries, "note", _one_too_many),
         (ConsumerDefaults, "backlog_for", _as_asked),
         (Distribution, "wake_all", _nothing),
         (Account, "credit", _count_only),

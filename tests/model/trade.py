@@ -138,7 +138,8 @@ class Trade(SideBySide):
             self._expire(seat.pair, seat.reader, items)
         elif refuses:
             queue.release(consumer, entries, failed=True, now_ms=self.now_ms)
-            self.bury(seat.pair, model.release(seat.reader, items, failed=True, now_ms=self.now_ms))
+            dead = model.release(seat.reader, items, failed=True, now_ms=self.now_ms, cancels=True)
+            self.bury(seat.pair, dead)
         else:
             for entry in entries:
                 queue.acknowledge(consumer, [entry])
@@ -260,7 +261,7 @@ class Trade(SideBySide):
         for pair, reader, item in transaction.expired:
             _pending_of(pair, reader).remove((reader, item))
             self._expire(pair, reader, [item])
-        self._give_back(transaction.refused)
+        self._give_back(transaction.refused, cancels=True)
 
     def abort(self, connection: int = 1) -> None:
         """ABORT: what was sent is forgotten, what was settled in it has failed and goes back."""
@@ -270,16 +271,17 @@ class Trade(SideBySide):
         self.check()
 
     def _undo(self, transaction: OpenTransaction) -> None:
-        self._give_back(transaction.acknowledged + transaction.refused + transaction.expired)
+        self._give_back(transaction.acknowledged + transaction.refused + transaction.expired, cancels=False)
 
-    def _give_back(self, taken: list[tuple[Pair, Reader, Item]]) -> None:
+    def _give_back(self, taken: list[tuple[Pair, Reader, Item]], *, cancels: bool) -> None:
         by_reader: dict[int, tuple[Pair, Reader, list[Item]]] = {}
         for pair, reader, item in taken:
             by_reader.setdefault(reader.number, (pair, reader, []))[2].append(item)
         for pair, reader, items in by_reader.values():
             for item in items:
                 _pending_of(pair, reader).remove((reader, item))
-            self.bury(pair, pair.model.release(reader, items, failed=True, now_ms=self.now_ms))
+            dead = pair.model.release(reader, items, failed=True, now_ms=self.now_ms, cancels=cancels)
+            self.bury(pair, dead)
 
     # ---- the end of a connection -----------------------------------------------------------------
 

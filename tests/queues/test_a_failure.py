@@ -123,7 +123,7 @@ def test_A_45_after_a_restart_it_is_where_it_went() -> None:
     assert [queues[name].message_count for name in ("q", "over", "dead")] == [0, 1, 0]
 
 
-def test_A_45_many_at_once_take_several_turns(cut: bool) -> None:
+def test_A_45_many_at_once_take_several_turns() -> None:
     """Each of them makes a copy."""
     bench = opened(cut=False)
     frames = held(bench, "x" * 3000, ack="client")
@@ -164,3 +164,99 @@ def test_on_a_queue_that_keeps_what_it_shows_nothing_expires(cut: bool) -> None:
     (frame,) = held(bench)
     settle(bench, "ACK", frame, "options:expire")
     assert counts(bench) == (1, 0, 0)
+
+
+# ---- too often -----------------------------------------------------------------------------------
+
+
+def test_A_20_the_most_deliveries(cut: bool) -> None:
+    """Whatever ended them: the attributes of AMPS ask less of a client than max-delivery-attempts."""
+    bench = opened(cut, "max-deliveries='3'")
+    assert len(held(bench)) == 1
+    bench.leave("c1")
+    for name in ("c2", "c3"):
+        assert counts(bench) == (1, 0, 0)
+        bench.subscribe(name)
+        assert bench.got(name) == ["a"]
+        bench.lose(name)
+    assert counts(bench) == (0, 0, 1)
+    assert reason_of(bench, "dead") == "max_deliveries"
+
+
+def test_A_20_the_last_delivery_may_be_acknowledged(cut: bool) -> None:
+    bench = opened(cut, "max-deliveries='2'")
+    (frame,) = held(bench)
+    settle(bench, "NACK", frame)
+    (frame,) = bench.messages("c1")
+    settle(bench, "ACK", frame)
+    assert counts(bench) == (0, 0, 0)
+
+
+def test_A_20_what_was_not_sent_is_no_delivery(cut: bool) -> None:
+    """What waits behind the backlog of a client has not been delivered to it."""
+    bench = opened(cut, "max-deliveries='1' max-per-subscription-backlog='2'")
+    for body in "abc":
+        bench.send(body)
+    bench.subscribe("c1", FLAT, "max-backlog:2")
+    bench.lose("c1")
+    assert counts(bench) == (1, 0, 2)
+
+
+def test_A_20_the_count_does_not_survive_a_restart() -> None:
+    life = Life("max-deliveries='2'", settings=SETTINGS, more=TARGETS)
+    life.send(life.client(), "a")
+    for _ in range(3):
+        assert life.read(life.client(), count_max=1) == ["a"]
+        life = life.again()
+    assert life.broker.broker.queues["dead"].message_count == 0
+
+
+@pytest.mark.parametrize("option", ["", "options:cancel"])
+def test_A_21_A_43_the_most_cancels(cut: bool, option: str) -> None:
+    """With a limit of 2 the second removes it. Lost connections are no cancels."""
+    bench = opened(cut, "max-cancels='2'")
+    assert len(held(bench)) == 1
+    bench.lose("c1")
+    bench.subscribe("c1")
+    for _ in range(2):
+        assert counts(bench) == (1, 0, 0)
+        (frame,) = bench.messages("c1")
+        settle(bench, "NACK" if not option else "ACK", frame, *([option] if option else []))
+    assert bench.got("c1") == []
+    assert counts(bench) == (0, 0, 1)
+    assert reason_of(bench, "dead") == "max_cancels"
+
+
+def test_A_44_cancels_are_counted_for_each_message(cut: bool) -> None:
+    bench = opened(cut, "max-cancels='2'")
+    (frame,) = held(bench, "ab")
+    settle(bench, "NACK", frame)
+    (frame,) = bench.messages("c1")
+    settle(bench, "NACK", frame)
+    (frame,) = bench.messages("c1")
+    assert frame.body == b"b"
+    settle(bench, "NACK", frame)
+    assert bench.got("c1") == ["b"]
+    assert counts(bench) == (1, 0, 1)
+
+
+@pytest.mark.parametrize(("end", "expected"), [("COMMIT", (0, 0, 1)), ("ABORT", (1, 0, 0))])
+def test_A_21_a_cancel_counts_with_the_commit(cut: bool, end: str, expected: tuple[int, int, int]) -> None:
+    bench = opened(cut, "max-cancels='1'")
+    (frame,) = held(bench)
+    bench.write("c1", "BEGIN", "transaction:t")
+    settle(bench, "NACK", frame, "transaction:t")
+    bench.write("c1", end, "transaction:t")
+    assert counts(bench) == expected
+
+
+def test_what_has_left_is_counted_no_more(cut: bool) -> None:
+    bench = opened(cut, "max-cancels='5'")
+    tries = bench.queue().contents.tries
+    assert tries is not None
+    (frame,) = held(bench)
+    settle(bench, "NACK", frame)
+    (frame,) = bench.messages("c1")
+    assert len(tries._counts) == 1
+    settle(bench, "ACK", frame)
+    assert not tries._counts

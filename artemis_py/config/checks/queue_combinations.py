@@ -67,11 +67,15 @@ RULES: Final = (
     ),
     Rule(
         ERROR,
-        ("non_destructive", "delivery_semantics", "fairness_model", "max_backlog", "max_per_subscription_backlog"),
+        (
+            "non_destructive", "delivery_semantics", "fairness_model", "max_backlog", "max_per_subscription_backlog",
+            "max_deliveries", "max_cancels",
+        ),
         lambda case: case.own.non_destructive and case.own.limits_backlogs,
-        "is non-destructive and has a backlog, a fairness-model or delivery-semantics: every consumer gets every "
-        "message, so there is nothing to share out",
-        "non-destructive, or delivery-semantics, fairness-model, max-backlog and max-per-subscription-backlog",
+        "is non-destructive and has an attribute of AMPS: every consumer gets every message, so there is nothing to "
+        "share out and nothing comes back",
+        "non-destructive, or delivery-semantics, fairness-model, max-backlog, max-per-subscription-backlog, "
+        "max-deliveries and max-cancels",
     ),
     Rule(
         ERROR,
@@ -82,7 +86,7 @@ RULES: Final = (
     ),
     Rule(
         WARNING,
-        ("max_delivery_attempts", "dead_letter_address"),
+        ("max_delivery_attempts", "max_deliveries", "max_cancels", "dead_letter_address"),
         lambda case: case.own.at_most_once,
         "sends messages at most once: no delivery fails, so it has no dead messages",
     ),

@@ -275,10 +275,18 @@ class AddressSettings:
     default_max_per_subscription_backlog: int | None = int32(
         None,
         "maximum number of unacknowledged messages of a consumer, which may ask for as many with max-backlog and "
-        "otherwise has one; -1: no limit; none: 1 on a queue with a max-backlog, fairness-model or delivery-semantics, "
-        "else no limit",
+        "otherwise has one; -1: no limit; none: 1 on a queue with another attribute of AMPS, else no limit",
         unit="messages",
         check=OFF_OR_POSITIVE,
+    )
+    default_max_deliveries: int = int32(
+        0,
+        "number of deliveries after which a message that comes back is dead, whatever ended them; 0: no limit",
+        unit="deliveries",
+        check=NOT_NEGATIVE,
+    )
+    default_max_cancels: int = int32(
+        0, "number of cancels (NACK) after which a message is dead; 0: no limit", unit="cancels", check=NOT_NEGATIVE
     )
     default_alert_threshold_message_age: int = int64(
         0, "alert when a message is older than this; 0: never", unit="ms", check=NOT_NEGATIVE

@@ -120,6 +120,8 @@ class QueueConfig:
     fairness_model: str | None = inherited(_SETTINGS["default-fairness-model"])
     max_backlog: int | None = inherited(_SETTINGS["default-max-backlog"])
     max_per_subscription_backlog: int | None = inherited(_SETTINGS["default-max-per-subscription-backlog"])
+    max_deliveries: int | None = inherited(_SETTINGS["default-max-deliveries"])
+    max_cancels: int | None = inherited(_SETTINGS["default-max-cancels"])
     alert_threshold_message_age: int | None = inherited(_SETTINGS["default-alert-threshold-message-age"])
     alert_threshold_message_size: int | None = inherited(_SETTINGS["default-alert-threshold-message-size"])
     alert_threshold_depth_messages: int | None = inherited(_SETTINGS["default-alert-threshold-depth-messages"])
@@ -173,6 +175,8 @@ QUEUE_DEFAULTS: Final = {
     "fairness_model": "default_fairness_model",
     "max_backlog": "default_max_backlog",
     "max_per_subscription_backlog": "default_max_per_subscription_backlog",
+    "max_deliveries": "default_max_deliveries",
+    "max_cancels": "default_max_cancels",
     "alert_threshold_message_age": "default_alert_threshold_message_age",
     "alert_threshold_message_size": "default_alert_threshold_message_size",
     "alert_threshold_depth_messages": "default_alert_threshold_depth_messages",

@@ -66,6 +66,8 @@ class QueueSettings:
     fairness_model: str | None
     max_backlog: int
     max_per_subscription_backlog: int | None
+    max_deliveries: int
+    max_cancels: int
     alert_threshold_message_age: int
     alert_threshold_message_size: int
     alert_threshold_depth_messages: int
@@ -85,7 +87,8 @@ class QueueSettings:
         AMPS (row A-30, tests/queues/rows.py).
         """
         asked = self.delivery_semantics, self.fairness_model, self.max_per_subscription_backlog
-        return self.max_backlog >= 0 or any(attribute is not None for attribute in asked)
+        limited = self.max_backlog >= 0 or self.max_deliveries > 0 or self.max_cancels > 0
+        return limited or any(attribute is not None for attribute in asked)
 
     @property
     def at_most_once(self) -> bool:

@@ -20,6 +20,7 @@ from artemis_py.core.queue.grouping import Grouping
 from artemis_py.core.queue.holding import is_date, not_before_ms
 from artemis_py.core.queue.paged_contents import PagedContents
 from artemis_py.core.queue.tally import Tally
+from artemis_py.core.queue.tries import Tries
 from artemis_py.core.reference.reference import QueueReference
 from artemis_py.message import Message
 from artemis_py.paged import PagedMessage
@@ -35,7 +36,7 @@ class Contents:
 
     __slots__ = (
         "_grouping", "_host", "_picked_bytes", "_reference", "ages", "expiry", "has_left", "held_back", "holds",
-        "last_values", "order", "paged", "scheduled", "tally", "was_used",
+        "last_values", "order", "paged", "scheduled", "tally", "tries", "was_used",
     )  # fmt: skip
 
     def __init__(
@@ -46,6 +47,7 @@ class Contents:
         grouping: Grouping,
         *,
         last_values: LastValues | None = None,
+        tries: Tries | None = None,
     ) -> None:
         rules = reference.rules
         self._reference = reference
@@ -55,6 +57,8 @@ class Contents:
         """Ready entries."""
         self.last_values = last_values
         """The newest value of each key; None when the queue keeps every message."""
+        self.tries = tries
+        """Deliveries in vain; None when the queue does not limit them so."""
         self.holds = rules.holds
         self.ages = None if rules.alerts is None else rules.alerts.ages
         self.tally = Tally()
@@ -411,6 +415,8 @@ class Contents:
                 tally.durable_size_bytes -= size_bytes
         if self.last_values is not None:
             self.last_values.forget(messages)
+        if self.tries is not None:
+            self.tries.forget(messages)
         if self.ages is not None:
             self.ages.remove(messages)
         release(messages)

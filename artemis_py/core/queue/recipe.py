@@ -40,6 +40,7 @@ from artemis_py.core.queue.overflow import (
 from artemis_py.core.queue.parts import QueueParts
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue.redelivery import Redelivery
+from artemis_py.core.queue.tries import Tries
 from artemis_py.core.reference.alerts import Alerts
 from artemis_py.core.reference.home import Home
 from artemis_py.core.reference.lifetime import Lifetime
@@ -102,6 +103,11 @@ def _order_for(own: QueueSettings) -> Order:
 
 def _last_values_for(own: QueueSettings) -> LastValues | None:
     return None if own.last_value_key is None else LastValues(own.last_value_key)
+
+
+def _tries_for(own: QueueSettings) -> Tries | None:
+    limits = own.max_deliveries, own.max_cancels
+    return Tries(*limits) if any(limits) else None
 
 
 def _gate_for(own: QueueSettings) -> Gate:
@@ -186,7 +192,7 @@ def build_queue(
     basis = QueueBasis(
         reference,
         host,
-        Contents(reference, host, order, grouping, last_values=_last_values_for(own)),
+        Contents(reference, host, order, grouping, last_values=_last_values_for(own), tries=_tries_for(own)),
         grouping,
         overflow=_overflow_by_policy(own),
         distribution=distribution,
@@ -267,6 +273,10 @@ def _ends_in_words(own: QueueSettings) -> list[tuple[str, str, str]]:
     limit = own.max_delivery_attempts
     attempts = f"after {limit} failed deliveries" if limit > 0 else "never: failed deliveries have no limit"
     rows.append(("dead letters", own.dead_letter_address or "discarded", attempts))
+    if own.max_deliveries:
+        rows.append(("dead letters", f"after {own.max_deliveries} deliveries", "max-deliveries of the queue"))
+    if own.max_cancels:
+        rows.append(("dead letters", f"after {own.max_cancels} cancels", "max-cancels of the queue"))
     alerts = _alerts_for(own)
     if alerts is not None:
         rows.append(("alerts", "on", f"each kind is repeated after {own.alert_repeat_gap} ms"))

@@ -12,6 +12,7 @@ from artemis_py.core.budget import Budget
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.order.entry import DEAD, DELETED, NACKED, Entry
 from artemis_py.core.queue.parts import QueueParts
+from artemis_py.core.queue.tries import MAX_DELIVERIES
 from artemis_py.core.queue.works import SLICE_MAX, QueueWork
 
 EVERYTHING: Final = -1
@@ -51,7 +52,8 @@ class Return(QueueWork):
         self._failed = failed
         self._cause = cause
         self._sent = sent
-        self._units_each = _BACK_UNITS + _COPY_UNITS if failed else _BACK_UNITS
+        may_die = failed or parts.contents.tries is not None
+        self._units_each = _BACK_UNITS + _COPY_UNITS if may_die else _BACK_UNITS
         """What each entry may cost: nobody knows beforehand how many are dead."""
         self._leaves = leaves
         self._restored_count = 0
@@ -113,6 +115,8 @@ class Return(QueueWork):
             return
         if self._sent:
             entry.redelivered = True
+            if self._was_tried_enough(entry):
+                return
         if self._failed and self._is_dead(entry, now_ms):
             return
         contents.put_back(entry)
@@ -120,22 +124,40 @@ class Return(QueueWork):
 
     def _is_dead(self, entry: Entry, now_ms: int) -> bool:
         """Count a failed attempt. Returns True when it was the last; otherwise the next may have to wait."""
-        parts, consumer, message = self._parts, self._consumer, entry.message
-        redelivery, host = parts.redelivery, parts.host
+        parts, message = self._parts, entry.message
+        redelivery = parts.redelivery
         entry.attempts += 1
         if redelivery.is_exhausted(entry.attempts):
-            host.copies.note_dead(parts.reference, message)
-            if consumer.actor is not None:  # not for a restart, but for readers who ask why the message died
-                parts.note_attempt(entry, 0, consumer, self._cause)
-            parts.contents.kill([message], DEAD, consumer.actor)
-            self._dead_count += 1
+            self._bury(entry, MAX_DELIVERIES)
             return True
         due_ms = 0
         if redelivery.delay_ms > 0:
             due_ms = now_ms + redelivery.delay_after(entry.attempts, message.id)
             self._delayed.append((entry, due_ms))
-        parts.note_attempt(entry, due_ms, consumer, self._cause)
+        parts.note_attempt(entry, due_ms, self._consumer, self._cause)
         return False
+
+    def _was_tried_enough(self, entry: Entry) -> bool:
+        """Count a delivery that came to nothing, failed or not. Returns True when the queue allows no more of them, and
+        the entry is dead.
+        """
+        tries = self._parts.contents.tries
+        if tries is None:
+            return False
+        reason = tries.note(entry.message.id, refused=self._failed and self._cause == NACKED)
+        if not reason:
+            return False
+        entry.attempts += self._failed
+        self._bury(entry, reason)
+        return True
+
+    def _bury(self, entry: Entry, reason: str) -> None:
+        parts, consumer = self._parts, self._consumer
+        parts.host.copies.note_dead(parts.reference, entry.message, reason)
+        if consumer.actor is not None and self._failed:  # not for a restart, but for readers who ask why it died
+            parts.note_attempt(entry, 0, consumer, self._cause)
+        parts.contents.kill([entry.message], DEAD, consumer.actor)
+        self._dead_count += 1
 
     def _all_are_back(self) -> None:
         flow = self._parts.flow

@@ -61,9 +61,9 @@ class Forwarding:
     def _make_copies(self, now_ms: int) -> None:
         copies = self._host.copies
         dead, copies.dead = copies.dead, []
-        for queue, message in dead:
+        for queue, message, reason in dead:
             try:
-                self._copy_dead(queue, message)
+                self._copy_dead(queue, message, reason)
             except Exception as error:
                 give_up(self._host, queue.name, "dead letter", error)
         expired, copies.expired = copies.expired, []
@@ -73,12 +73,12 @@ class Forwarding:
             except Exception as error:
                 give_up(self._host, queue.name, "expiry", error)
 
-    def _copy_dead(self, queue: QueueReference, message: Message) -> None:
+    def _copy_dead(self, queue: QueueReference, message: Message, reason: str) -> None:
         source = self._bindings.source_of(message, queue)
         target = _dead_letter_address(queue, source.settings.dead_letter_address)
         if target:
             self._resolver.obtain_resources(source, target, dead=True)
-            self._forwards.add_dead(target, source, queue.name, message)
+            self._forwards.add_dead(target, source, queue.name, message, reason)
         self._tell_dead(queue, message, target)
 
     def _copy_expired(self, queue: QueueReference, message: Message, reason: str, now_ms: int) -> None:

@@ -98,10 +98,10 @@ class Forwards:
 
     # ---- dead, expired, without a route ----------------------------------------------------------
 
-    def add_dead(self, target: str, source: Address, queue_name: str, message: Message) -> None:
+    def add_dead(self, target: str, source: Address, queue_name: str, message: Message, reason: str) -> None:
         """Copy a message whose last delivery attempt has failed to the dead-letter address."""
         changes = copy_headers(message, source.name, queue_name, 1)
-        changes["reason"] = "max_deliveries"
+        changes["reason"] = reason
         self._add_changed(target, source, message, changes, 1)
 
     def add_expired(

@@ -177,10 +177,12 @@ QUEUES: Final = (
     ),
     Departure(
         "queue-backlogs",
-        "`delivery-semantics`, `fairness-model`, `max-backlog` and `max-per-subscription-backlog` of a queue, and "
+        "`delivery-semantics`, `fairness-model`, `max-backlog`, `max-per-subscription-backlog`, `max-deliveries` and "
+        "`max-cancels` of a queue, `options` on ACK and NACK, and "
         "`max-backlog` on SUBSCRIBE",
         "lets consumers take turns; a window counts bytes",
-        "also has the backlogs of AMPS' queues, which count messages, its fairness models, and at-most-once delivery",
+        "also has what AMPS' queues have: backlogs that count messages, fairness models, at-most-once delivery, "
+        "and forced expiry",
         "an addition",
         shown=False,
     ),
