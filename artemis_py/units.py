@@ -1,4 +1,4 @@
-"""Byte sizes as people write them: ``10MiB``."""
+"""Byte sizes and periods as people write them: ``10MiB``, ``1s``."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ LONG_MAX: Final = 2**63 - 1
 
 _FACTORS: Final = {"k": 1024, "m": 1024**2, "g": 1024**3}
 _BYTES: Final = re.compile(r"\s*([0-9]+)\s*(?:([kmg])i?)?b?\s*", re.IGNORECASE | re.ASCII)
+_MS_EACH: Final = {"": 1, "ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+_PERIOD: Final = re.compile(r"\s*([0-9]+)\s*(ms|[smhd])?\s*", re.ASCII)
 _PLAIN_LONG: Final = re.compile(r"[+-]?[0-9]+", re.ASCII)
 
 
@@ -30,4 +32,22 @@ def parse_bytes(text: str) -> int:
         raise ValueError(f"not a byte size: {text!r}")
     if not LONG_MIN <= value <= LONG_MAX:
         raise ValueError(f"byte size exceeds 64 bits: {text!r}")
+    return value
+
+
+def parse_ms(text: str) -> int:
+    """Read a period as AMPS has them; return milliseconds.
+
+    Digits, then nothing (milliseconds) or one of ms, s, m, h, d; blanks are allowed around both: ``700ms``, ``1s``,
+    ``5m``. Anything else must be a plain signed number (``-1``). Raises ValueError for other text, and beyond 64 bits.
+    """
+    found = _PERIOD.fullmatch(text)
+    if found is not None:
+        value = int(found[1]) * _MS_EACH[found[2] or ""]
+    elif _PLAIN_LONG.fullmatch(text):
+        value = int(text)
+    else:
+        raise ValueError(f"not a period: {text!r}")
+    if not LONG_MIN <= value <= LONG_MAX:
+        raise ValueError(f"period exceeds 64 bits: {text!r}")
     return value

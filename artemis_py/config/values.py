@@ -6,8 +6,20 @@ import math
 import re
 from typing import Any, Final
 
-from artemis_py.config.tables.fields import BOOLEAN, BYTES, CHOICE, DOUBLE, INT, INT_MAX, LIST, LONG, TEXT, Setting
-from artemis_py.units import LONG_MAX, LONG_MIN, parse_bytes
+from artemis_py.config.tables.fields import (
+    BOOLEAN,
+    BYTES,
+    CHOICE,
+    DOUBLE,
+    INT,
+    INT_MAX,
+    LIST,
+    LONG,
+    PERIOD,
+    TEXT,
+    Setting,
+)
+from artemis_py.units import LONG_MAX, LONG_MIN, parse_bytes, parse_ms
 
 _WHOLE: Final = re.compile(r"[+-]?[0-9]+", re.ASCII)
 _DECIMAL: Final = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", re.ASCII)
@@ -17,6 +29,7 @@ _ALLOWED: Final = {
     LONG: "a whole number of 64 bits, without a unit",
     DOUBLE: "a number such as 1.5",
     BYTES: "a number of bytes, alone or with K, M or G (powers of 1024)",
+    PERIOD: "a number of milliseconds, or a number with ms, s, m, h or d",
 }
 
 
@@ -56,6 +69,8 @@ def _parse_number(kind: str, text: str) -> int | float:
     try:
         if kind == BYTES:
             return parse_bytes(text)
+        if kind == PERIOD:
+            return parse_ms(text)
         if kind == DOUBLE:
             if not _DECIMAL.fullmatch(text) or not math.isfinite(float(text)):
                 raise ValueError(text)

@@ -46,6 +46,7 @@ class Due:
             return False
         self._open_gates(host.clock.steady_ms(now_ms))
         self._ring(now_ms)
+        self._end_leases(now_ms)
         return True
 
     def _open_gates(self, steady_ms: int) -> None:
@@ -77,6 +78,27 @@ class Due:
                     queue.look_again(now_ms)
                 except Exception as error:
                     set_aside(self._host, queue, "alarm", error)
+            is_more = count == count_max and not budget.is_spent
+
+    def _end_leases(self, now_ms: int) -> None:
+        """Have queues take back what consumers held for too long. What is left when the budget is spent follows in the
+        next turn.
+        """
+        host = self._host
+        budget, steady_ms = host.budget, host.clock.steady_ms(now_ms)
+        is_more = True
+        while is_more:
+            count_max = min(max(budget.left, 1), SLICE_MAX)
+            ending, count = host.timers.pop_leases(steady_ms, count_max)
+            budget.spend(count)
+            for queue_id in ending:
+                queue = self._queues.get(queue_id)
+                if queue is None:
+                    continue
+                try:
+                    queue.end_leases(now_ms)
+                except Exception as error:
+                    set_aside(host, queue, "lease", error)
             is_more = count == count_max and not budget.is_spent
 
 

@@ -12,7 +12,7 @@ from artemis_py.tracing.stays import Delivery, Stay, Who
 
 LOST: Final = frozenset({"dead", "expired", "replaced", "killed", "damaged"})
 """The reasons for which a queue loses a message that nobody processed and nobody removed on purpose."""
-FAILED: Final = frozenset({"nacked", "aborted", "lost", "failed", "restart"})
+FAILED: Final = frozenset({"nacked", "aborted", "lost", "lapsed", "failed", "restart"})
 """The causes for which a delivery failed."""
 
 

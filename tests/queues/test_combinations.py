@@ -49,6 +49,7 @@ FEATURES = {
     "proportional": "fairness-model='proportional' max-per-subscription-backlog='3'",
     "backlog": "max-backlog='2'",
     "tries": "max-deliveries='3' max-cancels='2'",
+    "lease": "lease-period='10s' leasing='strict'",
     "at-most-once": "delivery-semantics='at-most-once'",
     "owner": "exclusivity-policy='CONNECTION'",
     "link": "exclusivity-policy='LINK'",
@@ -78,7 +79,10 @@ REFUSED = {
     *(frozenset(("shared", other)) for other in ("sticky", "buckets", "rebalance", "first-key")),
     frozenset(("owner", "link")),
     frozenset(("fast", "proportional")),
-    *(frozenset((name, "non-destructive")) for name in ("fast", "proportional", "backlog", "at-most-once", "tries")),
+    *(
+        frozenset((name, "non-destructive"))
+        for name in ("fast", "proportional", "backlog", "at-most-once", "tries", "lease")
+    ),
     *(frozenset((name, "at-most-once")) for name in ("fast", "proportional")),
 }
 """Pairs that nobody can have: two types, two answers to a full queue, groups where nothing can be grouped, two kinds of

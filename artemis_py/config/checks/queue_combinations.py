@@ -69,13 +69,13 @@ RULES: Final = (
         ERROR,
         (
             "non_destructive", "delivery_semantics", "fairness_model", "max_backlog", "max_per_subscription_backlog",
-            "max_deliveries", "max_cancels",
+            "max_deliveries", "max_cancels", "lease_period", "leasing",
         ),
         lambda case: case.own.non_destructive and case.own.limits_backlogs,
         "is non-destructive and has an attribute of AMPS: every consumer gets every message, so there is nothing to "
         "share out and nothing comes back",
         "non-destructive, or delivery-semantics, fairness-model, max-backlog, max-per-subscription-backlog, "
-        "max-deliveries and max-cancels",
+        "lease-period, leasing, max-deliveries and max-cancels",
     ),
     Rule(
         ERROR,
@@ -86,9 +86,9 @@ RULES: Final = (
     ),
     Rule(
         WARNING,
-        ("max_delivery_attempts", "max_deliveries", "max_cancels", "dead_letter_address"),
+        ("max_delivery_attempts", "max_deliveries", "max_cancels", "lease_period", "leasing", "dead_letter_address"),
         lambda case: case.own.at_most_once,
-        "sends messages at most once: no delivery fails, so it has no dead messages",
+        "sends messages at most once: nothing is leased and no delivery fails, so it has no dead messages",
     ),
     Rule(
         WARNING,

@@ -23,6 +23,7 @@ from artemis_py.config.tables.fields import (
     OFF_OR_INT_SIZE,
     OFF_OR_NOT_NEGATIVE,
     OFF_OR_POSITIVE,
+    OFF_OR_YEAR,
     PERCENT,
     POSITIVE,
     POWER_OF_TWO,
@@ -34,6 +35,7 @@ from artemis_py.config.tables.fields import (
     double,
     int32,
     int64,
+    period,
     size,
     text,
 )
@@ -48,6 +50,7 @@ _EXCLUSIVITY_POLICIES: Final = (
     "NONE", "SESSION", "CONNECTION", "CONTAINER", "PRINCIPAL", "LINK", "SHARED_SUBSCRIPTION",
 )  # fmt: skip
 _DELIVERY_SEMANTICS: Final = ("at-least-once", "at-most-once")
+_LEASINGS: Final = ("strict", "sublet")
 _FAIRNESS_MODELS: Final = ("fast", "round-robin", "proportional")
 _DELETION: Final = ("OFF", "FORCE")
 _RATES: Final = ("MESSAGES_PER_SECOND", "MESSAGES_PER_MINUTE", "MESSAGES_PER_HOUR", "MESSAGES_PER_DAY")
@@ -278,6 +281,18 @@ class AddressSettings:
         "otherwise has one; -1: no limit; none: 1 on a queue with another attribute of AMPS, else no limit",
         unit="messages",
         check=OFF_OR_POSITIVE,
+    )
+    default_lease_period: int = period(
+        -1,
+        "how long a consumer may hold a message, at most a year; then it goes back to its queue; -1: for as long as "
+        "the consumer is there",
+        check=OFF_OR_YEAR,
+    )
+    default_leasing: str | None = choice(
+        None,
+        _LEASINGS,
+        "who may acknowledge a message that a consumer holds: only the holder (strict), or any consumer of the queue "
+        "(sublet, the default where there is a lease-period)",
     )
     default_max_deliveries: int = int32(
         0,

@@ -120,6 +120,8 @@ class QueueConfig:
     fairness_model: str | None = inherited(_SETTINGS["default-fairness-model"])
     max_backlog: int | None = inherited(_SETTINGS["default-max-backlog"])
     max_per_subscription_backlog: int | None = inherited(_SETTINGS["default-max-per-subscription-backlog"])
+    lease_period: int | None = inherited(_SETTINGS["default-lease-period"])
+    leasing: str | None = inherited(_SETTINGS["default-leasing"])
     max_deliveries: int | None = inherited(_SETTINGS["default-max-deliveries"])
     max_cancels: int | None = inherited(_SETTINGS["default-max-cancels"])
     alert_threshold_message_age: int | None = inherited(_SETTINGS["default-alert-threshold-message-age"])
@@ -175,6 +177,8 @@ QUEUE_DEFAULTS: Final = {
     "fairness_model": "default_fairness_model",
     "max_backlog": "default_max_backlog",
     "max_per_subscription_backlog": "default_max_per_subscription_backlog",
+    "lease_period": "default_lease_period",
+    "leasing": "default_leasing",
     "max_deliveries": "default_max_deliveries",
     "max_cancels": "default_max_cancels",
     "alert_threshold_message_age": "default_alert_threshold_message_age",

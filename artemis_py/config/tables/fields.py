@@ -32,6 +32,7 @@ INT: Final = "int"
 LONG: Final = "long"
 DOUBLE: Final = "double"
 BYTES: Final = "bytes"
+PERIOD: Final = "period"
 TEXT: Final = "text"
 CHOICE: Final = "choice"
 LIST: Final = "list"
@@ -50,6 +51,7 @@ OFF_OR_POSITIVE: Final = Check("-1 or a number greater than 0", lambda value: va
 OFF_OR_NOT_NEGATIVE: Final = Check("-1, 0 or more", lambda value: value >= -1)
 PERCENT: Final = Check("0 to 100", lambda value: 0 <= value <= 100)
 OFF_OR_PERCENT: Final = Check("-1 or 0 to 100", lambda value: value == -1 or 0 <= value <= 100)
+OFF_OR_YEAR: Final = Check("-1 or 1 ms to 365 d", lambda value: value == -1 or 0 < value <= 365 * 86_400_000)
 INT_SIZE: Final = Check("1 to 2147483647", lambda value: 1 <= value <= INT_MAX)
 OFF_OR_INT_SIZE: Final = Check("-1 or 1 to 2147483647", lambda value: value == -1 or 1 <= value <= INT_MAX)
 SHARE: Final = Check("0 to 1", lambda value: 0 <= value <= 1)
@@ -169,6 +171,12 @@ def size(default: int | None, meaning: str, **options: Unpack[Options]) -> Any:
     """A field in bytes, which may be written with a unit (:func:`artemis_py.units.parse_bytes`)."""
     options.setdefault("unit", "bytes")
     return _field(BYTES, default, meaning, options)
+
+
+def period(default: int | None, meaning: str, **options: Unpack[Options]) -> Any:
+    """A field in ms, which may be written with a unit (:func:`artemis_py.units.parse_ms`)."""
+    options.setdefault("unit", "ms")
+    return _field(PERIOD, default, meaning, options)
 
 
 def text(default: str | None, meaning: str, **options: Unpack[Options]) -> Any:

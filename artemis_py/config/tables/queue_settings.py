@@ -66,6 +66,8 @@ class QueueSettings:
     fairness_model: str | None
     max_backlog: int
     max_per_subscription_backlog: int | None
+    lease_period: int
+    leasing: str | None
     max_deliveries: int
     max_cancels: int
     alert_threshold_message_age: int
@@ -87,8 +89,13 @@ class QueueSettings:
         AMPS (row A-30, tests/queues/rows.py).
         """
         asked = self.delivery_semantics, self.fairness_model, self.max_per_subscription_backlog
-        limited = self.max_backlog >= 0 or self.max_deliveries > 0 or self.max_cancels > 0
+        limited = self.max_backlog >= 0 or self.max_deliveries > 0 or self.max_cancels > 0 or self.has_leases
         return limited or any(attribute is not None for attribute in asked)
+
+    @property
+    def has_leases(self) -> bool:
+        """Does the queue know who holds a message until when?"""
+        return self.lease_period > 0 or self.leasing is not None
 
     @property
     def at_most_once(self) -> bool:

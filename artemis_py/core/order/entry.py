@@ -18,6 +18,7 @@ DAMAGED: Final = "damaged"
 NACKED: Final = "nacked"
 ABORTED: Final = "aborted"
 LOST: Final = "lost"
+LAPSED: Final = "lapsed"
 """Why a delivery failed."""
 
 

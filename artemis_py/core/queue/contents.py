@@ -18,6 +18,7 @@ from artemis_py.core.order.order import Order
 from artemis_py.core.queue.expiry_watch import ExpiryWatch
 from artemis_py.core.queue.grouping import Grouping
 from artemis_py.core.queue.holding import is_date, not_before_ms
+from artemis_py.core.queue.leases import Leases
 from artemis_py.core.queue.paged_contents import PagedContents
 from artemis_py.core.queue.tally import Tally
 from artemis_py.core.queue.tries import Tries
@@ -36,7 +37,7 @@ class Contents:
 
     __slots__ = (
         "_grouping", "_host", "_picked_bytes", "_reference", "ages", "expiry", "has_left", "held_back", "holds",
-        "last_values", "order", "paged", "scheduled", "tally", "tries", "was_used",
+        "last_values", "leases", "order", "paged", "scheduled", "tally", "tries", "was_used",
     )  # fmt: skip
 
     def __init__(
@@ -48,6 +49,7 @@ class Contents:
         *,
         last_values: LastValues | None = None,
         tries: Tries | None = None,
+        leases: Leases | None = None,
     ) -> None:
         rules = reference.rules
         self._reference = reference
@@ -58,7 +60,11 @@ class Contents:
         self.last_values = last_values
         """The newest value of each key; None when the queue keeps every message."""
         self.tries = tries
-        """Deliveries in vain; None when the queue does not limit them so."""
+        """Deliveries in vain; None when the queue does not count them."""
+        self.leases = leases
+        """Who holds what until when; None when consumers hold for as long as they are there, and nobody else may
+        settle what they hold.
+        """
         self.holds = rules.holds
         self.ages = None if rules.alerts is None else rules.alerts.ages
         self.tally = Tally()
@@ -323,6 +329,8 @@ class Contents:
     def come_back(self, message: Message) -> None:
         """A message comes back from the consumer that was to settle it. ``put_back`` or its end follows."""
         self.tally.leave_delivery(message)
+        if self.leases is not None:
+            self.leases.end(message.id)
 
     def show(self) -> None:
         """A message goes to a consumer that only reads it (non-destructive), and stays in the order."""
@@ -417,6 +425,8 @@ class Contents:
             self.last_values.forget(messages)
         if self.tries is not None:
             self.tries.forget(messages)
+        if self.leases is not None:
+            self.leases.forget(messages)
         if self.ages is not None:
             self.ages.remove(messages)
         release(messages)

@@ -86,6 +86,10 @@ class Distribution(ABC):
         """Park the consumer just picked: nothing matched."""
 
     @abstractmethod
+    def put_last(self, consumer: Consumer) -> None:
+        """From now on others of its priority are asked before this consumer, where all else is equal."""
+
+    @abstractmethod
     def rest(self, consumer: Consumer) -> None:
         """Park a consumer that was served out of turn and has no room left. It must be woken when it has."""
 
@@ -118,6 +122,13 @@ class RoundRobin(Distribution):
         if not consumer.parked:
             self._open[consumer.priority].remove(consumer)
             consumer.parked = True
+
+    def put_last(self, consumer: Consumer) -> None:
+        consumer.passed_over = 0
+        if not consumer.parked:
+            candidates = self._open[consumer.priority]
+            candidates.remove(consumer)
+            candidates.append(consumer)
 
     def remove(self, consumer: Consumer) -> None:
         super().remove(consumer)

@@ -39,12 +39,23 @@ class Ranked(Distribution):
         """Consumers that have let something go since the last pick: they may stand too low."""
 
     def add(self, consumer: Consumer) -> None:
-        self._last_number += 1
-        self._numbers[consumer.id] = self._last_number
-        self._by_number[self._last_number] = consumer
+        self._number(consumer)
         if self._by_load:
             consumer.eased = self._eased
         super().add(consumer)
+
+    def _number(self, consumer: Consumer) -> None:
+        self._last_number += 1
+        self._numbers[consumer.id] = self._last_number
+        self._by_number[self._last_number] = consumer
+
+    def put_last(self, consumer: Consumer) -> None:
+        number = self._numbers[consumer.id]
+        del self._by_number[number]
+        self._ranks.pop(number, None)
+        self._number(consumer)
+        if not consumer.parked:
+            self._stand(consumer)
 
     def remove(self, consumer: Consumer) -> None:
         super().remove(consumer)

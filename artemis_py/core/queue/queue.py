@@ -16,6 +16,7 @@ from artemis_py.core.order.entry import ABANDONED, NACKED, PURGED, Entry
 from artemis_py.core.queue.exclusivity import Exclusivity
 from artemis_py.core.queue.falling import FallDue
 from artemis_py.core.queue.forced_expiry import ForcedExpiry
+from artemis_py.core.queue.lapse import Lapse, take_late
 from artemis_py.core.queue.parts import QueueParts
 from artemis_py.core.queue.removal import Expiring, Removal
 from artemis_py.core.queue.returning import Return
@@ -34,10 +35,10 @@ class Queue:
     """One queue. A verb that may take longer than a turn returns its unfinished work, or None when it is done."""
 
     __slots__ = (
-        "__weakref__", "_expiry", "address", "arrivals", "attributes", "auto_created", "consumer_defaults", "contents",
-        "distribution", "durable", "enabled", "flow", "gate", "grouping", "id", "name", "no_local", "non_destructive",
-        "parts", "purge_on_no_consumers", "reference", "ring_size_changed", "routing_type", "seats", "selector",
-        "temporary",
+        "__weakref__", "_expiry", "_lapse", "address", "arrivals", "attributes", "auto_created",
+        "consumer_defaults", "contents", "distribution", "durable", "enabled", "flow", "gate", "grouping", "id",
+        "name", "no_local", "non_destructive", "parts", "purge_on_no_consumers", "reference",
+        "ring_size_changed", "routing_type", "seats", "selector", "temporary",
     )  # fmt: skip
 
     def __init__(  # noqa: PLR0913 - the recipe names each attribute
@@ -88,6 +89,8 @@ class Queue:
         """The ring-size set while the broker runs; None while the configured one holds."""
         self._expiry: QueueWork | None = None
         """The round that removes expired entries, if one is unfinished."""
+        self._lapse: QueueWork | None = None
+        """The round that ends leases, if one is unfinished."""
 
     # ---- what others ask -------------------------------------------------------------------------
 
@@ -164,8 +167,11 @@ class Queue:
             durable = [entry.message for entry in entries if entry.message.head.persistent]
             if durable:
                 self.parts.host.log.story.delivered(self.id, durable, consumer.actor)
-        if consumer.settles and consumer.destructive:
-            contents = self.contents
+        contents = self.contents
+        if not consumer.settles:
+            if contents.leases is not None and consumer.destructive:
+                contents.leases.begin(entries, consumer)
+        elif consumer.destructive:
             messages = [entry.message for entry in entries]
             contents.unpick(entries)
             contents.acknowledge(messages, consumer.actor)
@@ -220,6 +226,10 @@ class Queue:
             return None
         return self.parts.tasks.begin(Return(self.parts, consumer, entries, failed=failed, cause=cause), now_ms)
 
+    def take_late(self, consumer: Consumer, message_id: int, *, refuses: bool) -> tuple[Consumer, Entry] | None:
+        """A consumer settles a message that it does not hold; see ``lapse.take_late``."""
+        return take_late(self.parts, consumer, message_id, refuses=refuses)
+
     # ---- consumers -------------------------------------------------------------------------------
 
     def attach(self, consumer: Consumer, now_ms: int) -> None:
@@ -255,6 +265,17 @@ class Queue:
         """Open the gate if ``delay-before-dispatch`` has ended."""
         if self.gate.tick(steady_ms):
             self.parts.note_ready()
+
+    def end_leases(self, now_ms: int) -> None:
+        """Take back what consumers have held for too long."""
+        leases = self.contents.leases
+        if leases is None or (self._lapse is not None and not self._lapse.done):
+            return
+        steady_ms = self.parts.host.clock.steady_ms(now_ms)
+        if leases.is_over(steady_ms):
+            self._lapse = self.parts.tasks.begin(Lapse(self.parts, leases, steady_ms), now_ms)
+        else:
+            leases.set_timer()
 
     def expire_due(self, now_ms: int) -> None:
         """Remove expired entries, ready or held back. Those in delivery or scheduled stay."""

@@ -27,6 +27,7 @@ from artemis_py.core.queue.exclusivity import Exclusivity
 from artemis_py.core.queue.fairness import Ranked
 from artemis_py.core.queue.gate import Gate
 from artemis_py.core.queue.grouping import Grouping
+from artemis_py.core.queue.leases import Leases
 from artemis_py.core.queue.overflow import (
     Depth,
     DepthRing,
@@ -107,7 +108,13 @@ def _last_values_for(own: QueueSettings) -> LastValues | None:
 
 def _tries_for(own: QueueSettings) -> Tries | None:
     limits = own.max_deliveries, own.max_cancels
-    return Tries(*limits) if any(limits) else None
+    return Tries(*limits) if any(limits) or own.has_leases else None
+
+
+def _leases_for(own: QueueSettings, queue_id: int, host: Host) -> Leases | None:
+    if not own.has_leases or own.at_most_once:
+        return None
+    return Leases(queue_id, host, max(own.lease_period, 0), is_strict=own.leasing == "strict")
 
 
 def _gate_for(own: QueueSettings) -> Gate:
@@ -192,7 +199,15 @@ def build_queue(
     basis = QueueBasis(
         reference,
         host,
-        Contents(reference, host, order, grouping, last_values=_last_values_for(own), tries=_tries_for(own)),
+        Contents(
+            reference,
+            host,
+            order,
+            grouping,
+            last_values=_last_values_for(own),
+            tries=_tries_for(own),
+            leases=_leases_for(own, id, host),
+        ),
         grouping,
         overflow=_overflow_by_policy(own),
         distribution=distribution,
@@ -315,6 +330,10 @@ def _backlogs_in_words(own: QueueSettings) -> list[tuple[str, str, str]]:
         most = _backlog_max_for(own)
         shown = "as many messages as it asks for" if most == maxsize else f"up to {most} messages"
         rows.append(("backlog", f"{shown}, for each consumer", "one message for consumers without max-backlog"))
+    if own.has_leases:
+        until = f"{own.lease_period} ms" if own.lease_period > 0 else "no end"
+        others = "only the holder acknowledges" if own.leasing == "strict" else "any consumer acknowledges"
+        rows.append(("lease", until, f"then the message goes back; {others} what is leased"))
     if own.max_backlog >= 0:
         rows.append(("backlog", f"{own.max_backlog} messages, for all", "at the limit nothing more is delivered"))
     return rows

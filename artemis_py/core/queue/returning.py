@@ -27,8 +27,9 @@ class Return(QueueWork):
     """Returns entries that a consumer let go (``entries``), or else those that it holds, up to the message ``up_to``.
 
     ``failed`` counts a delivery attempt, after which an entry may be dead or delayed. ``cause`` says what failed: a
-    NACK, an aborted acknowledgement, or a lost connection. UNSUBSCRIBE and DISCONNECT do not count. Entries that were
-    not ``sent`` come back as if they had never been picked. ``leaves``: the consumer leaves with them.
+    NACK, an aborted acknowledgement, a lost connection, or a lease that ended. UNSUBSCRIBE and DISCONNECT do not count.
+    Entries that were not ``sent`` come back as if they had never been picked. ``leaves``: the consumer leaves with
+    them.
     """
 
     def __init__(
@@ -120,6 +121,8 @@ class Return(QueueWork):
         if self._failed and self._is_dead(entry, now_ms):
             return
         contents.put_back(entry)
+        if contents.leases is not None and self._sent:
+            contents.leases.note_back(entry)
         self._restored_count += 1
 
     def _is_dead(self, entry: Entry, now_ms: int) -> bool:

@@ -1,4 +1,4 @@
-"""How often a queue's messages were delivered in vain, where it limits that (AMPS' MaxDeliveries and MaxCancels)."""
+"""How often messages were delivered in vain, where a queue limits or tells that (AMPS' MaxDeliveries, MaxCancels)."""
 
 from __future__ import annotations
 
@@ -35,6 +35,10 @@ class Tries:
         if 0 < self.cancels_max <= cancels:
             return MAX_CANCELS
         return MAX_DELIVERIES if 0 < self.deliveries_max <= deliveries else ""
+
+    def count_of(self, message_id: int) -> int:
+        """How many deliveries of a message came to nothing."""
+        return self._counts.get(message_id, (0, 0))[0]
 
     def forget(self, messages: list[Message]) -> None:
         """These messages have left the queue."""

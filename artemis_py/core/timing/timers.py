@@ -30,6 +30,10 @@ class Timers:
         """Queue numbers and dates."""
         self._alarm_ms: dict[int, int] = {}
         """The date of the one alarm that each queue has set, by queue number. Whoever answers it sets the next."""
+        self._leases: Schedule[tuple[int, int]] = Schedule(self._ends_no_more)
+        """Queue numbers, and the steady times at which their first leases end."""
+        self._lease_ms: dict[int, int] = {}
+        """The steady time that each queue with leases waits for, by queue number. Whoever answers it sets the next."""
         self._rung_at_shift_ms = 0
 
     def __len__(self) -> int:
@@ -65,11 +69,20 @@ class Timers:
         self._alarm_ms[queue_id] = date_ms
         self._alarms.add(date_ms, (queue_id, date_ms))
 
+    def note_lease(self, steady_ms: int, queue_id: int) -> None:
+        """A queue's first lease ends at a steady time. The earliest time counts."""
+        set_ms = self._lease_ms.get(queue_id)
+        if set_ms is not None and set_ms <= steady_ms:
+            return
+        self._lease_ms[queue_id] = steady_ms
+        self._leases.add(steady_ms, (queue_id, steady_ms))
+
     def forget(self, queue_id: int) -> None:
         """Forget a queue that was deleted, and everything that it waited for."""
         self._aside.pop(queue_id, None)
         self._alarm_ms.pop(queue_id, None)
         self._gate_ms.pop(queue_id, None)
+        self._lease_ms.pop(queue_id, None)
 
     def _waits_no_more(self, item: tuple[int, int]) -> bool:
         aside = self._aside.get(item[0])
@@ -78,6 +91,9 @@ class Timers:
     def _opens_no_more(self, item: tuple[int, int]) -> bool:
         return self._gate_ms.get(item[0]) != item[1]
 
+    def _ends_no_more(self, item: tuple[int, int]) -> bool:
+        return self._lease_ms.get(item[0]) != item[1]
+
     def _rings_no_more(self, item: tuple[int, int]) -> bool:
         return self._alarm_ms.get(item[0]) != item[1]
 
@@ -85,8 +101,10 @@ class Timers:
 
     def next_due_ms(self, shift_ms: int) -> int | None:
         """The date at which something is due, if nobody sets the clock until then; None when nothing waits."""
-        gate_ms = self._gates.next_due_ms()
-        first_ms = None if gate_ms is None else gate_ms + shift_ms
+        first_ms: int | None = None
+        for steady_ms in (self._gates.next_due_ms(), self._leases.next_due_ms()):
+            if steady_ms is not None and (first_ms is None or steady_ms + shift_ms < first_ms):
+                first_ms = steady_ms + shift_ms
         for due_ms in (self.scheduled.next_due_ms(shift_ms), self._alarms.next_due_ms()):
             if due_ms is not None and (first_ms is None or due_ms < first_ms):
                 first_ms = due_ms
@@ -94,7 +112,7 @@ class Timers:
 
     def is_behind(self, now_ms: int, steady_ms: int) -> bool:
         """Is something due that the turn's budget did not reach?"""
-        return self._alarms.is_due(now_ms) or self._gates.is_due(steady_ms)
+        return self._alarms.is_due(now_ms) or self._gates.is_due(steady_ms) or self._leases.is_due(steady_ms)
 
     def look_at_clock(self, shift_ms: int, now_ms: int) -> None:
         """Make every alarm due if the clock was set."""
@@ -120,6 +138,18 @@ class Timers:
                 del self._gate_ms[item[0]]
                 opening.append(item[0])
         return opening
+
+    def pop_leases(self, steady_ms: int, count_max: int) -> tuple[list[int], int]:
+        """Take at most ``count_max`` queues whose first leases end by a steady time. Returns their numbers, and how
+        many times were taken.
+        """
+        due = self._leases.pop_due(steady_ms, count_max)
+        ending: list[int] = []
+        for item in due:
+            if not self._ends_no_more(item):
+                del self._lease_ms[item[0]]
+                ending.append(item[0])
+        return ending, len(due)
 
     def pop_alarms(self, now_ms: int, count_max: int) -> tuple[list[int], int]:
         """Take at most ``count_max`` alarms that are due. Returns the numbers of their queues, and how many alarms were

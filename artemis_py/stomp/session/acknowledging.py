@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Final, final
 
+from artemis_py.core.consumer import Consumer
 from artemis_py.core.order.entry import Entry
+from artemis_py.core.queue.queue import Queue
+from artemis_py.core.transaction import Transaction
 from artemis_py.errors import LimitError
 from artemis_py.stomp.session.state import SessionState
 from artemis_py.stomp.session.subscription import AUTO, INDIVIDUAL, Subscription
@@ -42,15 +45,16 @@ class Acknowledging:
         name = frame.headers.get("transaction")
         transaction = None if name is None else self._transactions.named(name)
         subscription, message_id = self._find(frame)
+        if message_id not in subscription.consumer.held:
+            self._settle_late(subscription, message_id, outcome, transaction, now_ms)
+            return
         consumer, queue = subscription.consumer, subscription.queue
         is_individual = subscription.ack_mode == INDIVIDUAL
         if transaction is not None:
             count_max = self._transactions.operations_left + 1
             if (1 if is_individual else consumer.count_up_to(message_id, count_max)) == count_max:
                 raise LimitError(self._transactions.too_many_operations)
-            taken = transaction.acknowledged
-            if outcome != _ACCEPT:
-                taken = transaction.refused if outcome == _CANCEL else transaction.expired
+            taken = _taken_in(transaction, outcome)
             taken.extend([(queue, consumer, entry) for entry in subscription.covered_by(message_id)])
         elif is_individual:
             self._settle_one(subscription, message_id, outcome, now_ms)
@@ -63,9 +67,31 @@ class Acknowledging:
         if consumer.parked:
             queue.wake(consumer)
 
+    def _settle_late(
+        self, subscription: Subscription, message_id: int, outcome: str, transaction: Transaction | None, now_ms: int
+    ) -> None:
+        """Settle a message whose lease has ended, where the queue's ``leasing`` allows that (row A-19,
+        tests/queues/rows.py). Otherwise nothing happens: the client could not know.
+        """
+        if transaction is not None and not self._transactions.operations_left:
+            raise LimitError(self._transactions.too_many_operations)
+        queue = subscription.queue
+        found = queue.take_late(subscription.consumer, message_id, refuses=outcome == _CANCEL)
+        if found is None:
+            return
+        holder, entry = found
+        if transaction is not None:
+            _taken_in(transaction, outcome).append((queue, holder, entry))
+        else:
+            self._carry_out(queue, holder, [entry], outcome, now_ms)
+        if holder.parked:
+            queue.wake(holder)
+
     def _settle_one(self, subscription: Subscription, message_id: int, outcome: str, now_ms: int) -> None:
-        consumer, queue = subscription.consumer, subscription.queue
         entries = subscription.covered_by(message_id)
+        self._carry_out(subscription.queue, subscription.consumer, entries, outcome, now_ms)
+
+    def _carry_out(self, queue: Queue, consumer: Consumer, entries: list[Entry], outcome: str, now_ms: int) -> None:
         if outcome == _CANCEL:
             self._state.leave_unfinished(queue.release(consumer, entries, failed=True, now_ms=now_ms))
         elif outcome == _EXPIRE:
@@ -88,6 +114,11 @@ class Acknowledging:
                 subscription = by_consumer.get(int(consumer))
                 entries = []
             message_id = int(message)
+            if subscription is not None and _takes_late(subscription) and message_id not in subscription.consumer.held:
+                _settle(subscription, entries)
+                entries = []
+                self._settle_late(subscription, message_id, _ACCEPT, None, now_ms)
+                continue
             if subscription is None or message_id not in subscription.consumer.held:
                 _settle(subscription, entries)
                 self._state.service.traffic.count_in("ACK", place + 1)
@@ -113,7 +144,7 @@ class Acknowledging:
         if not (dash and _is_number(consumer_text) and _is_number(message_text)):
             raise _not_in_delivery(text)
         subscription = self._subscriptions.by_consumer.get(int(consumer_text))
-        if subscription is None or int(message_text) not in subscription.consumer.held:
+        if subscription is None or not (int(message_text) in subscription.consumer.held or _takes_late(subscription)):
             if subscription is not None and subscription.ack_mode == AUTO:
                 raise FrameError(f"Message {text[:80]} was delivered with ack:auto and is already acknowledged")
             raise _not_in_delivery(text)
@@ -128,6 +159,20 @@ def _outcome_in(frame: Frame, *, refuses: bool) -> str:
     if option not in ("", _CANCEL, _EXPIRE):
         raise FrameError(f"options of {frame.command} must be cancel or expire, not {option[:40]!r}")
     return option or (_CANCEL if refuses else _ACCEPT)
+
+
+def _taken_in(transaction: Transaction, outcome: str) -> list[tuple[Queue, Consumer, Entry]]:
+    """Where a transaction keeps what is settled so."""
+    if outcome == _ACCEPT:
+        return transaction.acknowledged
+    return transaction.refused if outcome == _CANCEL else transaction.expired
+
+
+def _takes_late(subscription: Subscription) -> bool:
+    """May a message be settled here that is not in delivery here any more?"""
+    consumer = subscription.consumer
+    has_leases = subscription.queue.contents.leases is not None
+    return has_leases and consumer.destructive and not consumer.settles
 
 
 def _settle(subscription: Subscription | None, entries: list[Entry]) -> None:

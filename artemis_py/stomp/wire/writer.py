@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from artemis_py.core.order.entry import Entry
+from artemis_py.core.queue.leases import Leases
+from artemis_py.core.queue.tries import Tries
 from artemis_py.core.reference.lifetime import Lifetime
 from artemis_py.message import Head, Message, unescape_header
 from artemis_py.shown import escaped
@@ -89,7 +91,8 @@ class MessageWriter:
 
     __slots__ = (
         "_ack", "_first_line", "_firsts", "_like_body_bytes", "_like_bytes", "_like_head", "_like_id_bytes", "_prefix",
-        "_sized_only", "_tag", "_version", "amq_message_id", "ingress_timestamp", "lifetime",
+        "_sized_only", "_tag", "_version", "amq_message_id", "ingress_timestamp",
+        "leases", "lifetime", "tries",
     )  # fmt: skip
 
     def __init__(self, subscription: str | None, consumer_id: int, version: str, *, settles: bool) -> None:
@@ -104,6 +107,10 @@ class MessageWriter:
         self.ingress_timestamp = False
         self.lifetime: Lifetime | None = None
         """The queue's limits on expiration: the header expires shows the effective value."""
+        self.tries: Tries | None = None
+        """The queue's counts of deliveries: the header delivery-count shows them."""
+        self.leases: Leases | None = None
+        """The queue's leases: the header lease-expires shows when that of a message ends."""
         self._firsts: set[int] | None = None
         self._first_line = b""
         self._like_head: Head | None = None
@@ -146,9 +153,13 @@ class MessageWriter:
             size += len(self._ack) + number
         if message.head.sized or (body_bytes and not self._sized_only):
             size += len("content-length:\n") + len(str(body_bytes))
-        if self.amq_message_id or self.ingress_timestamp or self._firsts:
+        if self._has_extras or self._firsts:
             size += len(self._extras(message.id, message.timestamp_ms))
         return size
+
+    @property
+    def _has_extras(self) -> bool:
+        return self.amq_message_id or self.ingress_timestamp or self.tries is not None
 
     def write(self, entries: list[Entry], out: list[Part]) -> None:
         """Append the frames of ``entries`` to ``out``, in parts; a large body is a part that is not bytes."""
@@ -157,6 +168,7 @@ class MessageWriter:
         sized_only = self._sized_only
         verbatim = self._version == "1.2"
         lifetime = self.lifetime
+        has_extras = self._has_extras
         last_timestamp_ms = -1
         last_length = -1
         fresh = again = length_line = b""
@@ -173,7 +185,7 @@ class MessageWriter:
             if entry.redelivered or expires_ms:
                 again = b"true" if entry.redelivered else b"false"
                 stamp = b"\nredelivered:%b\nexpires:%d\ntimestamp:%d\n" % (again, expires_ms, last_timestamp_ms)
-            if self.amq_message_id or self.ingress_timestamp or self._firsts:
+            if has_extras or self._firsts:
                 stamp += self._extras(message.id, last_timestamp_ms)
             if body and (head.sized or not sized_only):
                 length = len(body)
@@ -200,6 +212,10 @@ class MessageWriter:
             lines += b"amqMessageId:STOMP%d\n" % message_id
         if self.ingress_timestamp:
             lines += b"ingress-timestamp:%d\n" % timestamp_ms
+        if self.tries is not None:
+            lines += b"delivery-count:%d\n" % (self.tries.count_of(message_id) + 1)
+            if self.leases is not None and self.leases.period_ms:
+                lines += b"lease-expires:%b\n" % self.leases.end_in_words().encode()
         if self._firsts and message_id in self._firsts:
             lines += self._first_line
         return lines

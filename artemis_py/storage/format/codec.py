@@ -98,7 +98,7 @@ newer value arrived; dead: no delivery attempts left; cancelled: a consumer or a
 operator emptied the queue; deleted: the queue was deleted; abandoned: the last consumer left a queue with
 purge-on-no-consumers; damaged: its record cannot be read. Older logs use killed for all from dead on.
 """
-CAUSES: Final[tuple[str, ...]] = ("", "nacked", "aborted", "lost")
+CAUSES: Final[tuple[str, ...]] = ("", "nacked", "aborted", "lost", "lapsed")
 """Why a delivery failed, stored in the same way: unknown (older logs); NACK; its transaction was aborted; its
 connection or session ended.
 """

@@ -9,7 +9,18 @@ import pytest
 from artemis_py.config.explain.explanation import explain
 from artemis_py.config.tables.address_settings import AddressSettings
 from artemis_py.config.tables.entities import QUEUE_DEFAULTS, QueueConfig
-from artemis_py.config.tables.fields import BOOLEAN, BYTES, CHOICE, DOUBLE, INT, LONG, TEXT, Setting, settings_of
+from artemis_py.config.tables.fields import (
+    BOOLEAN,
+    BYTES,
+    CHOICE,
+    DOUBLE,
+    INT,
+    LONG,
+    PERIOD,
+    TEXT,
+    Setting,
+    settings_of,
+)
 from artemis_py.config.tables.queue_settings import known_attributes, queue_settings, written_attributes
 from tests.unit.config.documents import errors_of, load_core, queue, setting, settings
 
@@ -22,7 +33,15 @@ def values_of(row: Setting) -> tuple[Any, Any]:
     if row.kind == CHOICE:
         first, *others = [word for word in row.choices if word != row.default]
         return first, others[0]
-    by_kind = {BOOLEAN: (True, False), INT: (3, 4), LONG: (5, 6), BYTES: (7, 8), DOUBLE: (9.5, 10.5), TEXT: ("k", "l")}
+    by_kind = {
+        BOOLEAN: (True, False),
+        INT: (3, 4),
+        LONG: (5, 6),
+        PERIOD: (11, 12),
+        BYTES: (7, 8),
+        DOUBLE: (9.5, 10.5),
+        TEXT: ("k", "l"),
+    }
     return by_kind[row.kind]
 
 

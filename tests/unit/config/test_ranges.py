@@ -15,6 +15,7 @@ from artemis_py.config.tables.fields import (
     DOUBLE,
     INT,
     LONG,
+    PERIOD,
     REFUSED,
     Setting,
     make_setting,
@@ -112,7 +113,7 @@ def test_queues_refuse(name: str, text: str) -> None:
     assert problem.line == 3
 
 
-SAMPLES = {BOOLEAN: "true", INT: "7", LONG: "7", DOUBLE: "0.5", BYTES: "8K"}
+SAMPLES = {BOOLEAN: "true", INT: "7", LONG: "7", DOUBLE: "0.5", BYTES: "8K", PERIOD: "9s"}
 
 
 def sample(row: Setting) -> str:
@@ -179,6 +180,10 @@ def test_defaults_of_the_file_are_those_of_the_table() -> None:
         (DOUBLE, " 1. ", 1.0),
         (DOUBLE, ".5e1", 5.0),
         (BYTES, " 1 k ", 1024),
+        (PERIOD, " 1 s ", 1000),
+        (PERIOD, "700ms", 700),
+        (PERIOD, "5", 5),
+        (PERIOD, "2h", 7_200_000),
     ],
 )
 def test_lexical_rules(kind: str, text: str, value: object) -> None:

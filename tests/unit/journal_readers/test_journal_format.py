@@ -184,5 +184,5 @@ def test_a_reader_from_the_page_alone_agrees_with_the_dump(
 
 def test_the_page_gives_every_reason_and_cause() -> None:
     assert tuple(REASONS[code] for code in sorted(REASONS)) == codec.REASONS
-    told = re.findall(r"(\d) (unknown|nacked|aborted|lost)", PAGE)
+    told = re.findall(r"(\d) (unknown|nacked|aborted|lost|lapsed)", PAGE)
     assert [name for _, name in sorted(set(told))] == ["unknown", *codec.CAUSES[1:]]

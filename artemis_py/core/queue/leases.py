@@ -1,0 +1,122 @@
+"""Who holds which message of a queue, and until when (AMPS' leases, rows A-18, A-19 and A-41, tests/queues/rows.py)."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from datetime import UTC, datetime
+from sys import maxsize
+from typing import Final, final
+
+from artemis_py.core.consumer import Consumer
+from artemis_py.core.host import Host
+from artemis_py.core.order.entry import Entry
+from artemis_py.message import Message
+
+_NEVER: Final = (maxsize, 0)
+
+
+@final
+class Leases:
+    """The leases of one queue. All are equally long, so that the one which began first ends first.
+
+    A message acknowledged in a transaction is in nobody's hands: its lease says nothing until the transaction ends. The
+    leases do not survive a restart, because no consumer does.
+    """
+
+    __slots__ = ("_back", "_held", "_host", "_queue_id", "_text", "_text_at_ms", "is_strict", "period_ms")
+
+    def __init__(self, queue_id: int, host: Host, period_ms: int, *, is_strict: bool) -> None:
+        self._queue_id = queue_id
+        self._host = host
+        self.period_ms = period_ms
+        """How long a consumer may hold a message; 0: for ever."""
+        self.is_strict = is_strict
+        """Must others leave a message alone that is leased?"""
+        self._held: OrderedDict[int, tuple[int, Consumer]] = OrderedDict()
+        """The end (steady ms) and the holder of each lease by message id, in the order in which they began."""
+        self._back: dict[int, Entry] = {}
+        """Messages that were leased and have come back, by id."""
+        self._text = ""
+        self._text_at_ms = -1
+
+    # ---- lives -----------------------------------------------------------------------------------
+
+    def begin(self, entries: list[Entry], consumer: Consumer) -> None:
+        """These entries were just sent to a consumer that is to settle them."""
+        ends_ms = maxsize
+        if self.period_ms:
+            ends_ms = self._host.clock.steady_ms(self._host.log.now_ms) + self.period_ms
+        lease = ends_ms, consumer
+        held, back = self._held, self._back
+        for entry in entries:
+            message_id = entry.message.id
+            held[message_id] = lease
+            if back:
+                back.pop(message_id, None)
+        self.set_timer()
+
+    def end(self, message_id: int) -> None:
+        """A message leaves its holder."""
+        self._held.pop(message_id, None)
+
+    def note_back(self, entry: Entry) -> None:
+        """An entry that was leased is on the queue again."""
+        self._back[entry.message.id] = entry
+
+    def forget(self, messages: list[Message]) -> None:
+        """These messages have left the queue."""
+        held, back = self._held, self._back
+        for message in messages:
+            held.pop(message.id, None)
+        if back:
+            for message in messages:
+                back.pop(message.id, None)
+
+    # ---- ends ------------------------------------------------------------------------------------
+
+    @property
+    def _first(self) -> tuple[int, object]:
+        held = self._held
+        return held[next(iter(held))] if held else _NEVER
+
+    def set_timer(self) -> None:
+        """Have the queue look again when the first lease ends."""
+        ends_ms = self._first[0]
+        if ends_ms < maxsize:
+            self._host.timers.note_lease(ends_ms, self._queue_id)
+
+    def is_over(self, steady_ms: int) -> bool:
+        """Is a lease over?"""
+        return self._first[0] <= steady_ms
+
+    def pop_over(self, steady_ms: int, count_max: int) -> list[tuple[int, Consumer]]:
+        """Take leases that are over: message ids with their holders, the first first."""
+        held = self._held
+        over: list[tuple[int, Consumer]] = []
+        while held and len(over) < count_max and self._first[0] <= steady_ms:
+            message_id, (_, consumer) = held.popitem(last=False)
+            over.append((message_id, consumer))
+        return over
+
+    # ---- what others ask -------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def holder_of(self, message_id: int) -> Consumer | None:
+        """Who holds a message; None when nobody does."""
+        lease = self._held.get(message_id)
+        return None if lease is None else lease[1]
+
+    def returned(self, message_id: int) -> Entry | None:
+        """A message that was leased and is on the queue again; None when it is not."""
+        return self._back.get(message_id)
+
+    def end_in_words(self) -> str:
+        """When a lease ends that begins now: ISO 8601, UTC, in ms. The empty text when it does not end."""
+        now_ms = self._host.log.now_ms
+        if now_ms != self._text_at_ms and self.period_ms:
+            self._text_at_ms = now_ms
+            date = datetime.fromtimestamp((now_ms + self.period_ms) // 1000, UTC)
+            self._text = f"{date:%Y-%m-%dT%H:%M:%S}.{(now_ms + self.period_ms) % 1000:03d}Z"
+        return self._text
