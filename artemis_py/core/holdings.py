@@ -48,6 +48,8 @@ FRAME_BYTES: Final = 400
 """A waiting frame, besides its body."""
 HEADER_BYTES: Final = 200
 """A decoded header of a waiting frame, besides its text."""
+TRANSACTION_BYTES: Final = 480
+"""An open transaction, besides what it holds."""
 ACKNOWLEDGED_BYTES: Final = 100
 """An acknowledgement in a transaction."""
 _TEXTS: Final = re.compile("'[^']*+'")

@@ -14,6 +14,7 @@ from artemis_py.spark.read import holdings
 from artemis_py.spark.read.folded import FoldReader
 from artemis_py.spark.read.options import read_options
 from artemis_py.spark.read.spans import rows_of_broker
+from artemis_py.spark.tables.schema import arrow_schema
 from tests.e2e.stomp_socket import StompSocket
 from tests.spark.live import SETTINGS, live_broker, send_many
 from tests.spark.made_log import survey
@@ -32,15 +33,18 @@ def rows_of(folder: Path, table: str, **options: str) -> list[Row]:
 
 
 def read(given: dict[str, str]) -> pa.Table:
-    reader = FoldReader(read_options(given))
-    return pa.Table.from_batches([batch for share in reader.partitions() for batch in reader.read(share)])
+    options = read_options(given)
+    reader = FoldReader(options)
+    batches = [batch for share in reader.partitions() for batch in reader.read(share)]
+    return pa.Table.from_batches(batches) if batches else arrow_schema(options.table, options.columns).empty_table()
 
 
 def in_spans(folder: Path, table: str, span_bytes: int, **options: str) -> tuple[list[Row], int]:
     """The rows as Spark puts them together, and of how many spans; they come in any order."""
     given = {"journal": str(folder), "broker": "b", "partitionBytes": str(span_bytes), **options}
     spans = read({**given, "table": f"{table.removesuffix('s')}-spans"})
-    mixed = spans.take(random.Random(1).sample(range(len(spans)), len(spans)))
+    order = random.Random(1).sample(range(len(spans)), len(spans))
+    mixed = spans.take(pa.array(order, pa.int64()))
     return rows_of_broker({**given, "table": table}, mixed).to_pylist(), len(spans)
 
 
@@ -52,6 +56,7 @@ def test_a_log_of_every_kind_of_traffic(tmp_path: Path, rng: random.Random, *, s
     made(tmp_path, rng, stays=stays)
     asked: list[dict[str, str]] = [{}, {"subscribe": "elsewhere"}]
     asked += [{"asOf": str(START_MS + 1000 * rng.randrange(300))} for _ in range(4)]
+    asked.append({"asOf": str(START_MS - 1)})  # before the first record: a reader without tasks
     for is_surveyed in (False, True):
         for options in asked:
             wanted = rows_of(tmp_path, "queues", **options)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final, final
 
 from artemis_py.core.addresses.route import Route
-from artemis_py.core.holdings import ACKNOWLEDGED_BYTES, FRAME_BYTES
+from artemis_py.core.holdings import ACKNOWLEDGED_BYTES, TRANSACTION_BYTES
 from artemis_py.core.transaction import Transaction
 from artemis_py.errors import ArtemisError, LimitError
 from artemis_py.message import Message
@@ -68,7 +68,7 @@ class Transactions:
         """What open transactions hold in memory."""
         held_bytes = 0
         for transaction in self.by_name.values():
-            held_bytes += FRAME_BYTES + transaction.size_bytes + ACKNOWLEDGED_BYTES * transaction.settled_count
+            held_bytes += TRANSACTION_BYTES + transaction.size_bytes + ACKNOWLEDGED_BYTES * transaction.settled_count
         return held_bytes
 
     # ---- what happens to them --------------------------------------------------------------------

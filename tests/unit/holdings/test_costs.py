@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+import artemis_py.server.websocket.websocket  # noqa: F401 - a broker loads it in its first second, which would be measured
 from artemis_py.core.holdings import (
     ADDRESSES,
     CONNECTIONS,
