@@ -80,6 +80,12 @@ QUEUE_AXES: Final[dict[str, dict[str, Fields]]] = {
         "3-or-300-ms": {"consumers_before": 3, "delay_before": 300},
     },
     "semantics": {"at-least-once": {}, "at-most-once": {"once": True}},
+    "lease": {
+        "none": {},
+        "400-ms": {"lease_ms": 400},
+        "400-ms-strict": {"lease_ms": 400, "strict": True},
+        "strict": {"strict": True},
+    },
     "deliveries": {"any": {}, "1": {"deliveries_max": 1}, "2": {"deliveries_max": 2}},
     "cancels": {"any": {}, "1": {"cancels_max": 1}, "2": {"cancels_max": 2}},
     "fairness": {
@@ -271,7 +277,7 @@ IN_MEMORY: Final = Space(QUEUE_AXES, ADDRESS_AXES, ("type", "served", "groups", 
 """Queues that have all in memory."""
 
 _NOT_PAGED: Final = (
-    "first-key", "expiry-policy", "selector", "admits", "consumers", "semantics", "deliveries", "cancels",
+    "first-key", "expiry-policy", "selector", "admits", "consumers", "semantics", "lease", "deliveries", "cancels",
     "fairness", "backlog", "backlog-of-all",
 )  # fmt: skip
 """Whether a message stands in a page makes no difference there."""

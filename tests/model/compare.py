@@ -133,6 +133,12 @@ def _compare_times(world: SideBySide) -> None:
     """The broker must wake up in time for what is due first."""
     due = [due_ms for pair in world.pairs for due_ms, _, _ in pair.model.scheduled]
     due += [pair.model.opens_at_ms for pair in world.pairs if pair.model.opens_at_ms is not None]
+    due += [
+        lease[0]
+        for seat in world.seats
+        for item in seat.reader.sent
+        if (lease := seat.reader.leases.get(item.letter.id))
+    ]
     bounded = [pair.model for pair in world.pairs if pair.model.plan.ttl_min or pair.model.plan.ttl_max]
     waiting = [(model, item) for model in bounded for item in model.items + model.held_back()]
     due += [over_ms for model, item in waiting if (over_ms := expires_ms(model.plan, item.letter))]

@@ -112,6 +112,12 @@ class QueueMachine(RuleBasedStateMachine):
         """ACK or NACK."""
         steps.settle(self.world, pick, index, cumulative, refuses, expires)
 
+    @precondition(lambda self: any(seat.reader.lapsed for seat in self.world.seats))
+    @rule(pick=PICKS, index=PICKS, refuses=st.booleans(), expires=st.booleans())
+    def settle_late(self, pick: int, index: int, refuses: bool, expires: bool) -> None:
+        """ACK or NACK of what was held for too long."""
+        steps.settle_late(self.world, pick, index, refuses, expires)
+
     @rule(connection=CONNECTION)
     def begin(self, connection: int) -> None:
         """BEGIN."""

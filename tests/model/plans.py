@@ -92,6 +92,8 @@ class QueuePlan:
     consumers_max: int = -1
     alerts: bool = False
     once: bool = False
+    lease_ms: int = 0
+    strict: bool = False
     deliveries_max: int = 0
     cancels_max: int = 0
     fairness: str | None = None
@@ -116,10 +118,15 @@ class QueuePlan:
     @property
     def is_like_amps(self) -> bool:
         """Has a consumer one message unless it asks for more?"""
-        limited = self.deliveries_max > 0 or self.cancels_max > 0
+        limited = self.deliveries_max > 0 or self.cancels_max > 0 or self.leases
         return (
             limited or self.once or self.fairness is not None or self.backlog_each is not None or self.backlog_all >= 0
         )
+
+    @property
+    def leases(self) -> bool:
+        """Does the queue know who holds what until when?"""
+        return self.lease_ms > 0 or self.strict
 
     @property
     def fair(self) -> str:
@@ -172,6 +179,8 @@ class QueuePlan:
             purge_on_no_consumers=self.purge,
             delivery_semantics="at-most-once" if self.once else None,
             fairness_model=self.fairness,
+            lease_period=self.lease_ms or -1,
+            leasing="strict" if self.strict else None,
             max_deliveries=self.deliveries_max,
             max_cancels=self.cancels_max,
             max_backlog=self.backlog_all,

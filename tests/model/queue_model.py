@@ -7,12 +7,17 @@ observed is legal, and whether a message was withheld that had to go out.
 from __future__ import annotations
 
 from fractions import Fraction
+from operator import itemgetter
+from sys import maxsize
+from typing import Final
 
 from tests.model.groups_model import GroupsModel
 from tests.model.items_model import Counts
 from tests.model.plans import PROPORTIONAL, RING, ROUND_ROBIN, AddressPlan, QueuePlan
 from tests.model.reader_model import Item, Letter, Reader
 from tests.model.rules_model import is_over, valid_ms
+
+_NEVER: Final = (maxsize, 0)
 
 
 class QueueModel(GroupsModel):
@@ -23,6 +28,8 @@ class QueueModel(GroupsModel):
         self.paused = False
         self.started = plan.consumers_before <= 0
         self.opens_at_ms: int | None = None
+        self._last_turn = 0
+        self._writes = 0
         self.owner: int | None = None
         """The connection, or client, whose consumers are admitted."""
 
@@ -183,8 +190,11 @@ class QueueModel(GroupsModel):
             if reader.acks:
                 reader.out.append(item)
 
-    def written(self, reader: Reader) -> None:
+    def written(self, reader: Reader, now_ms: int) -> None:
         """What a reader got was written: for one that settles on send that is the end of it."""
+        if self.plan.lease_ms and not (reader.reads or reader.settles):
+            self._writes += 1
+            reader.leases |= dict.fromkeys(reader.unsent, (now_ms + self.plan.lease_ms, self._writes))
         self.counts.acknowledged += len(reader.picked)
         if reader.picked:
             reader.picked = []
@@ -235,7 +245,7 @@ class QueueModel(GroupsModel):
 
     def _rank(self, reader: Reader) -> tuple[Fraction, int]:
         share = Fraction(len(reader.held), reader.backlog) if self.plan.fair == PROPORTIONAL else Fraction(0)
-        return share, self.readers.index(reader)
+        return share, reader.turn
 
     def hand_over(self, reader: Reader, letters: list[Letter], now_ms: int) -> None:
         """Arrivals went straight to the only consumer, which settles on send."""
@@ -306,6 +316,7 @@ class QueueModel(GroupsModel):
         delayed: list[Item] = []
         restored = 0
         for item in items:
+            reader.leases.pop(item.letter.id, None)
             if self._stays_away(item):
                 continue
             item.redelivered = True
@@ -384,6 +395,7 @@ class QueueModel(GroupsModel):
         if self.join_groups(reader) and self.plan.consumers_before > 0:
             self.started = False
         self.readers.append(reader)
+        self.put_last(reader)
         if self.started or reader.browses:
             return
         if len(self.takers) >= self.plan.consumers_before:
@@ -391,6 +403,25 @@ class QueueModel(GroupsModel):
             self.opens_at_ms = None
         elif self.plan.delay_before >= 0 and self.opens_at_ms is None:
             self.opens_at_ms = now_ms + self.plan.delay_before
+
+    def put_last(self, reader: Reader) -> None:
+        """It comes behind all others that are equal else."""
+        self._last_turn += 1
+        reader.turn = self._last_turn
+
+    def lapsed(self, now_ms: int) -> list[tuple[Reader, list[Item]]]:
+        """What readers have held for too long, the reader first whose lease began first."""
+        over: list[tuple[tuple[int, int], Reader, list[Item]]] = []
+        for reader in self.readers:
+            items = [item for item in reader.sent if reader.leases.get(item.letter.id, _NEVER)[0] <= now_ms]
+            if items:
+                over.append((reader.leases[items[0].letter.id], reader, items))
+                self.happened.add("lease over")
+        return [(reader, items) for _, reader, items in sorted(over, key=itemgetter(0))]
+
+    def holder_of(self, item: Item) -> Reader | None:
+        """Who was sent an item and is to settle it."""
+        return next((reader for reader in self.readers if not reader.reads and item in reader.sent), None)
 
     def leave(self, reader: Reader) -> None:
         """A reader is gone, what it had is back."""

@@ -248,7 +248,20 @@ class SideBySide:
             bounded = pair.model.plan.ttl_min or pair.model.plan.ttl_max
             if (scans or bounded) and pair not in seen_before_due:
                 assert not pair.model.overdue(self.now_ms), "one is over and still there"
+        for pair in self.pairs:
+            self._end_leases(pair)
         self.check()
+
+    def _end_leases(self, pair: Pair) -> None:
+        """What readers held for too long goes back; they come behind the others now."""
+        over = pair.model.lapsed(self.now_ms)
+        for reader, _ in over:
+            pair.model.put_last(reader)
+        for reader, items in over:
+            reader.held = [item for item in reader.held if item not in items]
+            reader.lapsed += items
+            self.bury(pair, pair.model.release(reader, items, failed=True, now_ms=self.now_ms))
+        self.absorb(pair)
 
     def dispatch(self) -> None:
         """Offer what is ready. Afterwards nobody with room lacks anything."""
@@ -368,7 +381,7 @@ class SideBySide:
             if entries:  # so does a session
                 seat.pair.queue.sent(seat.consumer, entries)
             seat.consumer.firsts.clear()
-            seat.pair.model.written(seat.reader)
+            seat.pair.model.written(seat.reader, self.now_ms)
         if isinstance(self.log, StrictRecords):
             self.log.write_down()
         self.check()

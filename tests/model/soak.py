@@ -155,6 +155,7 @@ _DRAWS: Final[list[tuple[str, int, tuple[int, ...], _Draw]]] = [
     ("unsubscribe", 3, _SELDOM, _pick),
     ("end", 2, _SELDOM, _end),
     ("settle", 40, _SELDOM, _settling_now),
+    ("settle_late", 8, _SELDOM, _settling),
     ("begin", 6, _SELDOM, _connection),
     ("send_in_transaction", 4, _SELDOM, _sending),
     ("settle_in_transaction", 12, _SELDOM, _settling),

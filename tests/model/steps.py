@@ -76,6 +76,14 @@ def settle(world: Trade, pick: int, index: int, cumulative: bool, refuses: bool,
         world.settle(seat, index % len(seat.reader.sent), cumulative=cumulative, refuses=refuses, expires=expires)
 
 
+def settle_late(world: Trade, pick: int, index: int, refuses: bool, expires: bool) -> None:
+    """ACK or NACK of what was held for too long."""
+    seats = [seat for seat in world.seats if seat.reader.lapsed]
+    if seats:
+        seat = seats[pick % len(seats)]
+        world.settle_late(seat, index % len(seat.reader.lapsed), refuses=refuses, expires=expires)
+
+
 def begin(world: Trade, connection: int) -> None:
     """BEGIN."""
     if connection not in world.transactions:
@@ -168,8 +176,8 @@ def restart(world: Trade, ms: int) -> None:
 STEPS: Final[dict[str, Callable[..., None]]] = {
     step.__name__: step
     for step in (
-        publish, subscribe, unsubscribe, end, settle, begin, send_in_transaction, settle_in_transaction, commit, abort,
-        advance, dispatch, write, turn, set_room, pause, resume, resize, purge, restart,
+        publish, subscribe, unsubscribe, end, settle, settle_late, begin, send_in_transaction, settle_in_transaction,
+        commit, abort, advance, dispatch, write, turn, set_room, pause, resume, resize, purge, restart,
     )
 }  # fmt: skip
 

@@ -29,9 +29,9 @@ EVERYTHING: Final = {
     "cancelled too often", "COMMIT had to wait", "COMMIT refused", "consumer refused", "dead", "delayed",
     "delayed in a group", "delivered too often", "expired", "expired by a consumer",
     "expired to the dead-letter address", "expired while held back", "fast", "first of a group", "group closed",
-    "held back", "kept out of several queues", "lone end of a group", "outdated value", "paused to rebalance",
-    "proportional", "rebalanced", "refused", "restarted", "ring", "sender had to wait", "senders go on", "senders wait",
-    "value replaced",
+    "held back", "kept out of several queues", "late", "lease over", "lone end of a group", "outdated value",
+    "paused to rebalance", "proportional", "rebalanced", "refused", "restarted", "ring", "sender had to wait",
+    "senders go on", "senders wait", "value replaced",
 }  # fmt: skip
 """What the model can see happen."""
 

@@ -26,6 +26,8 @@ from artemis_py.core.queue.fairness import Ranked
 from artemis_py.core.queue.flow import Flow
 from artemis_py.core.queue.forced_expiry import ForcedExpiry
 from artemis_py.core.queue.gate import Gate
+from artemis_py.core.queue.lapse import Lapse
+from artemis_py.core.queue.leases import Leases
 from artemis_py.core.queue.overflow import Depth, DepthRing, FlowControl, Reject, Ring
 from artemis_py.core.queue.parts import QueueParts
 from artemis_py.core.queue.redelivery import Redelivery
@@ -114,6 +116,10 @@ def _nothing(self: Any, *_: Any, **__: Any) -> None:
 
 
 def _none(self: ForcedExpiry, count: int) -> list[Entry]:
+    return []
+
+
+def _nobody(self: Lapse, over: Any) -> list[Any]:
     return []
 
 
@@ -232,6 +238,11 @@ _on_time = Schedule.pop_due
         (QueueParts, "expire_held", QueueParts.acknowledge),
         (ForcedExpiry, "_next", _none),
         (Tries, "note", _one_too_many),
+        (Lapse, "_taken", _nobody),
+        (Leases, "end", _nothing),
+        (Leases, "holder_of", _nothing),
+        (Leases, "note_back", _nothing),
+        (Ranked, "put_last", _nothing),
         (ConsumerDefaults, "backlog_for", _as_asked),
         (Distribution, "wake_all", _nothing),
         (Account, "credit", _count_only),

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from operator import itemgetter
 
+from artemis_py.core.order.entry import Entry
 from artemis_py.core.placing.batch import Batch
 from artemis_py.core.transaction import Transaction
 from artemis_py.errors import AddressFullError, QueueFullError
@@ -131,8 +132,14 @@ class Trade(SideBySide):
     ) -> None:
         """ACK or NACK of the message at ``index`` among those sent, outside a transaction."""
         ids, items = self._let_go(seat, index, cumulative=cumulative)
+        entries = [seat.consumer.let_go(message_id) for message_id in ids]
+        self._carry_out_now(seat, entries, items, refuses=refuses, expires=expires)
+        self.check()
+
+    def _carry_out_now(
+        self, seat: Seat, entries: list[Entry], items: list[Item], *, refuses: bool, expires: bool
+    ) -> None:
         queue, consumer, model = seat.pair.queue, seat.consumer, seat.pair.model
-        entries = [consumer.let_go(message_id) for message_id in ids]
         if expires:
             queue.expire_held(consumer, entries, self.now_ms)
             self._expire(seat.pair, seat.reader, items)
@@ -146,12 +153,34 @@ class Trade(SideBySide):
                 model.acknowledge(seat.reader)
         if consumer.parked:
             queue.wake(consumer)
-        self.check()
 
     def _expire(self, pair: Pair, reader: Reader, items: list[Item]) -> None:
         for item in items:
             if pair.model.expire_held(reader):
                 self._forward_expired(pair, item.letter.id)
+
+    def settle_late(self, seat: Seat, index: int, *, refuses: bool, expires: bool) -> None:
+        """ACK or NACK of a message that the seat has held for too long. Whoever holds it now may lose it; nobody's
+        message is settled, but not refused.
+        """
+        item = seat.reader.lapsed.pop(index)
+        pair, model = seat.pair, seat.pair.model
+        holder = model.holder_of(item)
+        found = pair.queue.take_late(seat.consumer, item.letter.id, refuses=refuses)
+        here = model.find(item.letter.id) is not None or any(one is item for _, _, one in model.scheduled)
+        assert (found is not None) == (not model.plan.strict if holder else here and not refuses), "settled or not"
+        if found is None:
+            self.check()
+            return
+        self.happened.add("late")
+        by = self.seat(found[0].id)
+        assert by.reader is (holder or seat.reader), "somebody else's message"
+        if holder is None:
+            model.remove(item)
+        else:
+            holder.held.remove(item)
+        self._carry_out_now(by, [found[1]], [item], refuses=refuses, expires=expires)
+        self.check()
 
     # ---- transactions ----------------------------------------------------------------------------
 
