@@ -142,6 +142,8 @@ class SideBySide:
         if event.consumer_id is None:
             if event.senders_wait:  # in one tick something was due and made it too deep before this one's time was over
                 pair.model.grew()
+            if pair.model.find(event.message_id) is None:  # tiny turns: the lease ended first, in the same tick
+                self._take_back_lapsed(pair)
             pair.model.expire(event.message_id, self.now_ms)
             self._forward_expired(pair, event.message_id)
             return
@@ -253,6 +255,10 @@ class SideBySide:
         self.check()
 
     def _end_leases(self, pair: Pair) -> None:
+        self._take_back_lapsed(pair)
+        self.absorb(pair)
+
+    def _take_back_lapsed(self, pair: Pair) -> None:
         """What readers held for too long goes back; they come behind the others now."""
         over = pair.model.lapsed(self.now_ms)
         for reader, _ in over:
@@ -261,7 +267,6 @@ class SideBySide:
             reader.held = [item for item in reader.held if item not in items]
             reader.lapsed += items
             self.bury(pair, pair.model.release(reader, items, failed=True, now_ms=self.now_ms))
-        self.absorb(pair)
 
     def dispatch(self) -> None:
         """Offer what is ready. Afterwards nobody with room lacks anything."""

@@ -159,7 +159,8 @@ class Room:
 
     def refill(self) -> None:
         """Refill the reserve if there is room for it and as much again, since otherwise senders would take the room at
-        once. Until then it gets half of the free room, and others may use the rest.
+        once. Until then it gets half of the free room, and others may use the rest. A reserve that is nearly gone gets
+        all: somebody who fills the disk must not take what the broker frees piece by piece.
         """
         if not self.is_short:
             return
@@ -171,6 +172,8 @@ class Room:
             if free_bytes < 2 * self.wanted_bytes - self._has_bytes:
                 if free_bytes >= 2 * _GIVEN_BYTES_MIN:
                     self._fill(min(self._has_bytes + free_bytes // 2, self.wanted_bytes))
+                elif self._has_bytes < _GIVEN_BYTES_MIN:
+                    self._fill(min(self._has_bytes + free_bytes, _GIVEN_BYTES_MIN, self.wanted_bytes))
                 return
             self.is_short = not self._fill(self.wanted_bytes)
         if not self.is_short:

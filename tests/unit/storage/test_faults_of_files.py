@@ -246,6 +246,24 @@ def test_the_reserve_is_made_whole_only_when_there_is_as_much_beside_it(tmp_path
     assert len(news) == 2, "when it began, and when it was over"
 
 
+def test_a_reserve_that_is_gone_gets_every_piece(tmp_path: Path, monkeypatch: Any) -> None:
+    """Somebody who fills the disk would take each piece before there is enough to share."""
+    free = [64 << 20]
+    monkeypatch.setattr(room_module, "space_of", lambda _: DiskSpace(0.5, free[0], 64 << 20))
+    room = Room(tmp_path, lambda: None, 1 << 20)
+    while room.give(1 << 20):
+        pass
+    for free[0], has_bytes in (
+        (64 << 10, 64 << 10),
+        (128 << 10, 192 << 10),
+        (128 << 10, 256 << 10),
+        (64 << 10, 256 << 10),
+    ):
+        room.refill()
+        assert room.reserve_bytes == has_bytes
+    assert room.is_short
+
+
 def test_growth_is_looked_at_by_the_mebibyte(tmp_path: Path) -> None:
     news: list[int] = []
     disk = FileDisk(tmp_path)
