@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any, Final
 
@@ -31,6 +31,7 @@ from artemis_py.core.queue.leases import Leases
 from artemis_py.core.queue.overflow import Depth, DepthRing, FlowControl, Reject, Ring
 from artemis_py.core.queue.parts import QueueParts
 from artemis_py.core.queue.redelivery import Redelivery
+from artemis_py.core.queue.sifting import Sifting
 from artemis_py.core.queue.tries import Tries
 from artemis_py.core.reference.alerts import Ages
 from artemis_py.core.reference.lifetime import Lifetime
@@ -38,8 +39,9 @@ from artemis_py.core.timing.schedule import Schedule
 from artemis_py.core.transaction import Transaction
 from artemis_py.message import Account, Message
 from tests.model.axes import IN_MEMORY, PAGED, Space, refusals
-from tests.model.plans import Plan
+from tests.model.plans import ROUND_ROBIN, Plan, QueuePlan
 from tests.model.soak import fails, main, run_world, shrink, worlds
+from tests.model.steps import Taken
 
 pytestmark = pytest.mark.model
 
@@ -132,6 +134,14 @@ def _never(self: LastValues, entry: Entry) -> bool:
     return False
 
 
+def _is_done(self: Sifting, budget: Any) -> None:
+    self._ready_is_done = True
+
+
+def _no_more(self: Sifting, budget: Any) -> bool:
+    return False
+
+
 def _everybody(self: Distribution, consumer: Consumer) -> bool:
     return True
 
@@ -212,12 +222,22 @@ def _late(self: Schedule[Any], now_ms: int, count_max: int = 1000) -> list[Any]:
 _on_time = Schedule.pop_due
 
 
-_OF_LEASES: Final = (Lapse, Leases)
-"""Mistakes in these show only in worlds with leases, and mostly late: they get many of those."""
+_NEEDS: Final[dict[type, Callable[[QueuePlan], bool]]] = {
+    Lapse: lambda queue: queue.leases,
+    Leases: lambda queue: queue.leases,
+    Sifting: lambda queue: queue.is_like_amps,
+    Ranked: lambda queue: queue.fair != ROUND_ROBIN,
+    GroupOwners: lambda queue: queue.is_grouped,
+}
+"""Mistakes in these show only on such queues, and some of them late: they get many worlds with one."""
 
 
-def _is_met_by(plan: Plan, owner: type) -> bool:
-    return owner not in _OF_LEASES or any(queue.leases for queue in plan.queues)
+def _met_by(owner: type) -> Iterator[tuple[Plan, list[Taken]]]:
+    """Worlds in which mistakes of a class may show."""
+    needs = _NEEDS.get(owner)
+    for plan, taken in worlds(SEED, STEPS if needs is None else 10 * STEPS):
+        if needs is None or any(map(needs, plan.queues)):
+            yield plan, taken
 
 
 @pytest.mark.interpreted
@@ -248,6 +268,10 @@ def _is_met_by(plan: Plan, owner: type) -> bool:
         (ForcedExpiry, "_next", _none),
         (Tries, "note", _one_too_many),
         (Lapse, "_taken", _nobody),
+        (Sifting, "_look_among_ready", _is_done),
+        (Sifting, "_look_aside", _no_more),
+        (Sifting, "_holder_of", _nothing),
+        (Consumer, "choose", _nothing),
         (Leases, "end", _nothing),
         (Leases, "holder_of", _nothing),
         (Leases, "note_back", _nothing),
@@ -283,5 +307,4 @@ def test_it_finds_what_is_broken(
 ) -> None:
     """A model that agrees with everything is worth nothing: each of these mistakes has to be seen."""
     monkeypatch.setattr(owner, name, broken)
-    steps = 10 * STEPS if owner in _OF_LEASES else STEPS
-    assert any(fails(plan, taken) for plan, taken in worlds(SEED, steps) if _is_met_by(plan, owner))
+    assert any(fails(plan, taken) for plan, taken in _met_by(owner))
