@@ -51,8 +51,8 @@ class Replays:
     """
 
     __slots__ = (
-        "_alarms", "_arrived", "_clock", "_hungry", "_is_feeding", "_ready", "_share", "_shelf", "_tail", "count", "log",
-        "news", "shown_count",
+        "_alarms", "_arrived", "_clock", "_hungry", "_is_feeding", "_ready", "_share", "_shelf", "_tail", "count",
+        "log", "news", "shown_count",
     )  # fmt: skip
 
     def __init__(self, log: ReplayLog, holdings: Holdings, clock: Clock, syntax: WildcardSyntax) -> None:
@@ -334,3 +334,5 @@ class Replays:
                     self._arrive(replay, tail.lsn)
                 if replay.has_ended:
                     self._rest(replay)
+                elif replay.state == FOLLOWING and not replay.has_caught_up:
+                    tail.await_end(replay)

@@ -88,7 +88,7 @@ class RetainedReplayLog(ReplayLog):
     def body_of(self, message: Message) -> LargeBody | None:
         body = message.body
         assert isinstance(body, LargeBody)
-        return self._large.held(body)
+        return self._large.past.held(body)
 
     def session_number(self, origin: int) -> int:
         return self._journal.records.story.known_number(origin)
