@@ -12,7 +12,7 @@ from artemis_py.server.client import Client
 from artemis_py.server.isolation import Isolation
 from artemis_py.server.turn_output import TurnOutput
 
-REPLAY_PARTS: Final = 20
+REPLAY_PARTS: Final = 100
 """Replays get one part in this many of a turn, so that turns stay short for others, however many replays there are."""
 
 
