@@ -304,10 +304,12 @@ class Replays:
 
     def _lose(self, replay: Replay, now_ms: int) -> None:
         """What a replay wanted to read was removed."""
+        spot = replay.spot
+        assert spot is not None
         if replay.start_over(self.log):
             self._go_on(replay, now_ms)
         else:
-            self._fail(replay, removed(replay.passed_lsn, self.log.first_lsn))
+            self._fail(replay, removed(replay.passed_lsn, self.log.first_lsn(spot.segment)))
 
     def _look_at_tail(self, budget: Budget, now_ms: int) -> None:
         """Hand out what has become durable, and have more of it read."""

@@ -203,10 +203,13 @@ class Replay:
             self.completes = not self.bounds.is_range
 
     def start_over(self, log: ReplayLog) -> bool:
-        """The segment in which it wanted to begin was removed. Begin with what is left, unless that hides something."""
-        if self.passed_lsn or self.bounds.after_lsn > 0:
+        """The segment in which it wanted to begin was removed. Begin with what is left, unless that hides something, or
+        somebody else than the broker has removed a file.
+        """
+        before, spot = self.spot, log.beginning()
+        if self.passed_lsn or self.bounds.after_lsn > 0 or before is None or spot.place <= before.place:
             return False
-        self.spot = log.beginning()
+        self.spot = spot
         return True
 
     def fail(self, text: str) -> None:
@@ -236,7 +239,7 @@ def begin(replay: Replay, log: ReplayLog) -> None:
     elif bounds.after_lsn > 0:
         spot = log.after(bounds.after_lsn)
         if spot is None:
-            raise BrokerError(removed(bounds.after_lsn, log.first_lsn))
+            raise BrokerError(removed(bounds.after_lsn, log.first_lsn()))
         spots.append(spot)
     replay.spot = min(spots, key=_place_of)
 
@@ -244,8 +247,8 @@ def begin(replay: Replay, log: ReplayLog) -> None:
 def removed(bookmark: int, first_lsn: int) -> str:
     """What a client is told that wants to read what retention has removed."""
     return (
-        f"The log after bookmark {bookmark} was removed: what is left of it begins with lsn {first_lsn} "
-        "(journal-retention-directory). Go on with bookmark:EPOCH for all that is left, or with bookmark:NOW"
+        f"The log after bookmark {bookmark} was removed (journal-retention-directory): what is left of it begins with "
+        f"lsn {first_lsn}. Go on with bookmark:{max(first_lsn - 1, 0)} for that, or with bookmark:NOW"
     )
 
 
