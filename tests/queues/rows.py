@@ -132,6 +132,7 @@ AMPS: Final = {
     "A-10": "queues of one address are independent",
     "A-11": "the address may be subscribed to",
     "A-12": "a queue of the address' name",
+    "A-13": "a subscription with a bookmark replays the log",
     "A-16": "one delivery to one consumer",
     "A-17": "at least once: it stays until acknowledged",
     "A-18": "the period of a lease",
