@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
-from artemis_py.config.draft import Draft, Values
+from artemis_py.config.draft import Draft, QueueDraft, Values
+from artemis_py.config.matching import WildcardSyntax
 from artemis_py.config.merging import SettingsEntry, SettingsRepository
 from artemis_py.config.tables.address_settings import AddressSettings
 from artemis_py.config.tables.entities import AddressConfig, Origin
+from artemis_py.config.tables.views import View, view_of
+from artemis_py.config.wildcards import is_wildcard
 from artemis_py.errors import SelectorError
 
 _LIMITS: Final = ("max_size_bytes", "max_size_messages")
 
 
-def check_addresses(draft: Draft, settings: SettingsRepository, is_wildcard: Callable[[str], bool]) -> None:
+def check_addresses(draft: Draft, settings: SettingsRepository, syntax: WildcardSyntax) -> None:
     """Find dead-letter and expiry addresses without a declared queue or divert and without auto-creation. A queue on a
-    wildcard address may serve any of them.
+    wildcard address may serve any of them, and so may a view.
     """
     taken = {name for name, address in draft.addresses.items() if address.queues}
     taken.update(divert.written.values.get("address", "") for divert in draft.diverts.values())
-    if any(map(is_wildcard, taken)):
+    if any(is_wildcard(name, syntax) for name in taken):
         return
     places: dict[tuple[str, str], Origin] = {}  # where the first of each is
     for entry in settings.entries:
@@ -36,8 +39,9 @@ def check_addresses(draft: Draft, settings: SettingsRepository, is_wildcard: Cal
         target = queue.written.values.get("dead_letter_address")
         if target and not settings.settings_for(queue.address).auto_create_dead_letter_resources:
             places.setdefault(("dead_letter_address", target), queue.written.origins["dead_letter_address"])
+    views = [view for queue in draft.queues.values() if (view := _view_of(queue)) is not None]
     for (attribute, target), origin in places.items():
-        if target not in taken:
+        if target not in taken and not any(view.covers(target, syntax) for view in views):
             name = attribute.replace("_", "-")
             draft.problems.warning(
                 "loses-messages",
@@ -46,6 +50,11 @@ def check_addresses(draft: Draft, settings: SettingsRepository, is_wildcard: Cal
                 "created one",
                 allowed=f"an address with a queue, or auto-create-{name.removesuffix('-address')}-resources",
             )
+
+
+def _view_of(queue: QueueDraft) -> View | None:
+    written = queue.written.values
+    return view_of(written.get("underlying_address"), written.get("default_publish_target"), queue.address)
 
 
 def check_no_route(draft: Draft, settings: SettingsRepository) -> None:

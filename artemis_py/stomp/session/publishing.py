@@ -94,6 +94,8 @@ class Publishing:
                 receipts.append((position, frame.receipt))
         end = start + len(messages)
         state.broker.host.give_back_message_ids(limit - end)
+        if route.view is not None and messages:
+            route.take_over(messages)
         batch = Batch(route, messages, size_bytes, now_ms, shape.plain, distinct=True)
         behind = start + self._publish(batch)
         state.service.traffic.count_in("SEND", behind - start)
@@ -168,6 +170,8 @@ class Publishing:
         if not messages:
             self._refuse(first, transactions.too_many_bytes if end > start else transactions.too_many_operations)
             return start + 1
+        if route.view is not None:
+            route.take_over(messages)
         transaction.send_run(route, messages, kept_bytes)
         traffic.count_in("SEND", len(messages))
         return start + len(messages)
@@ -202,7 +206,7 @@ class Publishing:
         state, shape = self._state, frame.shape
         transaction = None if frame.transaction is None else self._transactions.named(frame.transaction)
         route = route_of(state, shape)
-        head = head_for(state, frame)
+        head = head_for(state, frame, route)
         due_ms = shape.due_ms or (now_ms + shape.due_delay_ms if shape.due_delay_ms else 0)
         if transaction is not None:
             self._asked = None
