@@ -6,12 +6,10 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
+from artemis_py.config.checks.readers import Readers
 from artemis_py.config.draft import Draft
-from artemis_py.config.matching import WildcardSyntax
 from artemis_py.config.merging import SettingsRepository
-from artemis_py.config.tables.entities import NOWHERE, AddressConfig, DivertConfig, Origin, QueueConfig
-from artemis_py.config.tables.views import View, view_of
-from artemis_py.config.wildcards import WildcardIndex
+from artemis_py.config.tables.entities import NOWHERE, DivertConfig, Origin, QueueConfig
 
 EXPIRY: Final = "expiry_address"
 DEAD: Final = "dead_letter_address"
@@ -31,47 +29,13 @@ class Hop(NamedTuple):
     fails: bool = False
 
 
-class Readers:
-    """The queues that get what is sent to an address: its own, and views."""
-
-    def __init__(self, addresses: Sequence[AddressConfig], syntax: WildcardSyntax) -> None:
-        self.own = {address.name: address.queues for address in addresses}
-        self._index = WildcardIndex(syntax)
-        self._views: dict[str, list[QueueConfig]] = {}
-        self._targets: dict[str, tuple[QueueConfig, str]] = {}
-        for queue in (queue for address in addresses for queue in address.queues):
-            view = view_of(queue.underlying_address, queue.default_publish_target, queue.address)
-            if view is not None:
-                self._add(queue, view)
-
-    def _add(self, queue: QueueConfig, view: View) -> None:
-        for pattern in view.underlying:
-            self._index.add(pattern)
-            self._views.setdefault(pattern, []).append(queue)
-        if view.target not in ("", queue.address):
-            self._targets[queue.address] = queue, view.target
-
-    def of(self, name: str) -> list[QueueConfig]:
-        """The queues of an address."""
-        views = [queue for pattern in self._index.matching(name) for queue in self._views[pattern]]
-        return list({queue.name: queue for queue in (*self.own.get(name, ()), *views)}.values())
-
-    def passed_on(self, name: str) -> tuple[QueueConfig, str] | None:
-        """The view on whose address nothing is published, and the address to which it passes on what is sent there."""
-        return self._targets.get(name)
-
-
 def check_circles(
-    draft: Draft,
-    addresses: Sequence[AddressConfig],
-    diverts: Sequence[DivertConfig],
-    settings: SettingsRepository,
-    syntax: WildcardSyntax,
+    draft: Draft, readers: Readers, diverts: Sequence[DivertConfig], settings: SettingsRepository
 ) -> None:
     """Warn of each group of addresses that forms a loop. A loop in which a consumer must fail each time may be
     intended: if a setting for many addresses is part of it, it is only a note.
     """
-    hops = _hops(Readers(addresses, syntax), diverts, settings)
+    hops = _hops(readers, diverts, settings)
     reported: set[str] = set()
     by_itself = {name: [hop for hop in out if not hop.fails] for name, out in hops.items()}
     for group in _groups(by_itself):
@@ -87,14 +51,14 @@ def _hops(readers: Readers, diverts: Sequence[DivertConfig], settings: SettingsR
     for divert in diverts:
         detours.setdefault(divert.address, []).append(divert)
     found: dict[str, list[Hop]] = {}
-    waiting = [*readers.own, *detours, *(entry.match for entry in settings.entries)]
+    waiting = [*readers.names, *detours, *(entry.match for entry in settings.entries)]
     while waiting:
         name = waiting.pop()
         if name not in found:
             passed_on = readers.passed_on(name)
             ways = [(one, target) for one in detours.get(name, ()) for target in one.forwarding_addresses]
             if passed_on is not None:
-                found[name] = [Hop(name, passed_on[1], PUBLISH, passed_on[0])]
+                found[name] = [Hop(name, passed_on[1], PUBLISH, passed_on[0])] if passed_on[1] else []
             else:
                 found[name] = [
                     *(Hop(name, target, divert=one) for one, target in ways),

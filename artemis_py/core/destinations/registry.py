@@ -115,8 +115,8 @@ class Registry:
             raise BrokerError(f"Queue {config.name} already exists on address {queues[config.name].address.name}")
         if address.view is not None:
             raise BrokerError(
-                f"Queue {config.name} would get nothing on address {address.name}: it is that of the view "
-                f"{address.view.name}; use the view, or an underlying address"
+                f"Address {address.name} is that of the view {address.view.name}: another queue on it would get "
+                "nothing; use the view, or an address under it"
             )
         try:
             self.quota.check_queue(config.name, len(queues), by)

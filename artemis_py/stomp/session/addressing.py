@@ -66,11 +66,11 @@ def temporary_of(state: SessionState, destination: str, permission: str) -> Temp
     return temporary
 
 
-def head_for(state: SessionState, frame: Send, route: Route) -> Head:
-    """The frame's head as it is on its route, with the user's name if messages get one. If its reply-to names a
-    temporary destination, the name that others can use replaces it.
+def head_for(state: SessionState, frame: Send) -> Head:
+    """The frame's head, with the user's name if messages get one. If its reply-to names a temporary destination, the
+    name that others can use replaces it.
     """
-    head, rights = route.head_of(frame.head), state.rights
+    head, rights = frame.head, state.rights
     if rights is not None and rights.stamp is not None:
         head = stamped(head, rights.stamp)
     if frame.shape.simple:

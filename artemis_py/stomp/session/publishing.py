@@ -206,7 +206,7 @@ class Publishing:
         state, shape = self._state, frame.shape
         transaction = None if frame.transaction is None else self._transactions.named(frame.transaction)
         route = route_of(state, shape)
-        head = head_for(state, frame, route)
+        head = head_for(state, frame)
         due_ms = shape.due_ms or (now_ms + shape.due_delay_ms if shape.due_delay_ms else 0)
         if transaction is not None:
             self._asked = None
@@ -260,7 +260,7 @@ class Publishing:
             if not cost.programs or cost.of(head.size_bytes) <= broker.budget.left - state.stop_at:
                 return True
             expires_ms = route.address.expiry_of(frame.shape.expires_ms, now_ms)
-            message = Message(head, body, 0, now_ms, expires_ms, route.address.account, state.origin)
+            message = Message(route.head_of(head), body, 0, now_ms, expires_ms, route.address.account, state.origin)
             asked = self._asked = _Asked(frame, route.address, Verdicts(message))
         return asked.verdicts.ask_ahead(cost.programs, broker.budget, state.stop_at)
 
