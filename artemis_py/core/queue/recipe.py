@@ -12,6 +12,7 @@ from typing import Final
 from artemis_py.config.settings import AddressSettings, QueueConfig
 from artemis_py.config.tables.queue_settings import QueueSettings, queue_settings, written_attributes
 from artemis_py.config.tables.queue_types import PRIORITY
+from artemis_py.config.tables.views import view_of
 from artemis_py.core.consumer import UNCONFIRMED_MAX, ConsumerDefaults
 from artemis_py.core.groups.rule import GroupRule
 from artemis_py.core.host import Host
@@ -193,7 +194,10 @@ def build_queue(
     """
     settings = address.settings
     own = queue_settings(config, settings, declared=not auto_created)
-    reference = QueueReference(id, config.name, address, durable=own.durable, rules=_rules_for(own, config))
+    view = view_of(own.underlying_address, own.default_publish_target, address.name)
+    reference = QueueReference(
+        id, config.name, address, durable=own.durable, rules=_rules_for(own, config), is_view=view is not None
+    )
     order, distribution = _order_for(own), _distribution_for(own)
     rule = None if temporary else GroupRule.of(own)
     grouping = Grouping(rule, order, distribution, address.memory.holdings)
@@ -229,6 +233,7 @@ def build_queue(
         auto_created=auto_created,
         temporary=temporary,
         attributes=written_attributes(config),
+        view=view,
     )
 
 
@@ -360,10 +365,19 @@ def _consumers_in_words(own: QueueSettings) -> list[tuple[str, str, str]]:
     return rows
 
 
-def describe(own: QueueSettings, settings: AddressSettings) -> list[tuple[str, str, str]]:
-    """What ``artemis-py explain`` shows of a queue: (axis, choice, why) for each axis."""
+def _view_in_words(own: QueueSettings, address: str) -> list[tuple[str, str, str]]:
+    view = view_of(own.underlying_address, own.default_publish_target, address)
+    if view is None:
+        return []
+    where = f"goes to {view.target}" if view.target != address else "stays there"
+    return [("view", f"over {', '.join(view.underlying)}", f"what is sent to {address} {where}")]
+
+
+def describe(own: QueueSettings, settings: AddressSettings, address: str) -> list[tuple[str, str, str]]:
+    """What ``artemis-py explain`` shows of a queue on ``address``: (axis, choice, why) for each axis."""
     gate = _gate_for(own)
     return [
+        *_view_in_words(own, address),
         ("order", *_order_in_words(own)),
         *(
             [("keeps", f"the last value of each {own.last_value_key}", ("older values are replaced"))]

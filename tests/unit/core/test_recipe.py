@@ -161,7 +161,7 @@ def test_a_queue_that_the_file_forgot_is_what_it_was() -> None:
 
 def described(config: QueueConfig, settings: AddressSettings) -> list[tuple[str, str, str]]:
     """What explain shows of a declared queue."""
-    return describe(queue_settings(config, settings), settings)
+    return describe(queue_settings(config, settings), settings, "a")
 
 
 def test_describe_says_what_is_built() -> None:
