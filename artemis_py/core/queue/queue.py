@@ -185,6 +185,8 @@ class Queue:
             if durable:
                 self.parts.host.log.story.delivered(self.id, durable, consumer.actor)
         contents = self.contents
+        if self.parts.hold_up is not None and consumer.destructive:
+            self.parts.hold_up.note_sent()
         if not consumer.settles:
             if contents.leases is not None and consumer.destructive:
                 contents.leases.begin(entries, consumer)
@@ -243,9 +245,7 @@ class Queue:
             return None
         return self.parts.tasks.begin(Return(self.parts, consumer, entries, failed=failed, cause=cause), now_ms)
 
-    def take_leased(
-        self, bookmarks: Sequence[int], connection: int
-    ) -> tuple[list[tuple[Consumer, Entry]], list[int]]:
+    def take_leased(self, bookmarks: Sequence[int], connection: int) -> tuple[list[tuple[Consumer, Entry]], list[int]]:
         """A client settles the messages with these bookmarks; see ``sifting.take_leased``."""
         return take_leased(self.parts, bookmarks, connection)
 
@@ -295,6 +295,8 @@ class Queue:
         self.expire_due(now_ms)
         if self.parts.alerts is not None:
             self.parts.alerts.look_again(now_ms)
+        if self.parts.hold_up is not None:
+            self.parts.hold_up.look(now_ms)
 
     def tick_gate(self, steady_ms: int) -> None:
         """Open the gate if ``delay-before-dispatch`` has ended."""
