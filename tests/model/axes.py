@@ -277,8 +277,7 @@ IN_MEMORY: Final = Space(QUEUE_AXES, ADDRESS_AXES, ("type", "served", "groups", 
 """Queues that have all in memory."""
 
 _NOT_PAGED: Final = (
-    "first-key", "expiry-policy", "selector", "admits", "consumers", "semantics", "lease", "deliveries", "cancels",
-    "fairness", "backlog", "backlog-of-all",
+    "first-key", "expiry-policy", "selector", "admits", "consumers",
 )  # fmt: skip
 """Whether a message stands in a page makes no difference there."""
 PAGED: Final = Space(

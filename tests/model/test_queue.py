@@ -30,8 +30,8 @@ EVERYTHING: Final = {
     "delayed in a group", "delivered too often", "expired", "expired by a consumer",
     "expired to the dead-letter address", "expired while held back", "fast", "first of a group", "group closed",
     "held back", "kept out of several queues", "late", "lease over", "lone end of a group", "outdated value",
-    "paused to rebalance", "proportional", "rebalanced", "refused", "restarted", "ring", "sender had to wait",
-    "senders go on", "senders wait", "value replaced",
+    "paused to rebalance", "proportional", "rebalanced", "refused", "replaced in place", "restarted", "ring",
+    "sender had to wait", "senders go on", "senders wait", "sifted", "sifted what others hold", "value replaced",
 }  # fmt: skip
 """What the model can see happen."""
 
