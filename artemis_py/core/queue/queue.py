@@ -23,7 +23,7 @@ from artemis_py.core.queue.removal import Expiring, Removal
 from artemis_py.core.queue.returning import Return
 from artemis_py.core.queue.seats import Seats
 from artemis_py.core.queue.settling import Settling
-from artemis_py.core.queue.sifting import Chosen, Sifting, take_leased
+from artemis_py.core.queue.sifting import Chosen, Sifting, still_there, take_leased
 from artemis_py.core.queue.works import QueueWork
 from artemis_py.message import Message
 from artemis_py.records import Actor, Depth
@@ -248,6 +248,10 @@ class Queue:
     def take_leased(self, bookmarks: Sequence[int], connection: int) -> tuple[list[tuple[Consumer, Entry]], list[int]]:
         """A client settles the messages with these bookmarks; see ``sifting.take_leased``."""
         return take_leased(self.parts, bookmarks, connection)
+
+    def still_there(self, bookmarks: Sequence[int]) -> list[int]:
+        """Which of these bookmarks are on the queue after a client has settled them; see ``sifting.still_there``."""
+        return still_there(self.parts, bookmarks)
 
     def sift(
         self, chosen: Chosen, outcome: str, now_ms: int, *, connection: int, actor: Actor | None = None
