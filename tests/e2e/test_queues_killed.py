@@ -28,6 +28,7 @@ CONFIGURATION = """\
     <persistence-enabled>true</persistence-enabled>
     <journal-directory>{folder}/journal</journal-directory>
     <paging-directory>{folder}/paging</paging-directory>
+    <large-messages-directory>{folder}/large-messages</large-messages-directory>
     <journal-file-size>64K</journal-file-size>
     {more}
     <security-enabled>false</security-enabled>
