@@ -15,6 +15,7 @@ from artemis_py.stomp.session.entry import Entry, enter
 from artemis_py.stomp.session.errand import Errand
 from artemis_py.stomp.session.input import NO_FRAMES, Input
 from artemis_py.stomp.session.publishing import Publishing
+from artemis_py.stomp.session.remainder import Remainder
 from artemis_py.stomp.session.state import SessionState
 from artemis_py.stomp.session.subscriptions import Subscriptions
 from artemis_py.stomp.session.transactions import Transactions
@@ -210,13 +211,13 @@ class Session:
 
     def _handle_command(self, frame: Frame, body: bytes, now_ms: int) -> bool:
         command, headers = frame.command, frame.headers
-        extra: list[tuple[str, str]] | None = None
+        extra: list[tuple[str, str]] | Remainder | None = None
         self.service.traffic.count_in(command)
         self.state.broker.budget.spend(COMMAND_UNITS)
         if body.strip(b"\r\n"):
             raise FrameError(f"{command} has no body", syntax=True)
         if command in ("ACK", "NACK"):
-            self._acknowledging.acknowledge(frame, now_ms, refuses=command == "NACK")
+            extra = self._acknowledging.acknowledge(frame, now_ms, refuses=command == "NACK")
         elif command == "SUBSCRIBE":
             self.subscriptions.subscribe(headers, now_ms)
         elif command == "UNSUBSCRIBE":
