@@ -7,7 +7,12 @@ from datetime import UTC, datetime
 
 import pytest
 
+from artemis_py.config.reader import loads
+from artemis_py.security.identity import Identity
+from artemis_py.security.rights import Authorizer
+from tests.queues.life import Life
 from tests.queues.replays import QUEUE, Stage, bookmarks, stage, timed
+from tests.sim.retained import Archive
 
 pytestmark = pytest.mark.wire
 
@@ -63,6 +68,19 @@ def test_A_13_an_address_without_queues_and_one_that_is_gone(cut: bool) -> None:
     here.replay("c1", "EPOCH", of="destination:/topic/news")
     here.replay("c2", "EPOCH", of="destination:/queue/brief")
     assert (here.got("c1"), here.got("c2")) == (["unrouted"], ["gone"])
+
+
+def test_A_13_only_what_is_durable(cut: bool) -> None:
+    """Nothing that a crash may undo, neither by a replay that follows nor by one that begins now."""
+    here = Stage()
+    here.replay("c1", "EPOCH")
+    producer, late = here.client("producer"), here.client("c2")
+    producer.send(f"SEND\n{QUEUE}\npersistent:true\nreceipt:r\n\na\0".encode())
+    late.send(f"SUBSCRIBE\nid:1\n{QUEUE}\nbookmark:EPOCH\n\n\0".encode())
+    assert [here.frames(name) for name in ("producer", "c1", "c2")] == [[], [], []]
+    here.life.broker.drain()
+    assert [frame.command for frame in here.frames("producer")] == ["RECEIPT"]
+    assert (here.got("c1"), here.got("c2")) == (["a"], ["a"])
 
 
 def test_A_13_only_persistent_messages(cut: bool) -> None:
@@ -164,6 +182,82 @@ def test_A_13_a_queue_of_another_address(cut: bool) -> None:
         assert here.got("c1") == ["blue", "red"]
     here.replay("c2", "EPOCH", of="destination:/queue/q::near")
     assert here.error("c2") == "Queue near is on address far, not on q"
+
+
+VIEWS = """<addresses>
+<address name="orders.eu"><multicast/></address>
+<address name="work"><anycast><queue name="work" underlying-address="orders.eu,orders.us.#"
+  default-publish-target="orders.eu"/></anycast></address>
+</addresses>"""
+
+
+def test_A_13_a_view(cut: bool) -> None:
+    """All that is published to the addresses under it, in the order of the log."""
+    here = Stage(Life("", core=VIEWS, archive=Archive(), instead=""), cut=cut)
+    here.send("a", to="/topic/orders.eu")
+    here.send("b", to="/topic/orders.us.ny")
+    here.send("other", to="/topic/orders.asia")
+    for number, destination in enumerate(("/queue/work", "/queue/work::work", "/topic/work")):
+        here.replay("c1", "EPOCH", of=f"destination:{destination}", id=str(number))
+        assert here.got("c1") == ["a", "b"]
+    here.send("c", to="/topic/orders.us.la")
+    here.send("other", to="/topic/orders.asia")
+    assert here.got("c1") == ["c", "c", "c"]
+    here.replay("c2", "EPOCH", of="destination:/topic/orders.eu")
+    assert here.got("c2") == ["a"]
+
+
+SECURED = """<configuration xmlns="urn:activemq"><core xmlns="urn:activemq:core"><security-settings>
+<security-setting match="#"><permission type="send" roles="clerk"/></security-setting>
+<security-setting match="work"><permission type="consume" roles="cook"/></security-setting>
+<security-setting match="orders.eu"><permission type="consume" roles="boss"/></security-setting>
+</security-settings></core></configuration>"""
+
+
+def test_A_13_it_needs_the_permission_to_consume(cut: bool) -> None:
+    """Of the address; of a view, that of its own address."""
+    here = Stage(Life("", core=VIEWS, archive=Archive(), instead=""), cut=cut)
+    here.send("a", to="/topic/orders.eu")
+    authorizer = Authorizer(loads(SECURED), lambda line, kind: None)
+    for name, role, destination, is_allowed in (
+        ("c1", "cook", "/queue/work", True),
+        ("c2", "cook", "/topic/orders.eu", False),
+        ("c3", "cook", "/topic/#", False),
+        ("c4", "boss", "/topic/orders.eu", True),
+        ("c5", "boss", "/queue/work", False),
+        ("c6", "clerk", "/topic/orders.eu", False),
+    ):
+        state = here.client(name).connection.session.state
+        state.rights = authorizer.rights_of(Identity(name, frozenset([role])))
+        here.replay(name, "EPOCH", of=f"destination:{destination}")
+        if is_allowed:
+            assert here.got(name) == ["a"]
+        else:
+            assert "does not have permission='CONSUME'" in here.error(name)
+
+
+def test_A_13_what_became_of_a_message_does_not_matter(cut: bool) -> None:
+    """Expired, scheduled, dropped by a ring, or dead."""
+    rows = """<addresses><address name="ring"><anycast><queue name="ring" ring-size="1"/></anycast></address>
+    <address name="dead"><anycast><queue name="dead"/></anycast></address>
+    <address name="q"><anycast><queue name="q"/></anycast></address></addresses>
+    <address-settings><address-setting match="q"><dead-letter-address>dead</dead-letter-address>
+    <max-delivery-attempts>1</max-delivery-attempts></address-setting></address-settings>"""
+    here = Stage(Life("", core=rows, archive=Archive(), instead=""), cut=cut)
+    here.send("expired", headers=(f"expires:{here.life.broker.loop.now_ms + 1000}",))
+    here.advance(60_000)
+    here.send("later", headers=("AMQ_SCHEDULED_DELAY:1000000",))
+    here.send("failed")
+    here.write("consumer", "SUBSCRIBE", "id:1", QUEUE, "ack:client-individual")
+    (frame,) = here.messages("consumer")
+    here.write("consumer", "NACK", f"id:{frame.header('ack')}")
+    here.send("old", "new", to="/queue/ring")
+    here.replay("c1", "EPOCH")
+    assert here.got("c1") == ["expired", "later", "failed"]
+    here.replay("c2", "EPOCH", of="destination:/queue/ring")
+    assert here.got("c2") == ["old", "new"]
+    here.replay("c3", "EPOCH", of="destination:/queue/dead")
+    assert here.got("c3") == ["failed"]
 
 
 def test_A_13_a_wildcard_address(cut: bool) -> None:
