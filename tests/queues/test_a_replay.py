@@ -70,9 +70,11 @@ def test_A_13_an_address_without_queues_and_one_that_is_gone(cut: bool) -> None:
     assert (here.got("c1"), here.got("c2")) == (["unrouted"], ["gone"])
 
 
-def test_A_13_only_what_is_durable(cut: bool) -> None:
+def test_A_13_only_what_is_durable(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing that a crash may undo, neither by a replay that follows nor by one that begins now."""
     here = Stage()
+    committer = here.life.broker.committer
+    monkeypatch.setattr(committer, "run_now", committer.submit)  # the disk does nothing before it is told to
     here.replay("c1", "EPOCH")
     producer, late = here.client("producer"), here.client("c2")
     producer.send(f"SEND\n{QUEUE}\npersistent:true\nreceipt:r\n\na\0".encode())
