@@ -52,8 +52,13 @@ class Tail:
         """Who still gets it: by address, and those of the address looked at last."""
 
     def is_behind(self, place: Place) -> bool:
-        """Is this place at the followers, or farther?"""
-        return self.spot is not None and self.spot.place <= place
+        """Is this place at the followers, or farther? Who comes while a slice is handed out must have what is in it: it
+        may have been handed out to those who want the same.
+        """
+        spot = self.spot
+        if self._order is not None and self._order.slice is not None:
+            spot = self._order.slice.end
+        return spot is not None and spot.place <= place
 
     @property
     def is_busy(self) -> bool:
