@@ -176,6 +176,17 @@ def test_each_gets_everything_whatever_the_others_do(rng: Random) -> None:
     assert world.spent_max <= world.units + OVERDRAFT_UNITS
 
 
+@pytest.mark.parametrize(
+    ("seed", "why"),
+    [
+        (10, "those who wanted more than the slice at the end were looked at for ever"),
+        (62, "who came while a slice was handed out did not get what was in it"),
+    ],
+)
+def test_worlds_in_which_something_once_went_wrong(seed: int, why: str) -> None:
+    test_each_gets_everything_whatever_the_others_do(Random(seed))
+
+
 @pytest.mark.interpreted
 def test_slices_take_no_more_memory_than_they_may(monkeypatch: pytest.MonkeyPatch) -> None:
     """However many replays there are, each at another place; they wait for each other."""
