@@ -59,6 +59,7 @@ QUEUE_AXES: Final[dict[str, dict[str, Fields]]] = {
     "hold": {"no": {}, "yes": {"holds": True}},
     "ttl-min": {"none": {}, "300": {"ttl_min": 300}},
     "ttl-max": {"none": {}, "250": {"ttl_max": 250}, "1000": {"ttl_max": 1000}},
+    "expiration": {"none": {}, "200": {"ttl_usual": 200}},
     "expiry-policy": {
         "none": {},
         "delete": {"expiry_policy": "DELETE"},

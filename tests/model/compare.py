@@ -139,7 +139,7 @@ def _compare_times(world: SideBySide) -> None:
         for item in seat.reader.sent
         if (lease := seat.reader.leases.get(item.letter.id))
     ]
-    bounded = [pair.model for pair in world.pairs if pair.model.plan.ttl_min or pair.model.plan.ttl_max]
+    bounded = [pair.model for pair in world.pairs if pair.model.plan.bounds_time]
     waiting = [(model, item) for model in bounded for item in model.items + model.held_back()]
     due += [over_ms for model, item in waiting if (over_ms := expires_ms(model.plan, item.letter))]
     next_due_ms = world.broker.next_due_ms()

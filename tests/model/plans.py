@@ -85,6 +85,7 @@ class QueuePlan:
     holds: bool = False
     ttl_min: int = 0
     ttl_max: int = 0
+    ttl_usual: int = 0
     expiry_policy: str | None = None
     replay_s: int | None = None
     default_selector: str | None = None
@@ -119,9 +120,15 @@ class QueuePlan:
     def is_like_amps(self) -> bool:
         """Has a consumer one message unless it asks for more?"""
         limited = self.deliveries_max > 0 or self.cancels_max > 0 or self.leases
+        limited = limited or (self.ttl_usual > 0 and not self.non_destructive)
         return (
             limited or self.once or self.fairness is not None or self.backlog_each is not None or self.backlog_all >= 0
         )
+
+    @property
+    def bounds_time(self) -> bool:
+        """Has the queue a say in how long messages live?"""
+        return max(self.ttl_min, self.ttl_max, self.ttl_usual) > 0
 
     @property
     def leases(self) -> bool:
@@ -169,6 +176,7 @@ class QueuePlan:
             hold_on_publish=self.holds,
             min_message_ttl=self.ttl_min,
             max_message_ttl=self.ttl_max,
+            expiration=self.ttl_usual or -1,
             expiry_policy=self.expiry_policy,
             consumer_replay_period=self.replay_s,
             consumer_selector=self.default_selector,

@@ -11,8 +11,9 @@ from tests.model.reader_model import Letter
 def expires_ms(plan: QueuePlan, letter: Letter) -> int:
     """When a letter is over here: it may live longer than it asks, and no longer than the queue says; 0: never."""
     times = [letter.arrived_ms + plan.ttl_max] if plan.ttl_max else []
-    if letter.expires_ms:
-        times.append(max(letter.expires_ms, letter.arrived_ms + plan.ttl_min))
+    own_ms = letter.expires_ms or (letter.arrived_ms + plan.ttl_usual if plan.ttl_usual else 0)
+    if own_ms:
+        times.append(max(own_ms, letter.arrived_ms + plan.ttl_min))
     return min(times, default=0)
 
 

@@ -247,8 +247,7 @@ class SideBySide:
             self._next_scan_ms = self.now_ms + self.plan.address.scan_period
         for pair in self.pairs:
             self.absorb(pair)
-            bounded = pair.model.plan.ttl_min or pair.model.plan.ttl_max
-            if (scans or bounded) and pair not in seen_before_due:
+            if (scans or pair.model.plan.bounds_time) and pair not in seen_before_due:
                 assert not pair.model.overdue(self.now_ms), "one is over and still there"
         for pair in self.pairs:
             self._end_leases(pair)

@@ -28,6 +28,7 @@ FEATURES = {
     "consumers": "max-consumers='5'",
     "min-ttl": "min-message-ttl='600000'",
     "max-ttl": "max-message-ttl='600000'",
+    "expiration": "expiration='10m'",
     "hold": "hold-on-publish='true'",
     "expiry-policy": "expiry-policy='ROUTE_TO_ALTERNATE'",
     "ring": "overflow-policy='RING' max-depth-messages='2'",

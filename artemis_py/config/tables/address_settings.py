@@ -227,6 +227,11 @@ class AddressSettings:
     default_max_message_ttl: int = int64(
         0, "maximum time to live of all messages; 0: no limit", unit="ms", check=NOT_NEGATIVE
     )
+    default_expiration: int = period(
+        -1,
+        "time to live of messages that have none of their own, at most a year; -1: they do not expire",
+        check=OFF_OR_YEAR,
+    )
     default_consumer_replay_period: int | None = int64(
         None,
         "new consumers get messages that arrived up to this long ago, and later ones; none: all messages",

@@ -106,6 +106,7 @@ class QueueConfig:
     fallback_group: str | None = inherited(_SETTINGS["default-fallback-group"])
     min_message_ttl: int | None = inherited(_SETTINGS["default-min-message-ttl"])
     max_message_ttl: int | None = inherited(_SETTINGS["default-max-message-ttl"])
+    expiration: int | None = inherited(_SETTINGS["default-expiration"])
     consumer_replay_period: int | None = inherited(_SETTINGS["default-consumer-replay-period"])
     consumer_selector: str | None = inherited(_SETTINGS["default-consumer-selector"])
     hold_on_publish: bool | None = inherited(_SETTINGS["default-hold-on-publish"])
@@ -161,6 +162,7 @@ QUEUE_DEFAULTS: Final = {
     "fallback_group": "default_fallback_group",
     "min_message_ttl": "default_min_message_ttl",
     "max_message_ttl": "default_max_message_ttl",
+    "expiration": "default_expiration",
     "consumer_replay_period": "default_consumer_replay_period",
     "consumer_selector": "default_consumer_selector",
     "hold_on_publish": "default_hold_on_publish",

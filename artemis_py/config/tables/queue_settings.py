@@ -52,6 +52,7 @@ class QueueSettings:
     fallback_group: str
     min_message_ttl: int
     max_message_ttl: int
+    expiration: int
     consumer_replay_period: int | None
     consumer_selector: str | None
     hold_on_publish: bool
@@ -90,7 +91,14 @@ class QueueSettings:
         """
         asked = self.delivery_semantics, self.fairness_model, self.max_per_subscription_backlog
         limited = self.max_backlog >= 0 or self.max_deliveries > 0 or self.max_cancels > 0 or self.has_leases
-        return limited or any(attribute is not None for attribute in asked)
+        return limited or any(attribute is not None for attribute in asked) or self._has_amps_rules
+
+    @property
+    def _has_amps_rules(self) -> bool:
+        """Has it an attribute of AMPS that says nothing of consumers? On a non-destructive queue, where nothing is
+        shared out, these do not limit backlogs.
+        """
+        return self.expiration > 0 and not self.non_destructive
 
     @property
     def has_leases(self) -> bool:

@@ -123,8 +123,8 @@ def _gate_for(own: QueueSettings) -> Gate:
 
 
 def _lifetime_for(own: QueueSettings) -> Lifetime | None:
-    bounds = own.min_message_ttl, own.max_message_ttl
-    return Lifetime(*bounds) if any(bounds) else None
+    times = own.min_message_ttl, own.max_message_ttl, max(own.expiration, 0)
+    return Lifetime(*times) if any(times) else None
 
 
 def _alerts_for(own: QueueSettings) -> Alerts | None:
@@ -272,6 +272,8 @@ def _overflow_in_words(own: QueueSettings) -> tuple[str, str]:
 def _time_in_words(own: QueueSettings) -> list[tuple[str, str, str]]:
     """Rows for what the queue sets itself, besides the settings of its address."""
     rows = []
+    if own.expiration > 0:
+        rows.append(("time to live", f"{own.expiration} ms", "for messages that have none of their own"))
     if own.min_message_ttl:
         rows.append(("time to live", f"at least {own.min_message_ttl} ms", "for messages that expire"))
     if own.max_message_ttl:

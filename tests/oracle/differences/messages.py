@@ -178,7 +178,7 @@ QUEUES: Final = (
     Departure(
         "queue-backlogs",
         "`delivery-semantics`, `fairness-model`, `max-backlog`, `max-per-subscription-backlog`, `max-deliveries`, "
-        "`max-cancels`, `lease-period` and `leasing` of a queue, `options` on ACK and NACK, and "
+        "`max-cancels`, `lease-period`, `leasing` and `expiration` of a queue, `options` on ACK and NACK, and "
         "`max-backlog` on SUBSCRIBE",
         "lets consumers take turns; a window counts bytes",
         "also has what AMPS' queues have: backlogs that count messages, fairness models, at-most-once delivery, "
