@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tests.model.plans import LAST_VALUE, LEVELS, PLAIN, SORTED, AddressPlan, QueuePlan
+from tests.model.plans import BY_VALUE, LAST_VALUE, LEVELS, PLAIN, SORTED, AddressPlan, QueuePlan
 from tests.model.reader_model import Item, Letter, Reader
-from tests.model.rules_model import is_over, valid_ms
+from tests.model.rules_model import is_over, valid_ms, value_of
 
 
 @dataclass(slots=True)
@@ -52,6 +52,8 @@ class ItemsModel:
         letter, kind = item.letter, self.plan.kind
         if kind == SORTED:
             return (0, "") if letter.key is None else (1, letter.key)
+        if kind == BY_VALUE:
+            return -value_of(letter), ""
         if kind == LEVELS:
             return -(0 if letter.priority < 4 else 1 if letter.priority == 4 else 2), ""
         return (-letter.priority if kind in (PLAIN, LAST_VALUE) else 0), ""

@@ -9,9 +9,21 @@ from dataclasses import dataclass, field
 from math import ceil
 
 from artemis_py.core.queue.queue import Queue
-from tests.model.plans import FLOW_CONTROL, LVQ, PAUSE, REJECT, RING, SORTED, STANDARD, STAY, STICKY, QueuePlan
+from tests.model.plans import (
+    BY_VALUE,
+    FLOW_CONTROL,
+    LVQ,
+    PAUSE,
+    REJECT,
+    RING,
+    SORTED,
+    STANDARD,
+    STAY,
+    STICKY,
+    QueuePlan,
+)
 from tests.model.reader_model import Letter, Wishes
-from tests.model.rules_model import group_of, is_over, valid_ms
+from tests.model.rules_model import group_of, is_over, valid_ms, value_of
 
 READY, HELD, PICKED, HANDED, PENDING, DONE = "ready", "held", "picked", "handed", "pending", "done"
 """Ready is also what waits for its time. Picked: for a consumer that settles on send. Pending: in a transaction. Done:
@@ -193,6 +205,8 @@ class Book:
         """Is it in arrival order that the two are delivered?"""
         if self.plan.kind == SORTED:
             return one.letter.key == other.letter.key
+        if self.plan.kind == BY_VALUE:
+            return value_of(one.letter) == value_of(other.letter)
         return self.plan.kind in (STANDARD, LVQ) or one.letter.priority == other.letter.priority
 
     def is_served(self, reader: PagedReader) -> bool:

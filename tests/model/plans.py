@@ -20,11 +20,13 @@ EXPIRED: Final = "expired"
 RED_ONLY: Final = "color = 'red'"
 KEY: Final = "key"
 
-# The kinds of queues: Artemis' order by all priorities and Qpid's three others, and the two kinds of last-value queues.
+# The kinds of queues: Artemis' order by all priorities, Qpid's three others, the one of AMPS, and the two kinds of
+# last-value queues.
 PLAIN: Final = "plain"
 STANDARD: Final = "standard"
 LEVELS: Final = "three-levels"
 SORTED: Final = "sorted"
+BY_VALUE: Final = "by-value"
 LAST_VALUE: Final = "last-value"
 LVQ: Final = "lvq"
 KINDS: Final[dict[str, dict[str, Any]]] = {
@@ -32,6 +34,7 @@ KINDS: Final[dict[str, dict[str, Any]]] = {
     STANDARD: {"queue_type": "standard"},
     LEVELS: {"priority_levels": 3},
     SORTED: {"sort_key": KEY},
+    BY_VALUE: {"priority_expression": "AMQPriority % 5 * 4 - 3"},
     LAST_VALUE: {"last_value_key": KEY},
     LVQ: {"queue_type": "lvq", "last_value_key": KEY},
 }
@@ -120,7 +123,7 @@ class QueuePlan:
     def is_like_amps(self) -> bool:
         """Has a consumer one message unless it asks for more?"""
         limited = self.deliveries_max > 0 or self.cancels_max > 0 or self.leases
-        limited = limited or (self.ttl_usual > 0 and not self.non_destructive)
+        limited = limited or ((self.ttl_usual > 0 or self.kind == BY_VALUE) and not self.non_destructive)
         return (
             limited or self.once or self.fairness is not None or self.backlog_each is not None or self.backlog_all >= 0
         )

@@ -17,6 +17,7 @@ from artemis_py.core.groups.table import GroupTable
 from artemis_py.core.order.entry import Entry
 from artemis_py.core.order.last_value import LastValues
 from artemis_py.core.order.priority import LevelCursor, PriorityOrder
+from artemis_py.core.order.ranks import ValueRank
 from artemis_py.core.order.sorted import RankCursor, SortedOrder
 from artemis_py.core.queue.aftermath import Aftermath
 from artemis_py.core.queue.contents import Contents
@@ -212,6 +213,10 @@ def _always(self: Flow, size_bytes: int) -> bool:
     return True
 
 
+def _by_digits(self: ValueRank, message: Message) -> str:
+    return str(-self.value_of(message))
+
+
 def _late(self: Schedule[Any], now_ms: int, count_max: int = 1000) -> list[Any]:
     return _on_time(self, now_ms - 1, count_max)
 
@@ -246,6 +251,8 @@ _RARE: Final[dict[str, Callable[[Plan], bool]]] = {
         (LevelCursor, "revisit", _nothing),
         (RankCursor, "revisit", _nothing),
         (SortedOrder, "pop_least", SortedOrder.pop),
+        (ValueRank, "rank_of", _by_digits),
+        (ValueRank, "decides_who_goes", property(_no)),
         (PriorityOrder, "pop_least", PriorityOrder.pop),
         (LastValues, "is_outdated", _never),
         (LastValues, "forget", _nothing),

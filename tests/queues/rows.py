@@ -161,6 +161,7 @@ AMPS: Final = {
     "A-45": "expire",
     "A-46": "an acknowledgement without an option",
     "A-47": "options at most once",
+    "A-49": "the order by a value",
     "A-54": "selectors",
     "A-55": "what nobody takes expires",
     "A-56": "expiration waits for the lease",

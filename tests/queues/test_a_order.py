@@ -148,3 +148,99 @@ def test_A_55_in_pages_too() -> None:
 def test_A_55_times_that_are_none(written: str) -> None:
     with pytest.raises(ConfigError, match=r"broker.xml:[0-9]+: expiration has a wrong value"):
         Bench(f"expiration='{written}'")
+
+
+# ---- priority ------------------------------------------------------------------------------------
+
+RANK = "priority-expression='rank'"
+
+
+def test_A_49_the_largest_value_first_and_of_equal_ones_the_oldest(cut: bool) -> None:
+    bench = Bench(RANK, cut=cut)
+    for body, rank in (("1", 1), ("5a", 5), ("5b", 5), ("10", 10)):
+        bench.send(body, f"rank:{rank}", "priority:9" if rank == 1 else "priority:0")
+    bench.subscribe("c")
+    assert bench.one_by_one("c") == ["10", "5a", "5b", "1"]
+
+
+def test_A_49_what_is_no_number_comes_last(cut: bool) -> None:
+    """No header, a text and a negative number are 0; of a fraction the whole part counts; a huge number is the largest
+    of 64 bits.
+    """
+    bench = Bench(RANK, cut=cut)
+    for rank in ("", "none", "-5", "0.9", "1.2", "1", "1.9", "1e30", "18446744073709551615", "2e30"):
+        bench.send(rank or "missing", *([f"rank:{rank}"] if rank else []))
+    bench.subscribe("c")
+    expected = ["1e30", "18446744073709551615", "2e30", "1.2", "1", "1.9", "missing", "none", "-5", "0.9"]
+    assert bench.one_by_one("c") == expected
+
+
+def test_A_49_an_expression_over_headers(cut: bool) -> None:
+    bench = Bench("priority-expression='(vip * 100 + AMQPriority) / 2'", cut=cut)
+    for body, headers in (("a", ("vip:0", "priority:9")), ("b", ("vip:1", "priority:1")), ("c", ("vip:2",))):
+        bench.send(body, *headers)
+    bench.subscribe("reader")
+    assert bench.one_by_one("reader") == ["c", "b", "a"]
+
+
+def test_A_49_a_late_better_one_is_next(cut: bool) -> None:
+    """What a consumer has, it keeps."""
+    bench = Bench(f"{RANK} max-per-subscription-backlog='2'", cut=cut)
+    for rank in (1, 2, 3):
+        bench.send(str(rank), f"rank:{rank}")
+    bench.subscribe("c", FLAT, "max-backlog:2")
+    first, second = bench.messages("c")
+    assert (first.body, second.body) == (b"3", b"2")
+    bench.send("9", "rank:9")
+    assert bench.got("c") == []
+    bench.settle("c", first)
+    assert bench.got("c") == ["9"]
+
+
+def test_A_49_what_comes_back_has_its_place(cut: bool) -> None:
+    bench = Bench(RANK, cut=cut)
+    for body, rank in (("a", 3), ("b", 3), ("c", 1)):
+        bench.send(body, f"rank:{rank}")
+    bench.subscribe("one")
+    assert bench.got("one") == ["a"]
+    bench.send("d", "rank:3")
+    bench.lose("one")
+    bench.subscribe("two")
+    assert bench.one_by_one("two") == ["a", "b", "d", "c"]
+
+
+def test_A_49_the_best_that_matches(cut: bool) -> None:
+    bench = Bench(f"{RANK} max-per-subscription-backlog='9'", cut=cut)
+    for body, rank in (("a", 1), ("b", 9), ("c", 5), ("d", 7)):
+        bench.send(body, f"rank:{rank}", f"t:{'x' if body in 'ac' else 'y'}")
+    bench.subscribe("c1", "max-backlog:9", "selector:t = 'x'")
+    assert bench.got("c1") == ["c", "a"]
+    bench.subscribe("looker", "browser:true")
+    assert bench.got("looker") == ["b", "d"]
+
+
+@pytest.mark.parametrize("ring", ["ring-size='2'", "overflow-policy='RING' max-depth-messages='2'"])
+def test_A_49_a_ring_gives_up_the_oldest_of_the_lowest(cut: bool, ring: str) -> None:
+    """Even the newest one, when it alone is the lowest."""
+    bench = Bench(f"{RANK} {ring}", cut=cut)
+    for body, rank in (("a", 1), ("b", 1), ("c", 5), ("d", 7), ("e", 2)):
+        bench.send(body, f"rank:{rank}")
+    bench.subscribe("reader")
+    assert bench.one_by_one("reader") == ["d", "c"]
+
+
+def test_A_49_after_a_restart_and_from_pages() -> None:
+    """It depends on the message alone. A message in a page is ordered once it is in memory: 7 was sent before that."""
+    for settings, expected in (("", "97211"), ("<max-size-messages>2</max-size-messages>", "79211")):
+        life = Life(RANK, settings=settings)
+        producer = life.client()
+        for rank in (2, 7, 1, 9, 1):
+            life.send(producer, str(rank), f"rank:{rank}")
+        life = life.again()
+        assert life.read(life.client()) == list(expected)
+
+
+def test_A_49_it_goes_with_no_other_order() -> None:
+    for other in ("sort-key='k'", "priority-levels='3'", "last-value-key='k'", "queue-type='standard'"):
+        with pytest.raises(ConfigError, match=r"broker.xml:5: queue 'q' has .* which ask for different queue types"):
+            Bench(f"{RANK} {other}")

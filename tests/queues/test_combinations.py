@@ -18,6 +18,7 @@ FEATURES = {
     "standard": "queue-type='standard'",
     "priority": "priority-levels='3'",
     "sorted": "sort-key='k'",
+    "by-value": "priority-expression='rank * 10 - AMQPriority'",
     "last-value": "last-value-key='k'",
     "lvq": "queue-type='lvq' last-value-key='k'",
     "ring-size": "ring-size='2'",
@@ -69,7 +70,7 @@ OF_THE_ADDRESS = {
 }
 """Features that an address-setting gives."""
 SETTINGS = "<page-size-bytes>500</page-size-bytes>"
-KINDS = ("standard", "priority", "sorted", "last-value", "lvq")
+KINDS = ("standard", "priority", "sorted", "by-value", "last-value", "lvq")
 OVERFLOWS = ("ring", "ring-bytes", "flow-control", "to-disk", "reject")
 GROUPINGS = ("sticky", "shared", "group-key")
 REFUSED = {
@@ -164,7 +165,16 @@ def test_a_pair_that_works(pair: tuple[str, str]) -> None:
     for body in sent:
         priority = f"priority:{len(body) + ord(body[0]) % 7}"
         groups = f"JMSXGroupID:{body[0]}", f"cart:{body[0]}"
-        life.send(producer, body, f"k:{body}", priority, *groups, "x-qpid-not-valid-before:1", "expires:99999999")
+        life.send(
+            producer,
+            body,
+            f"k:{body}",
+            priority,
+            *groups,
+            "x-qpid-not-valid-before:1",
+            "expires:99999999",
+            f"rank:{body[1]}",
+        )
     queue = life.broker.broker.queues["q"]
     waits = queue.flow.stopped
     assert queue.message_count > 0
@@ -210,6 +220,7 @@ WARNINGS = {
     "non-destructive='true' max-delivery-attempts='2'": "no dead messages",
     "alert-repeat-gap='5'": "has no effect",
     "overflow-policy='FLOW_TO_DISK' max-depth-messages='5' sort-key='k'": "only once it is in memory",
+    "overflow-policy='FLOW_TO_DISK' max-depth-messages='5' priority-expression='k'": "flows to disk, but not in",
 }
 
 

@@ -132,7 +132,8 @@ RULES: Final = (
     Rule(
         WARNING,
         ("overflow_policy",),
-        lambda case: _has_policy(case, "FLOW_TO_DISK") and (case.own.queue_type or "standard") != "standard",
+        lambda case: _has_policy(case, "FLOW_TO_DISK")
+        and ((case.own.queue_type or "standard") != "standard" or case.own.priority_expression is not None),
         "flows to disk, but not in arrival order: a message in a page is ordered only once it is in memory",
         "queue-type standard, or a max-depth that memory can hold",
     ),

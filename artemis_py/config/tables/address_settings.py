@@ -211,6 +211,11 @@ class AddressSettings:
         None, "levels of a priority queue; the ten priorities are mapped to them", check=LEVELS
     )
     default_sort_key: str | None = text(None, "header whose text a sorted queue sorts by", check=NOT_EMPTY)
+    default_priority_expression: str | None = text(
+        None,
+        "what orders a queue, the largest value first: an expression of headers, numbers, + - * / % and parentheses",
+        check=NOT_EMPTY,
+    )
     default_group_type: str = choice("STANDARD", _GROUP_TYPES, "how long a group stays with its consumer")
     default_group_key: str | None = text(
         None,

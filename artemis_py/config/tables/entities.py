@@ -101,6 +101,7 @@ class QueueConfig:
     queue_type: str | None = inherited(_SETTINGS["default-queue-type"])
     priority_levels: int | None = inherited(_SETTINGS["default-priority-levels"])
     sort_key: str | None = inherited(_SETTINGS["default-sort-key"])
+    priority_expression: str | None = inherited(_SETTINGS["default-priority-expression"])
     group_type: str | None = inherited(_SETTINGS["default-group-type"])
     group_key: str | None = inherited(_SETTINGS["default-group-key"])
     fallback_group: str | None = inherited(_SETTINGS["default-fallback-group"])
@@ -157,6 +158,7 @@ QUEUE_DEFAULTS: Final = {
     "queue_type": "default_queue_type",
     "priority_levels": "default_priority_levels",
     "sort_key": "default_sort_key",
+    "priority_expression": "default_priority_expression",
     "group_type": "default_group_type",
     "group_key": "default_group_key",
     "fallback_group": "default_fallback_group",

@@ -47,6 +47,7 @@ class QueueSettings:
     queue_type: str | None
     priority_levels: int | None
     sort_key: str | None
+    priority_expression: str | None
     group_type: str
     group_key: str | None
     fallback_group: str
@@ -98,7 +99,7 @@ class QueueSettings:
         """Has it an attribute of AMPS that says nothing of consumers? On a non-destructive queue, where nothing is
         shared out, these do not limit backlogs.
         """
-        return self.expiration > 0 and not self.non_destructive
+        return not self.non_destructive and (self.expiration > 0 or self.priority_expression is not None)
 
     @property
     def has_leases(self) -> bool:
@@ -138,6 +139,7 @@ def queue_settings(config: QueueConfig, settings: AddressSettings, *, declared: 
         "queue_type": chosen.name,
         "priority_levels": chosen.priority_levels,
         "sort_key": chosen.sort_key,
+        "priority_expression": chosen.priority_expression,
         "last_value": chosen.last_value_key is not None,
         "last_value_key": chosen.last_value_key,
     }

@@ -97,12 +97,13 @@ class Plan:
         """One queue more gets messages."""
         is_first = not (self.anycast or self.multicast)
         self.only_queue = queue if is_first else None
-        if self.cost is PLAIN and not (is_first and queue.selector is None):
+        expression = queue.contents.order.expression
+        if self.cost is PLAIN and not (is_first and queue.selector is None and expression is None):
             self.cost = PlanCost()
             if not is_first:
                 self.cost.add(None)
         if self.cost is not PLAIN:
-            self.cost.add(queue.selector)
+            self.cost.add(queue.selector, expression)
         if queue.routing_type == ANYCAST:
             self.anycast = _with(self.anycast, queue)
         else:

@@ -8,6 +8,7 @@ from artemis_py.core.pages.backlog import Backlog, ReadAhead
 from artemis_py.core.queue.alert_watch import AlertWatch
 from artemis_py.core.queue.basis import QueueBasis
 from artemis_py.core.queue.intake import Intake
+from artemis_py.records import PagedEntry
 
 READY_MIN: Final = 1024
 """A queue with fewer ready entries than this reads from its pages, if it has a consumer that takes any message."""
@@ -70,7 +71,7 @@ class PageReading:
                     found = backlog.next()
                     if found is not None:
                         self.reads_left -= 1
-                        self._basis.host.budget.spend(READ_UNITS)
+                        self._basis.host.budget.spend(READ_UNITS + self._placing_units(found))
                         self._intake.bring_in(backlog, found, now_ms)
                         progress = True
         if self.reads_left <= 0:
@@ -79,6 +80,13 @@ class PageReading:
             if backlog.reader.spoilt:
                 self._write_off(backlog)
         return contents.order.count > before
+
+    def _placing_units(self, found: PagedEntry) -> int:
+        """What it costs to find the place of a message."""
+        expression = self._basis.contents.order.expression
+        if expression is None:
+            return 0
+        return expression.units + (expression.units_per_kb * found.message.head.size_bytes >> 10)
 
     def _write_off(self, backlog: Backlog) -> None:
         """Write off the rest of damaged pages that were read to their end: it is lost, and must not be waited for. The

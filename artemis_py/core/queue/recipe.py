@@ -18,6 +18,7 @@ from artemis_py.core.host import Host
 from artemis_py.core.order.last_value import LastValues
 from artemis_py.core.order.order import Order
 from artemis_py.core.order.priority import PRIORITIES, PriorityOrder
+from artemis_py.core.order.ranks import HeaderRank, ValueRank
 from artemis_py.core.order.sorted import SortedOrder
 from artemis_py.core.pages.backlog import ReadAhead
 from artemis_py.core.queue.basis import QueueBasis
@@ -47,7 +48,7 @@ from artemis_py.core.reference.home import Home
 from artemis_py.core.reference.lifetime import Lifetime
 from artemis_py.core.reference.reference import QueueReference
 from artemis_py.core.reference.rules import MessageRules
-from artemis_py.selector import compile_selector
+from artemis_py.selector import compile_expression, compile_selector
 
 _SHARED_MAX: Final = 1024
 _UNBOUNDED: Final = Unbounded()
@@ -95,8 +96,10 @@ def _redelivery(
 
 def _order_for(own: QueueSettings) -> Order:
     """The order for a ``queue-type``. One level is strict FIFO; a queue without a type has Artemis' ten priorities."""
+    if own.priority_expression is not None:
+        return SortedOrder(ValueRank(compile_expression(own.priority_expression)))
     if own.sort_key is not None:
-        return SortedOrder(own.sort_key)
+        return SortedOrder(HeaderRank(own.sort_key))
     if own.queue_type == PRIORITY:
         return PriorityOrder(own.priority_levels or PRIORITIES)
     return PriorityOrder() if own.queue_type is None else PriorityOrder(1)
@@ -188,7 +191,7 @@ def build_queue(
 ) -> Queue:
     """Compose a queue. A temporary queue has one reader, so it has no groups.
 
-    Raises SelectorError for a ``filter`` or ``consumer-selector`` that does not parse.
+    Raises SelectorError for a ``filter``, ``consumer-selector`` or ``priority-expression`` that does not parse.
     """
     settings = address.settings
     own = queue_settings(config, settings, declared=not auto_created)
@@ -242,6 +245,8 @@ def _full_when(settings: AddressSettings) -> str:
 
 
 def _order_in_words(own: QueueSettings) -> tuple[str, str]:
+    if own.priority_expression is not None:
+        return "by priority-expression", f"the largest {own.priority_expression} first; equal ones in order of arrival"
     if own.sort_key is not None:
         return f"sorted by {own.sort_key}", "messages without it first; equal keys in order of arrival"
     if own.queue_type == PRIORITY:

@@ -102,9 +102,9 @@ QUEUES: Final = (
     ),
     Departure(
         "queue-types",
-        "`queue-type`, `priority-levels` and `sort-key` of a queue",
+        "`queue-type`, `priority-levels`, `sort-key` and `priority-expression` of a queue",
         "has ten priorities in every queue",
-        "also has Qpid's types: strict FIFO, fewer levels, sorted by a header",
+        "also has Qpid's types (strict FIFO, fewer levels, sorted by a header) and AMPS' order by an expression",
         "an addition",
         shown=False,
     ),
