@@ -62,18 +62,21 @@ def check_filters(draft: Draft) -> None:
         _check_expression(draft, queue.written, "priority_expression", f"priority-expression of queue {queue.name!r}")
         _check_selector(draft, queue.written, "filter", f"filter of queue {queue.name!r}")
         _check_selector(draft, queue.written, "consumer_selector", f"consumer-selector of queue {queue.name!r}")
+        _check_selector(draft, queue.written, "barrier_expression", f"barrier-expression of queue {queue.name!r}")
     for divert in draft.diverts.values():
         _check_selector(draft, divert.written, "filter", f"filter of divert {divert.name!r}")
     for entry in draft.entries.values():
         name = f"default-consumer-selector of {entry.name!r}"
         _check_selector(draft, entry.written, "default_consumer_selector", name)
+        name = f"default-barrier-expression of {entry.name!r}"
+        _check_selector(draft, entry.written, "default_barrier_expression", name)
         name = f"default-priority-expression of {entry.name!r}"
         _check_expression(draft, entry.written, "default_priority_expression", name)
 
 
 def _check_selector(draft: Draft, written: Values, attribute: str, name: str) -> None:
     text = written.values.get(attribute)
-    if text is None:
+    if text is None or (text == "" and attribute.endswith("barrier_expression")):
         return
     from artemis_py.selector import compile_selector
 

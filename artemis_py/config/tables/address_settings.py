@@ -247,6 +247,17 @@ class AddressSettings:
     default_hold_on_publish: bool = boolean(
         False, "hold a message until the time in its header x-qpid-not-valid-before"
     )
+    default_barrier_expression: str | None = text(
+        None,
+        "selector of messages that are barriers: each waits until all messages before it are done, goes to every "
+        "consumer, and then those behind it follow; the empty text: none",
+    )
+    default_target_queue_depth: int = int64(
+        -1,
+        "number of messages of a queue, in order of arrival, that are active: no other is delivered or shown; -1: all",
+        unit="messages",
+        check=OFF_OR_POSITIVE,
+    )
     default_expiry_policy: str | None = choice(
         None,
         _EXPIRY_POLICIES,

@@ -111,6 +111,8 @@ class QueueConfig:
     consumer_replay_period: int | None = inherited(_SETTINGS["default-consumer-replay-period"])
     consumer_selector: str | None = inherited(_SETTINGS["default-consumer-selector"])
     hold_on_publish: bool | None = inherited(_SETTINGS["default-hold-on-publish"])
+    barrier_expression: str | None = inherited(_SETTINGS["default-barrier-expression"])
+    target_queue_depth: int | None = inherited(_SETTINGS["default-target-queue-depth"])
     expiry_policy: str | None = inherited(_SETTINGS["default-expiry-policy"])
     overflow_policy: str | None = inherited(_SETTINGS["default-overflow-policy"])
     max_depth_messages: int | None = inherited(_SETTINGS["default-max-depth-messages"])
@@ -168,6 +170,8 @@ QUEUE_DEFAULTS: Final = {
     "consumer_replay_period": "default_consumer_replay_period",
     "consumer_selector": "default_consumer_selector",
     "hold_on_publish": "default_hold_on_publish",
+    "barrier_expression": "default_barrier_expression",
+    "target_queue_depth": "default_target_queue_depth",
     "expiry_policy": "default_expiry_policy",
     "overflow_policy": "default_overflow_policy",
     "max_depth_messages": "default_max_depth_messages",

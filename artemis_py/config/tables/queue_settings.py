@@ -57,6 +57,8 @@ class QueueSettings:
     consumer_replay_period: int | None
     consumer_selector: str | None
     hold_on_publish: bool
+    barrier_expression: str | None
+    target_queue_depth: int
     expiry_policy: str | None
     overflow_policy: str
     max_depth_messages: int
@@ -92,6 +94,7 @@ class QueueSettings:
         """
         asked = self.delivery_semantics, self.fairness_model, self.max_per_subscription_backlog
         limited = self.max_backlog >= 0 or self.max_deliveries > 0 or self.max_cancels > 0 or self.has_leases
+        limited = limited or self.activates_in_order
         return limited or any(attribute is not None for attribute in asked) or self._has_amps_rules
 
     @property
@@ -100,6 +103,11 @@ class QueueSettings:
         shared out, these do not limit backlogs.
         """
         return not self.non_destructive and (self.expiration > 0 or self.priority_expression is not None)
+
+    @property
+    def activates_in_order(self) -> bool:
+        """Do messages become active one after the other, in order of arrival? Then the queue has no other order."""
+        return bool(self.barrier_expression) or self.target_queue_depth > 0
 
     @property
     def has_leases(self) -> bool:

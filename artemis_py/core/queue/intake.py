@@ -30,7 +30,9 @@ class Intake:
         contents = self._contents
         due_ms = backlog.due_ms(found)
         entry = self.enter(backlog, found)
-        if due_ms > now_ms:
+        if due_ms > now_ms and contents.behind is not None:
+            contents.hold(entry, due_ms)
+        elif due_ms > now_ms:
             contents.put_aside(entry, due_ms)
         elif 0 < contents.expires_ms(entry.message) <= now_ms:
             contents.expire([entry])

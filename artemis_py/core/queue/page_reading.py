@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final, final
 
+from artemis_py.core.budget import OVERDRAFT_UNITS
 from artemis_py.core.pages.backlog import Backlog, ReadAhead
 from artemis_py.core.queue.alert_watch import AlertWatch
 from artemis_py.core.queue.basis import QueueBasis
@@ -79,6 +80,9 @@ class PageReading:
         for backlog in contents.paged.backlogs.values():
             if backlog.reader.spoilt:
                 self._write_off(backlog)
+        activation = self._basis.activation
+        if activation is not None and activation.advance(now_ms, -OVERDRAFT_UNITS):
+            self._basis.host.note_ready(self._basis.reference)
         return contents.order.count > before
 
     def _placing_units(self, found: PagedEntry) -> int:
@@ -103,8 +107,9 @@ class PageReading:
         """
         contents = self._basis.contents
         tally = contents.tally
-        count = contents.order.count
-        if count - self._basis.grouping.parked_count >= READY_MIN or not self._basis.flow.has_space():
+        count = contents.ready_count
+        is_enough = contents.behind is None and count - self._basis.grouping.parked_count >= READY_MIN
+        if is_enough or not self._basis.flow.has_space():
             return False
         ready_bytes = tally.size_bytes - tally.held_size_bytes - tally.scheduled_size_bytes - contents.paged.size_bytes
         return self._limits.has_room(count, ready_bytes, tally.held_count, tally.held_size_bytes)

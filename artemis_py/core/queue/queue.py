@@ -168,7 +168,9 @@ class Queue:
             if durable:
                 self.parts.host.log.story.delivered(self.id, durable, consumer.actor)
         contents = self.contents
-        if not consumer.settles:
+        if consumer.barrier is not None:
+            self._sent_barrier(consumer)
+        elif not consumer.settles:
             if contents.leases is not None and consumer.destructive:
                 contents.leases.begin(entries, consumer)
         elif consumer.destructive:
@@ -177,6 +179,12 @@ class Queue:
             contents.acknowledge(messages, consumer.actor)
             self.grouping.settle(messages)
             self.parts.aftermath.run()
+
+    def _sent_barrier(self, consumer: Consumer) -> None:
+        activation = self.parts.activation
+        assert activation is not None
+        activation.note_written(consumer)
+        self.parts.aftermath.run()
 
     # ---- settling and returning ------------------------------------------------------------------
 
@@ -317,7 +325,7 @@ class Queue:
         Returns how many are killed, some of them perhaps in later turns.
         """
         contents = self.contents
-        removed = contents.order.count + len(contents.scheduled) + contents.paged.count
+        removed = contents.ready_count + len(contents.scheduled) + contents.paged.count
         self.purge(reason, self.parts.host.log.now_ms)
         return removed
 

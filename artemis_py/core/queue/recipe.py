@@ -22,6 +22,7 @@ from artemis_py.core.order.ranks import HeaderRank, ValueRank
 from artemis_py.core.order.sorted import SortedOrder
 from artemis_py.core.pages.backlog import ReadAhead
 from artemis_py.core.queue.basis import QueueBasis
+from artemis_py.core.queue.behind import BarrierRule, Behind, TargetDepth
 from artemis_py.core.queue.contents import Contents
 from artemis_py.core.queue.distribution import Distribution, RoundRobin
 from artemis_py.core.queue.exclusivity import Exclusivity
@@ -102,7 +103,18 @@ def _order_for(own: QueueSettings) -> Order:
         return SortedOrder(HeaderRank(own.sort_key))
     if own.queue_type == PRIORITY:
         return PriorityOrder(own.priority_levels or PRIORITIES)
-    return PriorityOrder() if own.queue_type is None else PriorityOrder(1)
+    return PriorityOrder(1) if _is_fifo(own) else PriorityOrder()
+
+
+def _is_fifo(own: QueueSettings) -> bool:
+    """Does only the arrival count? So it does where messages become active in its order."""
+    return own.queue_type is not None or own.activates_in_order
+
+
+def _behind_for(own: QueueSettings) -> Behind | None:
+    if own.barrier_expression:
+        return Behind(BarrierRule(compile_selector(own.barrier_expression)))
+    return Behind(TargetDepth(own.target_queue_depth)) if own.target_queue_depth > 0 else None
 
 
 def _last_values_for(own: QueueSettings) -> LastValues | None:
@@ -191,7 +203,8 @@ def build_queue(
 ) -> Queue:
     """Compose a queue. A temporary queue has one reader, so it has no groups.
 
-    Raises SelectorError for a ``filter``, ``consumer-selector`` or ``priority-expression`` that does not parse.
+    Raises SelectorError for a ``filter``, ``consumer-selector``, ``priority-expression`` or ``barrier-expression`` that
+    does not parse.
     """
     settings = address.settings
     own = queue_settings(config, settings, declared=not auto_created)
@@ -210,6 +223,7 @@ def build_queue(
             last_values=_last_values_for(own),
             tries=_tries_for(own),
             leases=_leases_for(own, id, host),
+            behind=_behind_for(own),
         ),
         grouping,
         overflow=_overflow_by_policy(own),
@@ -251,9 +265,18 @@ def _order_in_words(own: QueueSettings) -> tuple[str, str]:
         return f"sorted by {own.sort_key}", "messages without it first; equal keys in order of arrival"
     if own.queue_type == PRIORITY:
         return f"priority in {own.priority_levels} levels", "arrival order inside a level"
-    if own.queue_type is None:
-        return "priority", "priority 9 to 0, arrival order inside a priority"
-    return "fifo", "arrival order, whatever the priority"
+    if _is_fifo(own):
+        return "fifo", "arrival order, whatever the priority"
+    return "priority", "priority 9 to 0, arrival order inside a priority"
+
+
+def _activation_in_words(own: QueueSettings) -> list[tuple[str, str, str]]:
+    if own.barrier_expression:
+        why = "it waits until all messages before it are done, goes to every consumer, and is done; then others follow"
+        return [("barriers", own.barrier_expression, why)]
+    if own.target_queue_depth > 0:
+        return [("active", f"the first {own.target_queue_depth} messages", "no other is delivered or shown")]
+    return []
 
 
 def _overflow_in_words(own: QueueSettings) -> tuple[str, str]:
@@ -370,6 +393,7 @@ def describe(own: QueueSettings, settings: AddressSettings) -> list[tuple[str, s
     gate = _gate_for(own)
     return [
         ("order", *_order_in_words(own)),
+        *_activation_in_words(own),
         *(
             [("keeps", f"the last value of each {own.last_value_key}", ("older values are replaced"))]
             if own.last_value

@@ -51,7 +51,7 @@ class Seats:
         if not consumer.browses:
             gate.consumer_joined(distribution.taker_count, parts.host.clock.steady_ms(now_ms))
         parts.wake(consumer)
-        if (contents.order.count or contents.paged.count) and (gate.is_open or consumer.browses):
+        if contents.has_more and (gate.is_open or consumer.browses):
             parts.note_ready()
         parts.aftermath.run()
 
@@ -61,6 +61,8 @@ class Seats:
         """
         parts = self._parts
         consumer.closed = True
+        if parts.activation is not None:
+            parts.activation.leave(consumer)
         if consumer.settles and consumer.destructive:
             self._take_back_unsent(consumer)
             parts.confirm(len(consumer.let_go_all()))
@@ -75,6 +77,8 @@ class Seats:
         else:
             parts.tell_left(consumer, failed=failed)
         self._remove(consumer, now_ms)
+        if parts.activation is not None:
+            parts.activation.note_left()
         parts.aftermath.run()
         return unfinished
 
