@@ -65,6 +65,12 @@ QUEUE_AXES: Final[dict[str, dict[str, Fields]]] = {
         "delete": {"expiry_policy": "DELETE"},
         "alternate": {"expiry_policy": "ROUTE_TO_ALTERNATE"},
     },
+    "activation": {
+        "at-once": {},
+        "barriers": {"barriers": True},
+        "first-1": {"active_max": 1},
+        "first-3": {"active_max": 3},
+    },
     "replay": {"all": {}, "future": {"replay_s": 0}, "1-s": {"replay_s": 1}},
     "selector": {"none": {}, "red": {"default_selector": plans.RED_ONLY}},
     "admits": {
@@ -274,11 +280,13 @@ class Space:
         return chosen
 
 
-IN_MEMORY: Final = Space(QUEUE_AXES, ADDRESS_AXES, ("type", "served", "groups", "acquisition", "policy", "ring-size"))
+IN_MEMORY: Final = Space(
+    QUEUE_AXES, ADDRESS_AXES, ("type", "served", "groups", "acquisition", "policy", "ring-size", "activation")
+)
 """Queues that have all in memory."""
 
 _NOT_PAGED: Final = (
-    "first-key", "expiry-policy", "selector", "admits", "consumers", "semantics", "lease", "deliveries", "cancels",
+    "activation", "first-key", "expiry-policy", "selector", "admits", "consumers", "semantics", "lease", "deliveries", "cancels",
     "fairness", "backlog", "backlog-of-all",
 )  # fmt: skip
 """Whether a message stands in a page makes no difference there."""

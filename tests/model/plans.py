@@ -40,6 +40,9 @@ KINDS: Final[dict[str, dict[str, Any]]] = {
 }
 
 
+# A message with this key is a barrier, on queues that have any.
+BARRIER_KEY: Final = "b"
+
 # How messages are grouped (group-type).
 UNGROUPED: Final = "NONE"
 STICKY: Final = "STANDARD"
@@ -89,6 +92,8 @@ class QueuePlan:
     ttl_min: int = 0
     ttl_max: int = 0
     ttl_usual: int = 0
+    barriers: bool = False
+    active_max: int = 0
     expiry_policy: str | None = None
     replay_s: int | None = None
     default_selector: str | None = None
@@ -122,11 +127,16 @@ class QueuePlan:
     @property
     def is_like_amps(self) -> bool:
         """Has a consumer one message unless it asks for more?"""
-        limited = self.deliveries_max > 0 or self.cancels_max > 0 or self.leases
+        limited = self.deliveries_max > 0 or self.cancels_max > 0 or self.leases or self.activates_in_order
         limited = limited or ((self.ttl_usual > 0 or self.kind == BY_VALUE) and not self.non_destructive)
         return (
             limited or self.once or self.fairness is not None or self.backlog_each is not None or self.backlog_all >= 0
         )
+
+    @property
+    def activates_in_order(self) -> bool:
+        """Do messages become active one after the other?"""
+        return self.barriers or self.active_max > 0
 
     @property
     def bounds_time(self) -> bool:
@@ -180,6 +190,8 @@ class QueuePlan:
             min_message_ttl=self.ttl_min,
             max_message_ttl=self.ttl_max,
             expiration=self.ttl_usual or -1,
+            barrier_expression=f"{KEY} = '{BARRIER_KEY}'" if self.barriers else None,
+            target_queue_depth=self.active_max or -1,
             expiry_policy=self.expiry_policy,
             consumer_replay_period=self.replay_s,
             consumer_selector=self.default_selector,
