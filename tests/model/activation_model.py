@@ -39,15 +39,12 @@ class ActivationModel(GroupsModel):
         """What waits for another attempt."""
         return [item for _, _, item in self.scheduled if not item.is_held_back]
 
-    def may_be_active(self, *, with_picked: bool = False) -> Iterator[Item]:
-        """What may become active now, in order. ``with_picked``: what was picked for a reader that settles on send still
-        takes a place.
-        """
+    def may_be_active(self) -> Iterator[Item]:
+        """What may become active now, in order."""
         if self.barrier_out is not None:
             return
-        room = self.plan.active_max or len(self.items)
-        room -= len(self.held_items()) + len(self._delayed()) + sum(item.is_active for item in self.items)
-        room -= len(self.picked_items()) if with_picked else 0
+        room = self.plan.active_max - len(self.held_items() + self.picked_items() + self._delayed())
+        room -= sum(item.is_active for item in self.items)
         aside = [item for item in self.held_back() if not item.is_active]
         for item in sorted([item for item in self.items if not item.is_active] + aside, key=self.place):
             if self.is_barrier(item.letter) or (self.plan.active_max and room <= 0):
@@ -71,7 +68,7 @@ class ActivationModel(GroupsModel):
 
     def check_all_are_active(self) -> None:
         """The broker had the time to look at everything."""
-        late = [item.letter.id for item in self.may_be_active(with_picked=True) if item in self.items]
+        late = [item.letter.id for item in self.may_be_active() if item in self.items]
         assert not late, f"messages {late} could be active"
 
     # ---- barriers --------------------------------------------------------------------------------

@@ -19,7 +19,10 @@ from artemis_py.core.order.last_value import LastValues
 from artemis_py.core.order.priority import LevelCursor, PriorityOrder
 from artemis_py.core.order.ranks import ValueRank
 from artemis_py.core.order.sorted import RankCursor, SortedOrder
+from artemis_py.core.queue.activation import Activation
 from artemis_py.core.queue.aftermath import Aftermath
+from artemis_py.core.queue.behind import BarrierRule, TargetDepth
+from artemis_py.core.queue.broadcast import Broadcast
 from artemis_py.core.queue.contents import Contents
 from artemis_py.core.queue.distribution import Distribution
 from artemis_py.core.queue.exclusivity import Exclusivity
@@ -217,6 +220,22 @@ def _by_digits(self: ValueRank, message: Message) -> str:
     return str(-self.value_of(message))
 
 
+def _comes_in(self: Any, message: Message, active_count: int) -> bool:
+    return True
+
+
+def _one_more_is_active(self: TargetDepth, message: Message, active_count: int) -> bool:
+    return active_count <= self._target
+
+
+def _has_come(self: Activation, *_: Any) -> bool:
+    return True
+
+
+def _without_those_out(self: Contents) -> int:
+    return self.order.count + len(self.scheduled) - len(self.held_back)
+
+
 def _late(self: Schedule[Any], now_ms: int, count_max: int = 1000) -> list[Any]:
     return _on_time(self, now_ms - 1, count_max)
 
@@ -232,9 +251,15 @@ def _with_delays_in_groups(plan: Plan) -> bool:
     return plan.address.redelivery_delay > 0 and any(queue.is_grouped for queue in plan.queues)
 
 
+def _with_an_order_of_activation(plan: Plan) -> bool:
+    return any(queue.activates_in_order for queue in plan.queues)
+
+
 _RARE: Final[dict[str, Callable[[Plan], bool]]] = {
     "Lapse": _with_leases,
     "Leases": _with_leases,
+    "Activation": _with_an_order_of_activation,
+    "Broadcast": _with_an_order_of_activation,
     "GroupOwners.put_aside": _with_delays_in_groups,
     "GroupOwners.leave_aside": _with_delays_in_groups,
 }
@@ -275,6 +300,15 @@ _RARE: Final[dict[str, Callable[[Plan], bool]]] = {
         (Leases, "holder_of", _nothing),
         (Leases, "note_back", _nothing),
         (Ranked, "put_last", _nothing),
+        (BarrierRule, "lets_in", _comes_in),
+        (TargetDepth, "lets_in", _one_more_is_active),
+        (Contents, "active_count", property(_without_those_out)),
+        (Contents, "take_back_behind", _nothing),
+        (Activation, "_is_first", _has_come),
+        (Activation, "note_left", _nothing),
+        (Broadcast, "wait_for", _nothing),
+        (Broadcast, "note_room", _nothing),
+        (Broadcast, "note_left", _nothing),
         (ConsumerDefaults, "backlog_for", _as_asked),
         (Distribution, "wake_all", _nothing),
         (Account, "credit", _count_only),

@@ -113,10 +113,11 @@ class Contents:
 
     @property
     def active_count(self) -> int:
-        """Active messages: ready, in delivery, or waiting for another attempt. One that is scheduled is active when it
-        is due.
+        """Active messages: ready, picked, in delivery, or waiting for another attempt. One that is scheduled is active
+        when it is due.
         """
-        return self.order.count + self.tally.held_count + len(self.scheduled) - len(self.held_back)
+        out = self.tally.held_count + self.picked_count
+        return self.order.count + out + len(self.scheduled) - len(self.held_back)
 
     @property
     def has_more(self) -> bool:
