@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import dataclass
 from sys import maxsize
 from typing import Final, final
@@ -18,9 +18,17 @@ from artemis_py.selector import Selector
 UNLIMITED: Final = -1
 UNCONFIRMED_MAX: Final = 10_000
 """The largest backlog on an at-most-once queue: its messages are gone, so no limit of an address counts them."""
-_GONE: Final = Entry(Message(Head(b"\n", ""), b"", 0, 0, 0, Account(), 0))
+_NOTHING: Final = Message(Head(b"\n", ""), b"", 0, 0, 0, Account(), 0)
+_GONE: Final = Entry(_NOTHING)
 """Stands for a message that was sent at most once, so that what a client does not acknowledge keeps no body."""
 _PER_MESSAGE_IDENTIFIERS: Final = frozenset({"AMQTimestamp", "AMQExpiration", "AMQSize"})
+
+
+def _gone(bookmark: int) -> Entry:
+    """Stands for a message that was sent at most once and has a bookmark, which stands in its ``sequence``."""
+    entry = Entry(_NOTHING)
+    entry.sequence = bookmark
+    return entry
 
 
 def encoded_size(message: Message) -> int:
@@ -166,11 +174,24 @@ class Consumer:
         has lost none.
         """
         self.closed = False
+        self._units = 0
+        self._units_per_kb = 0
+        self._head_only = False
+        self._last_head: Head | None = None
+        self._last_verdict = False
+        self._prepare(selector)
+
+    def _prepare(self, selector: Selector | None) -> None:
         self._units = 0 if selector is None else selector.program.units
         self._units_per_kb = 0 if selector is None else selector.program.units_per_kb
         self._head_only = selector is not None and not (selector.identifiers & _PER_MESSAGE_IDENTIFIERS)
-        self._last_head: Head | None = None
-        self._last_verdict = False
+        self._last_head = None
+
+    def choose(self, selector: Selector | None, no_local: int) -> None:
+        """Choose other messages from now on. The queue must give it another cursor."""
+        self.selector = selector
+        self.no_local = no_local
+        self._prepare(selector)
 
     @property
     def chooses(self) -> bool:
@@ -218,7 +239,10 @@ class Consumer:
         size = self.weigh(message)
         self.room_bytes -= size
         if self.acks:
-            self.held[message.id] = _GONE if self.settles else entry
+            if not self.settles:
+                self.held[message.id] = entry
+            else:
+                self.held[message.id] = _gone(message.lsn) if message.lsn else _GONE
             if self.window_bytes >= 0:
                 self.weights[message.id] = size
                 self.credit_bytes -= size
@@ -238,6 +262,11 @@ class Consumer:
         if self.eased is not None:
             self.eased.append(self)
         return entry
+
+    def let_go_gone(self, bookmarks: Container[int]) -> list[Entry]:
+        """Remove those with these bookmarks of the messages that were sent at most once."""
+        wanted = [message_id for message_id, entry in self.held.items() if entry.sequence in bookmarks]
+        return [self.let_go(message_id) for message_id in wanted]
 
     def count_up_to(self, message_id: int, count_max: int) -> int:
         """How many held entries were delivered up to and including this one, which is held; at most ``count_max``."""

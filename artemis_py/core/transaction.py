@@ -15,11 +15,12 @@ from artemis_py.core.order.entry import ABORTED, NACKED, Entry
 from artemis_py.core.placing.batch import Batch
 from artemis_py.core.placing.verdicts import Verdicts
 from artemis_py.core.queue.queue import Queue
+from artemis_py.core.queue.sifting import Chosen
 from artemis_py.core.queue.works import QueueWork
 from artemis_py.core.routing.admission import Admission
 from artemis_py.errors import AddressFullError, DuplicateError, QueueFullError
 from artemis_py.message import LargeBody, Message
-from artemis_py.records import RecordLog
+from artemis_py.records import Actor, RecordLog
 
 
 @final
@@ -28,7 +29,7 @@ class Transaction:
     delivery.
     """
 
-    __slots__ = ("_inquiry", "acknowledged", "expired", "refused", "sends", "size_bytes")
+    __slots__ = ("_inquiry", "acknowledged", "expired", "refused", "sends", "sifted", "size_bytes")
 
     def __init__(self) -> None:
         self.sends: list[tuple[Route, Message, int]] = []
@@ -36,6 +37,8 @@ class Transaction:
         self.refused: list[tuple[Queue, Consumer, Entry]] = []
         self.expired: list[tuple[Queue, Consumer, Entry]] = []
         """Entries that a consumer has expire with the COMMIT."""
+        self.sifted: list[tuple[Queue, Chosen, str, int, Actor | None]] = []
+        """What a client names by itself: it is looked for when the COMMIT is carried out."""
         self.size_bytes = 0
         self._inquiry: Inquiry | None = None
         """What selectors say of the messages, where they are asked over several turns."""
@@ -49,6 +52,11 @@ class Transaction:
         """Keep messages for one destination until COMMIT; ``size_bytes`` is what they hold in memory."""
         self.sends.extend([(route, message, 0) for message in messages])
         self.size_bytes += size_bytes
+
+    def sift(self, queue: Queue, chosen: Chosen, outcome: str, connection: int, actor: Actor | None) -> None:
+        """Keep for the COMMIT what ``Queue.sift`` is to look for."""
+        self.sifted.append((queue, chosen, outcome, connection, actor))
+        self.size_bytes += chosen.size_bytes
 
     def blocked_by(self) -> Address | None:
         """An address that takes nothing now, and that the commit must wait for, or None."""
@@ -67,8 +75,8 @@ class Transaction:
 
     @property
     def settled_count(self) -> int:
-        """Messages acknowledged, refused and expired."""
-        return len(self.acknowledged) + len(self.refused) + len(self.expired)
+        """Messages acknowledged, refused and expired, and what is to be looked for."""
+        return len(self.acknowledged) + len(self.refused) + len(self.expired) + len(self.sifted)
 
     def places(self, bindings: Bindings) -> int:
         """How often a COMMIT must decide whether a message goes to a queue: this is done in one piece."""
@@ -122,8 +130,11 @@ class Transaction:
                     return queue
         return None
 
-    def commit(self, broker: Broker, now_ms: int, commit_id: str | None = None, digest: str = "") -> None:
-        """Carry everything out, as one group of records; ``commit_id``, which must be new, is remembered with it.
+    def commit(
+        self, broker: Broker, now_ms: int, commit_id: str | None = None, digest: str = ""
+    ) -> list[QueueWork]:
+        """Carry everything out, as one group of records; ``commit_id``, which must be new, is remembered with it. What
+        must be looked for follows, perhaps in later turns. Returns what of it is unfinished.
 
         Raises AddressFullError, QueueFullError or DuplicateError, and then nothing of the transaction has happened: the
         caller aborts it.
@@ -140,6 +151,12 @@ class Transaction:
         self._release(self.refused, now_ms, NACKED)
         broker.forwarding.flush(now_ms)
         broker.log.end_group()
+        unfinished: list[QueueWork] = []
+        for queue, chosen, outcome, connection, actor in self.sifted:
+            work = queue.sift(chosen, outcome, now_ms, connection=connection, actor=actor)
+            if work is not None:
+                unfinished.append(work)
+        return unfinished
 
     def _acknowledge(self) -> None:
         """What one consumer acknowledged behind each other is one request, and one record."""

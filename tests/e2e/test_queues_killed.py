@@ -4,6 +4,7 @@ rules (docs/queues.md) promise of the messages that were confirmed, and acknowle
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -27,6 +28,7 @@ CONFIGURATION = """\
     <journal-directory>{folder}/journal</journal-directory>
     <paging-directory>{folder}/paging</paging-directory>
     <journal-file-size>64K</journal-file-size>
+    {more}
     <security-enabled>false</security-enabled>
     <acceptors><acceptor name="stomp">{stomp}</acceptor><acceptor name="http">{http}</acceptor></acceptors>
     <addresses>
@@ -140,11 +142,11 @@ def at_work(task: Callable[..., None], *arguments: object) -> Iterator[None]:
 class JournalFolder:
     """A folder with a journal, and the brokers that run on it one after the other."""
 
-    def __init__(self, folder: Path, attributes: str) -> None:
+    def __init__(self, folder: Path, attributes: str, more: str = "") -> None:
         self.folder = folder
         self.file = folder / "broker.xml"
         self.file.write_text(
-            CONFIGURATION.format(folder=folder, stomp=STOMP, http=HTTP, attributes=attributes), "utf-8"
+            CONFIGURATION.format(folder=folder, stomp=STOMP, http=HTTP, attributes=attributes, more=more), "utf-8"
         )
 
     @contextmanager
@@ -307,6 +309,68 @@ def test_held_messages_after_a_kill(tmp_path: Path) -> None:
         check_whole(traffic, found)
         overtaken = held > 0  # else the machine was so slow that nothing was held any more when the consumer came
         assert found == sorted(found, key=lambda number: (overtaken and number % 3 == 0, number))
+
+
+LEASES = "queue-type='standard' lease-period='150ms' max-per-subscription-backlog='30'"
+
+
+def hang(port: int, destination: str) -> None:
+    """Takes what it gets and says nothing, so that its leases end."""
+    with connected(port) as client:
+        client.subscribe(destination, max_backlog="7")
+        while True:
+            client.message()
+
+
+def consume_by_bookmarks(port: int, destination: str, traffic: Traffic, batches_max: int) -> None:
+    """Acknowledges messages by five bookmarks at a time, with a receipt. In the end it keeps what it gets."""
+    with connected(port) as client:
+        client.subscribe(destination, max_backlog="30")
+        for batch in itertools.count():
+            messages = [client.message() for _ in range(5)]
+            if batch >= batches_max:
+                continue
+            numbers = {int(message.body) for message in messages}
+            traffic.acknowledging |= numbers
+            marks = ",".join(message.header("bookmark") or "" for message in messages)
+            client.ask("ACK", {"destination": destination, "bookmarks": marks})
+            traffic.acknowledged |= numbers
+
+
+@pytest.mark.parametrize(
+    "depth", ["", "overflow-policy='FLOW_TO_DISK' max-depth-messages='9'"], ids=["memory", "pages"]
+)
+def test_leases_after_a_kill(depth: str, tmp_path: Path) -> None:
+    """Killed while leases end and while messages are acknowledged by bookmark: what was acknowledged does not come
+    again, and the rest comes until it is.
+    """
+    retained = f"<journal-retention-directory period='1'>{tmp_path / 'kept'}</journal-retention-directory>"
+    journal = JournalFolder(tmp_path, f"{LEASES} {depth}", retained)
+    traffic = Traffic()
+    with (
+        journal.broker() as broker,
+        at_work(hang, broker.port, "/queue/q"),
+        at_work(consume_by_bookmarks, broker.port, "/queue/q", traffic, 4),
+        at_work(produce, broker.port, "/queue/q", traffic),
+    ):
+        try:
+            broker.eventually(
+                "traffic",
+                lambda: (len(traffic.promised), len(traffic.acknowledged)),
+                lambda seen: seen[0] >= 60 and seen[1] >= 20,
+            )
+        finally:
+            broker.kill()
+    with journal.broker() as broker, connected(broker.port) as client:
+        client.subscribe("/queue/q", max_backlog="30")
+        left = int(broker.metric("artemis_message_count", queue="q"))
+        found: list[int] = []
+        while len(found) < left:
+            message = client.message()
+            client.ask("ACK", {"destination": "/queue/q", "bookmarks": message.header("bookmark")})
+            found.append(int(message.body))
+        check_whole(traffic, found)
+        assert broker.metric("artemis_message_count", queue="q") == 0
 
 
 def test_a_retroactive_address_after_a_kill(tmp_path: Path) -> None:

@@ -33,6 +33,10 @@ class ActivationModel(GroupsModel):
             return self.ready()
         return [item for item in self.ready() if item.is_active]
 
+    def may_be_settled(self, item: Item) -> bool:
+        """May a client name an item that nobody has?"""
+        return not self.plan.activates_in_order or item.is_active or item in self._delayed()
+
     # ---- becoming active -------------------------------------------------------------------------
 
     def _delayed(self) -> list[Item]:

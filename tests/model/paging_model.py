@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from math import ceil
+from sys import maxsize
 
 from artemis_py.core.queue.queue import Queue
 from tests.model.plans import (
@@ -33,8 +34,9 @@ the next thing observed has to be its end.
 
 @dataclass(slots=True, eq=False)
 class Slot:
-    """One message on one queue. ``floats``: it has been aside, or at the head: order says nothing about it. ``holder``
-    took it last.
+    """One message on one queue. ``deliveries`` came to nothing, ``cancels`` of them because a consumer refused it;
+    ``forced``: a consumer has it expire. ``floats``: it has been aside, or at the head: order says nothing about it.
+    ``holder`` took it last.
     """
 
     letter: Letter
@@ -42,15 +44,24 @@ class Slot:
     due_ms: int = 0
     state: str = READY
     attempts: int = 0
+    deliveries: int = 0
+    cancels: int = 0
+    forced: bool = False
     floats: bool = False
     holder: PagedReader | None = None
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class PagedReader(Wishes):
-    """A consumer, as the model sees it."""
+    """A consumer, as the model sees it. ``backlog`` is how many messages it may hold, ``out`` what was sent to it at
+    most once and is not acknowledged, ``leases`` says when those end that it holds (ms, by letter).
+    """
 
     number: int
+    acks: bool = True
+    backlog: int = maxsize
+    out: set[int] = field(default_factory=set)
+    leases: dict[int, int] = field(default_factory=dict)
     settles: bool
     browses: bool
     reads: bool
@@ -79,6 +90,8 @@ class Book:
         self.knows_groups = False
         self.waits_for_settling = False
         """Groups were handed out anew: what is out has to be settled first."""
+        self.pending_out = 0
+        """How many that were sent at most once are acknowledged in a transaction."""
         self._last_key = 0
         self._newest: dict[str | None, int] = {}
         self._floated: set[str | None] = set()
@@ -94,11 +107,14 @@ class Book:
         self._last_key += 1
         floats = due_ms > 0 or (self.plan.holds and letter.held_until_ms > 0)
         self.slots[letter.id] = Slot(letter, self._last_key, due_ms, floats=floats)
-        self.knows_groups = self.knows_groups or group_of(self.plan, letter) is not None
         if letter.key is not None:
             self._newest[letter.key] = self._last_key
             if floats:
                 self._floated.add(letter.key)
+
+    def look_for_groups(self, letter: Letter) -> None:
+        """A message has come in: does it name a group?"""
+        self.knows_groups = self.knows_groups or group_of(self.plan, letter) is not None
 
     # ---- limits ----------------------------------------------------------------------------------
 
@@ -142,6 +158,9 @@ class Book:
         if not reader.browses:
             self.waits_for_settling = False
         assert self.is_served(reader), "delivered past the owner of an exclusive queue"
+        assert reader.browses or not self.is_full, "more are out than may be"
+        assert self.count_of(reader) < reader.backlog, "delivered beyond the backlog"
+        assert not self.is_exhausted(slot), "delivered too often"
         if reader.reads:
             assert letter_id not in reader.shown, "shown twice to one reader"
             reader.shown.add(letter_id)
@@ -156,6 +175,25 @@ class Book:
             self.pins.setdefault(group, reader)
         slot.holder = reader
         slot.state = PICKED if reader.settles else HELD
+        if reader.settles and reader.acks:
+            reader.out.add(letter_id)
+
+    def count_of(self, reader: PagedReader) -> int:
+        """How many messages a reader has that takes them away."""
+        held = sum(slot.state == HELD and slot.holder is reader for slot in self.slots.values())
+        return 0 if reader.reads else held + len(reader.out)
+
+    @property
+    def is_full(self) -> bool:
+        """Are as many out as may be?"""
+        out = sum(slot.state in {HELD, PENDING} for slot in self.slots.values())
+        return 0 <= self.plan.backlog_all <= out + self.pending_out + sum(len(reader.out) for reader in self.readers)
+
+    def is_exhausted(self, slot: Slot) -> bool:
+        """Was it delivered, refused, or attempted as often as may be?"""
+        counts = slot.attempts, slot.deliveries, slot.cancels
+        limits = self.attempts_max, self.plan.deliveries_max, self.plan.cancels_max
+        return any(0 < limit <= count for count, limit in zip(counts, limits, strict=True))
 
     def group_of(self, slot: Slot) -> str | None:
         """The group of a message, None when it is in none."""
@@ -223,25 +261,31 @@ class Book:
         if reason == "acked":
             assert slot.state in {DONE, PICKED}, f"acknowledged while {slot.state}"
         elif reason == "expired":
-            assert is_over(self.plan, slot.letter, now_ms), f"message {letter_id} expired before its time"
+            in_time = is_over(self.plan, slot.letter, now_ms) or slot.forced
+            assert in_time, f"message {letter_id} expired before its time"
         elif reason == "replaced":
             is_ring = self.ring_size >= 0 or self.plan.policy == RING
             assert is_ring or self._has_newer(slot), f"message {letter_id} was given up"
         else:
-            exhausted = 0 < self.attempts_max <= slot.attempts
-            assert self.kills or exhausted, f"message {letter_id} was killed"
-        assert reason == "acked" or slot.state == READY, f"message {letter_id} ends ({reason}) while {slot.state}"
+            assert self.kills or self.is_exhausted(slot), f"message {letter_id} was killed"
+        assert reason == "acked" or slot.forced or slot.state == READY, (
+            f"message {letter_id} ends ({reason}) while {slot.state}"
+        )
 
     def _has_newer(self, slot: Slot) -> bool:
         """Did another value with this one's key come later, or fall due?"""
         newest = self._newest.get(slot.letter.key)
         return self.plan.keeps_last and newest is not None and (newest > slot.key or slot.letter.key in self._floated)
 
-    def come_back(self, letter_ids: list[int], *, failed: bool, delayed: bool = False) -> None:
+    def come_back(
+        self, letter_ids: list[int], *, failed: bool, delayed: bool = False, sent: bool = True, cancels: bool = False
+    ) -> None:
         """Messages are about to return from a consumer or a transaction."""
         for letter_id in letter_ids:
             slot = self.slots[letter_id]
             slot.state = READY
+            slot.deliveries += sent
+            slot.cancels += cancels
             slot.attempts += failed
             slot.floats = slot.floats or (failed and delayed)
             for reader in self.readers:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any, Final
 
+from artemis_py.core.queue.outcomes import ACCEPT, CANCEL, EXPIRE
 from tests.model import steps
 from tests.model.axes import ADDRESS_AXES, PAGED, Chosen
 from tests.model.letters import Spec
@@ -52,7 +53,7 @@ class Client:
         self._steps = [
             (12, self.publish), (8, self.subscribe), (2, self.leave), (1, self.end), (20, self.settle), (2, self.begin),
             (3, self.send_in), (5, self.settle_in), (3, self.finish), (25, self.turn), (10, self.disk), (6, self.rest),
-            (5, self.set_room), (1, self.pause), (4, self.resume), (1, self.purge),
+            (5, self.set_room), (1, self.pause), (4, self.resume), (1, self.purge), (2, self.sift), (2, self.replace),
         ]  # fmt: skip
 
     def step(self) -> None:
@@ -106,7 +107,21 @@ class Client:
                 window=rng.choice(steps.WINDOWS),
                 room=rng.choice(steps.ROOMS),
                 replay_s=rng.choice(steps.REPLAYS_S) if chooses else None,
+                backlog=rng.choice(steps.BACKLOGS),
             )
+
+    def sift(self) -> None:
+        """ACK or NACK by a filter."""
+        rng = self.rng
+        outcome = rng.choice((ACCEPT, ACCEPT, CANCEL, EXPIRE))
+        self.world.sift(self._number(), self._connection(), rng.choice(list(SELECTORS)), outcome=outcome)
+
+    def replace(self) -> None:
+        """SUBSCRIBE with replace:true."""
+        rng = self.rng
+        if self.world.seats:
+            selector = rng.choice(list(SELECTORS)) if rng.random() < self._chooses else None
+            self.world.replace(rng.choice(self.world.seats), selector, rng.choice(steps.BACKLOGS))
 
     def leave(self) -> None:
         """UNSUBSCRIBE."""

@@ -151,6 +151,8 @@ class PagingState:
             Book(plan, self.broker.queues[f"q{number}"], address.attempts_max) for number, plan in enumerate(queues)
         ]
         self.seats: list[Seat] = []
+        self._lapsed: list[tuple[Consumer, int]] = []
+        """What consumers held for too long, and must not hold any more."""
         self.transactions: dict[int, Open] = {}
         self.route = self.broker.resolver.route(ADDRESS, None, "MULTICAST")
         self.come_in = 0

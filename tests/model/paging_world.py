@@ -5,10 +5,14 @@ told, out of step with everything else.
 from __future__ import annotations
 
 from collections.abc import Callable
+from sys import maxsize
 from typing import Final
 
+from artemis_py.core.consumer import Reader
 from artemis_py.core.order.entry import Entry
 from artemis_py.core.placing.batch import Batch
+from artemis_py.core.queue.outcomes import CANCEL, EXPIRE
+from artemis_py.core.queue.sifting import Chosen
 from artemis_py.core.transaction import Transaction
 from artemis_py.errors import AddressFullError, QueueFullError
 from artemis_py.message import Message
@@ -18,7 +22,7 @@ from tests.model.letters import Spec
 from tests.model.paging_model import DONE, HANDED, PENDING, READY, Book, PagedReader
 from tests.model.paging_state import Open, PagingState, Seat, WatchedConsumer
 from tests.model.plans import NO_POLICY
-from tests.model.reader_model import Letter
+from tests.model.reader_model import SELECTORS, Letter
 from tests.model.side_by_side import PLENTY
 
 TURNS_MAX: Final = 2000
@@ -70,6 +74,8 @@ class PagingWorld(PagingState):
                 if slot is None:
                     continue
                 keeps = letter.id in in_memory or not book.queue.flow.overflow.keeps_none
+                if not refused:
+                    book.look_for_groups(letter)
                 if refused or (slot.state == READY and not keeps):
                     del book.slots[letter.id]
                 elif any(seat.book is book for seat in self.seats) and letter.id in handed and slot.state == READY:
@@ -95,21 +101,26 @@ class PagingWorld(PagingState):
         priority: int = 0,
         room: int = PLENTY,
         replay_s: int | None = None,
+        backlog: int | None = None,
     ) -> Seat | None:
         """A consumer comes to a queue that is still there."""
         book = self.books[number % len(self.books)]
         if book.queue.deleted:
             return None
         reads = browses or book.queue.non_destructive
+        defaults, plan = book.queue.consumer_defaults, book.plan
         since_ms, after_id = book.queue.consumer_defaults.replay(replay_s, self.now_ms, self.broker.host.message_id)
         consumer = WatchedConsumer(
-            self.broker.next_consumer_id(), self, settles=settles, destructive=not reads, browses=browses,
+            self.broker.next_consumer_id(), self, settles=settles or (plan.once and not reads), acks=not settles,
+            destructive=not reads, browses=browses, reader=Reader(connection),
+            backlog_max=maxsize if browses and backlog is None else defaults.backlog_for(backlog),
             selector=None if selector is None else compile_selector(selector), priority=priority,
             window_bytes=-1 if settles else window, no_local=connection if no_local else 0, since_ms=since_ms,
             after_id=after_id,
         )  # fmt: skip
         reader = PagedReader(
-            number=consumer.id, connection=connection, settles=settles, browses=browses, reads=reads,
+            number=consumer.id, connection=connection, settles=consumer.settles, browses=browses, reads=reads,
+            acks=not settles, backlog=maxsize if reads else plan.backlog_for(backlog),
             selector=selector, no_local=no_local, came_ms=self.now_ms, came_after=self.come_in,
             replay_s=book.plan.replay_s if replay_s is None else replay_s,
         )  # fmt: skip
@@ -143,7 +154,7 @@ class PagingWorld(PagingState):
         entries = [seat.consumer.let_go(letter_id) for letter_id in ids]
         book = seat.book
         if refuses:
-            self._release(book, seat.reader, ids, failed=True)
+            self._release(book, seat.reader, ids, failed=True, cancels=True)
             book.queue.release(seat.consumer, entries, failed=True, now_ms=self.now_ms)
         else:
             self._done(book, seat.reader, ids)
@@ -152,27 +163,89 @@ class PagingWorld(PagingState):
             book.queue.wake(seat.consumer)
         self.check()
 
-    def _release(self, book: Book, reader: PagedReader, ids: list[int], *, failed: bool) -> None:
-        if not reader.reads:
+    def _release(
+        self, book: Book, reader: PagedReader, ids: list[int], *, failed: bool, sent: bool = True, cancels: bool = False
+    ) -> None:
+        if reader.settles and sent:
+            reader.out.difference_update(ids)
+        elif not reader.reads:
             if book.queue.deleted:
                 book.kills = True
-            book.come_back(ids, failed=failed, delayed=self.address_plan.redelivery_delay > 0)
+            delayed = self.address_plan.redelivery_delay > 0
+            book.come_back(ids, failed=failed, delayed=delayed, sent=sent, cancels=cancels)
 
-    def _done(self, book: Book, reader: PagedReader, ids: list[int]) -> None:
-        if not reader.reads:
+    def _done(self, book: Book, reader: PagedReader, ids: list[int], *, expires: bool = False) -> None:
+        if reader.settles:
+            reader.out.difference_update(ids)
+        elif not reader.reads:
             for letter_id in ids:
                 book.slots[letter_id].state = DONE
+                book.slots[letter_id].forced = expires
+
+    def sift(self, number: int, connection: int, selector: str, *, outcome: str) -> None:
+        """ACK or NACK by a filter, of all that is in memory."""
+        book = self.books[number % len(self.books)]
+        queue, matches = book.queue, SELECTORS[selector]
+        if queue.deleted or not book.plan.is_like_amps:
+            return
+        here = {entry.message.id for entry in queue.contents.order} | set(queue.contents.scheduled)
+        for letter_id in [] if outcome == CANCEL else here:
+            slot = book.slots[letter_id]
+            if matches(slot.letter):
+                slot.state, slot.forced = DONE, outcome == EXPIRE
+        for seat in [
+            seat for seat in self.seats if seat.book is book and not (seat.reader.reads or seat.reader.settles)
+        ]:
+            held = self.sent(seat) if outcome == CANCEL else list(seat.consumer.held)
+            ids = [letter_id for letter_id in held if matches(book.slots[letter_id].letter)]
+            if book.plan.strict and seat.reader.connection != connection:
+                continue
+            if outcome == CANCEL:
+                self._release(book, seat.reader, ids, failed=True, cancels=True)
+            else:
+                self._done(book, seat.reader, ids, expires=outcome == EXPIRE)
+        queue.sift(Chosen(compile_selector(selector)), outcome, self.now_ms, connection=connection)
+        left = [letter_id for letter_id, slot in book.slots.items() if slot.state == DONE]
+        assert not left, f"the filter left {left}"
+        self.check()
+
+    def replace(self, seat: Seat, selector: str | None, backlog: int | None) -> None:
+        """A subscription is changed in place."""
+        reader, queue = seat.reader, seat.book.queue
+        if reader.reads:
+            return
+        if not reader.settles:
+            unsent = [entry.message.id for entry in seat.consumer.outbox]
+            self._release(seat.book, reader, unsent, failed=False, sent=False)
+        reader.selector, reader.no_local = selector, False
+        reader.backlog = seat.book.plan.backlog_for(backlog)
+        compiled = None if selector is None else compile_selector(selector)
+        queue.replace(seat.consumer, compiled, 0, queue.consumer_defaults.backlog_for(backlog), self.now_ms)
+        self.check()
+
+    def _end_leases(self) -> None:
+        """What is held for too long is about to go back."""
+        for seat in self.seats:
+            leases = seat.reader.leases
+            over = [one for one in seat.consumer.held if leases.get(one, self.now_ms + 1) <= self.now_ms]
+            self._release(seat.book, seat.reader, over, failed=True)
+            seat.reader.leases = {one: end_ms for one, end_ms in leases.items() if end_ms > self.now_ms}
+            self._lapsed += [(seat.consumer, one) for one in over]
+
+    def _leases_have_ended(self) -> None:
+        """What was held for too long is with nobody now."""
+        for consumer, letter_id in self._lapsed:
+            assert letter_id not in consumer.held, "held beyond its lease"
+        self._lapsed.clear()
 
     def leave(self, seat: Seat, *, failed: bool = False) -> None:
         """A consumer goes."""
         book, consumer = seat.book, seat.consumer
         unsent = {entry.message.id for entry in consumer.outbox}
         self._release(book, seat.reader, [one for one in consumer.held if one not in unsent], failed=failed)
-        self._release(book, seat.reader, [one for one in consumer.held if one in unsent], failed=False)
-        if consumer.settles:
-            self._release(book, seat.reader, list(unsent), failed=False)
+        self._release(book, seat.reader, list(unsent), failed=False, sent=False)
         for entry in consumer.handed:
-            book.come_back([entry.message.id], failed=False)
+            book.come_back([entry.message.id], failed=False, sent=False)
             book.slots[entry.message.id].floats = True
         self.seats.remove(seat)
         last = all(reader.browses for reader in book.readers if reader is not seat.reader) and not seat.reader.browses
@@ -213,7 +286,10 @@ class PagingWorld(PagingState):
         entry = seat.consumer.let_go(letter_id)
         (one.real.refused if refuses else one.real.acknowledged).append((seat.book.queue, seat.consumer, entry))
         (one.refused if refuses else one.taken).append((seat.book, seat.reader, letter_id))
-        if not seat.reader.reads:
+        if seat.reader.settles:
+            seat.reader.out.discard(letter_id)
+            seat.book.pending_out += 1
+        elif not seat.reader.reads:
             seat.book.slots[letter_id].state = PENDING
         if seat.consumer.parked:
             seat.book.queue.wake(seat.consumer)
@@ -230,11 +306,14 @@ class PagingWorld(PagingState):
         slots = {letter.id: (letter, due_ms) for letter, due_ms in one.sends}
         for letter, due_ms in slots.values():
             self._expect([letter], due_ms)
-        states = [(book, reader, letter_id) for book, reader, letter_id in one.taken if not reader.reads]
+        states = [
+            (book, reader, letter_id) for book, reader, letter_id in one.taken if not (reader.reads or reader.settles)
+        ]
         for book, reader, letter_id in one.taken:
             self._done(book, reader, [letter_id])
         for book, reader, letter_id in one.refused:
-            self._release(book, reader, [letter_id], failed=True)
+            self._release(book, reader, [letter_id], failed=True, cancels=True)
+        self._confirm_pending(one)
         dropped = self.address.dropped_message_count
         try:
             one.real.commit(self.broker, self.now_ms)
@@ -265,9 +344,15 @@ class PagingWorld(PagingState):
         one = self.transactions.pop(connection)
         for book, reader, letter_id in one.taken + one.refused:
             self._release(book, reader, [letter_id], failed=True)
+        self._confirm_pending(one)
         one.real.abort(self.now_ms)
         self._stop_killing()
         self.check()
+
+    def _confirm_pending(self, one: Open) -> None:
+        """What was sent at most once and acknowledged in the transaction is out no more."""
+        for book, reader, _ in one.taken + one.refused:
+            book.pending_out -= reader.settles
 
     def _stop_killing(self) -> None:
         for book in self.books:
@@ -320,7 +405,9 @@ class PagingWorld(PagingState):
         self.now_ms += ms
         self.log.poll()
         self.broker.take_in()
+        self._end_leases()
         self.broker.tick(self.now_ms)
+        self._leases_have_ended()
         self.check()
         self.broker.dispatch(self.now_ms)
         self.check()
@@ -339,6 +426,9 @@ class PagingWorld(PagingState):
             entries, consumer.outbox, consumer.handed = consumer.outbox, [], []
             if entries:  # so does a session
                 seat.book.queue.sent(consumer, entries)
+            if entries and seat.book.plan.lease_ms and not (seat.reader.reads or seat.reader.settles):
+                ends_ms = self.now_ms + seat.book.plan.lease_ms
+                seat.reader.leases |= {entry.message.id: ends_ms for entry in entries}
 
     def rest(self) -> None:
         """Turns and disk go on until nothing moves any more. Then nobody may lack anything."""
@@ -359,7 +449,7 @@ class PagingWorld(PagingState):
         for seat in self.seats:
             if seat.book is not book or not seat.consumer.has_room or not book.is_served(seat.reader):
                 continue
-            if (not queue.gate.is_open or book.must_settle) and not seat.reader.browses:
+            if (not queue.gate.is_open or book.must_settle or book.is_full) and not seat.reader.browses:
                 continue
             wanted = book.wanted_by(seat.reader, self.now_ms)
             if seat.reader.is_plain and not queue.contents.order.count and not queue.parts.pages.reading.has_space():

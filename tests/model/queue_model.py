@@ -202,8 +202,11 @@ class QueueModel(ActivationModel):
             self.barrier_written(reader)
             reader.unsent = []
             return
+        self._writes += 1
+        held = {item.letter.id for item in reader.held}
+        reader.written |= dict.fromkeys(reader.unsent, self._writes)
+        reader.written = {letter_id: number for letter_id, number in reader.written.items() if letter_id in held}
         if self.plan.lease_ms and not (reader.reads or reader.settles):
-            self._writes += 1
             reader.leases |= dict.fromkeys(reader.unsent, (now_ms + self.plan.lease_ms, self._writes))
         self.counts.acknowledged += len(reader.picked)
         if reader.picked:

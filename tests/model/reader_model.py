@@ -103,7 +103,8 @@ class Reader(Wishes):
     ``picked`` and ``handed`` wait to be written to a reader that settles on send: picked from the queue, or handed over
     without ever having stood there; ``unsent`` are the ids of all that was picked, ``firsts`` of those of them with
     which a group came. ``leases`` says when those of the held ones end that were sent (ms and a number, by letter),
-    ``lapsed`` is what it held for too long. Of readers that are equal else the one with the lowest ``turn`` is next.
+    ``written`` in which order all of them were sent, ``lapsed`` is what it held for too long. Of readers that are equal
+    else the one with the lowest ``turn`` is next.
     ``acks``: its client acknowledges. If it settles on send as well, ``out`` is what was sent to it (at most once) and
     not acknowledged. ``has_barrier``: a barrier waits to be written to it.
     """
@@ -128,6 +129,7 @@ class Reader(Wishes):
     may_miss: set[int] = field(default_factory=set)
     firsts: set[int] = field(default_factory=set)
     leases: dict[int, tuple[int, int]] = field(default_factory=dict)
+    written: dict[int, int] = field(default_factory=dict)
     lapsed: list[Item] = field(default_factory=list)
     has_barrier: bool = False
     turn: int = 0

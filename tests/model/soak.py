@@ -144,6 +144,18 @@ def _settling_now(rng: random.Random, style: Style) -> dict[str, Any]:
     return {**_settling(rng, style), "cumulative": rng.random() < 0.3}
 
 
+def _sifting(rng: random.Random, style: Style) -> dict[str, Any]:
+    refuses, expires = rng.random() < 0.4, rng.random() < 0.2
+    chosen = {"selector": rng.choice(list(SELECTORS)), "refuses": refuses, "expires": expires}
+    return {**_number(rng, style), **_connection(rng, style), **chosen}
+
+
+def _replacing(rng: random.Random, style: Style) -> dict[str, Any]:
+    selector = rng.choice(list(SELECTORS)) if rng.random() < 0.5 else None
+    chosen = {"selector": selector, "no_local": rng.random() < style.selects / 4, "backlog": rng.choice(steps.BACKLOGS)}
+    return {**_pick(rng, style), **chosen}
+
+
 _ALWAYS: Final = (1,)
 _OFTEN: Final = (1, 1, 3)
 _SELDOM: Final = (0, 1, 1, 3)
@@ -156,6 +168,8 @@ _DRAWS: Final[list[tuple[str, int, tuple[int, ...], _Draw]]] = [
     ("end", 2, _SELDOM, _end),
     ("settle", 40, _SELDOM, _settling_now),
     ("settle_late", 8, _SELDOM, _settling),
+    ("sift", 4, _SELDOM, _sifting),
+    ("replace", 3, _SELDOM, _replacing),
     ("begin", 6, _SELDOM, _connection),
     ("send_in_transaction", 4, _SELDOM, _sending),
     ("settle_in_transaction", 12, _SELDOM, _settling),

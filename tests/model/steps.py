@@ -84,6 +84,20 @@ def settle_late(world: Trade, pick: int, index: int, refuses: bool, expires: boo
         world.settle_late(seat, index % len(seat.reader.lapsed), refuses=refuses, expires=expires)
 
 
+def sift(world: Trade, number: int, connection: int, selector: str, refuses: bool, expires: bool) -> None:
+    """ACK or NACK by a filter."""
+    number %= len(world.pairs)
+    if world.pairs[number].model.plan.is_like_amps:
+        world.sift(number, connection, selector, refuses=refuses and not expires, expires=expires)
+
+
+def replace(world: Trade, pick: int, selector: str | None, no_local: bool, backlog: int | None) -> None:
+    """SUBSCRIBE with replace:true."""
+    seats = [seat for seat in world.seats if not seat.reader.reads]
+    if seats:
+        world.replace(seats[pick % len(seats)], selector, no_local=no_local, backlog=backlog)
+
+
 def begin(world: Trade, connection: int) -> None:
     """BEGIN."""
     if connection not in world.transactions:
@@ -177,8 +191,9 @@ def restart(world: Trade, ms: int) -> None:
 STEPS: Final[dict[str, Callable[..., None]]] = {
     step.__name__: step
     for step in (
-        publish, subscribe, unsubscribe, end, settle, settle_late, begin, send_in_transaction, settle_in_transaction,
-        commit, abort, advance, dispatch, write, turn, set_room, pause, resume, resize, purge, restart,
+        publish, subscribe, unsubscribe, end, settle, settle_late, sift, replace, begin, send_in_transaction,
+        settle_in_transaction, commit, abort, advance, dispatch, write, turn, set_room, pause, resume, resize, purge,
+        restart,
     )
 }  # fmt: skip
 

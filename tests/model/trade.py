@@ -8,12 +8,15 @@ from operator import itemgetter
 
 from artemis_py.core.order.entry import Entry
 from artemis_py.core.placing.batch import Batch
+from artemis_py.core.queue.outcomes import ACCEPT, CANCEL, EXPIRE
+from artemis_py.core.queue.sifting import Chosen
 from artemis_py.core.transaction import Transaction
 from artemis_py.errors import AddressFullError, QueueFullError
 from artemis_py.message import Message
+from artemis_py.selector import compile_selector
 from tests.model.letters import Spec
 from tests.model.plans import ADDRESS, NO_POLICY, REJECT, Plan
-from tests.model.reader_model import Item, Letter, Reader
+from tests.model.reader_model import SELECTORS, Item, Letter, Reader
 from tests.model.side_by_side import Pair, Seat, SideBySide
 
 
@@ -180,6 +183,64 @@ class Trade(SideBySide):
         else:
             holder.held.remove(item)
         self._carry_out_now(by, [found[1]], [item], refuses=refuses, expires=expires)
+        self.check()
+
+    def sift(self, number: int, connection: int, selector: str, *, refuses: bool, expires: bool) -> None:
+        """ACK or NACK by a filter, of a connection that need not read the queue."""
+        pair = self.pairs[number]
+        queue, model = pair.queue, pair.model
+        outcome = EXPIRE if expires else CANCEL if refuses else ACCEPT
+        queue.sift(Chosen(compile_selector(selector)), outcome, self.now_ms, connection=connection)
+        matches = SELECTORS[selector]
+        if outcome != CANCEL:
+            here = [*model.items, *(item for _, _, item in model.scheduled)]
+            here = [item for item in here if matches(item.letter) and model.may_be_settled(item)]
+            for item in here:
+                model.remove(item)
+                self._settle_nobodys(pair, item, expires=expires)
+            self.happened.update(["sifted"] if here else [])
+        for reader in sorted(model.readers, key=lambda reader: min(reader.written.values(), default=0)):
+            if reader.reads or reader.settles or (model.plan.strict and reader.connection != connection):
+                continue
+            items = [item for item in (reader.sent if refuses else reader.held) if matches(item.letter)]
+            reader.held = [item for item in reader.held if item not in items]
+            reader.unsent = [one for one in reader.unsent if one not in {item.letter.id for item in items}]
+            self._settle_held(pair, reader, items, refuses=outcome == CANCEL, expires=expires)
+            self.happened.update(["sifted what others hold"] if items else [])
+        self.check()
+
+    def _settle_nobodys(self, pair: Pair, item: Item, *, expires: bool) -> None:
+        """An item that nobody had is done, or expires."""
+        model = pair.model
+        if expires:
+            model.counts.expired += 1
+            self._forward_expired(pair, item.letter.id)
+        else:
+            model.counts.acknowledged += 1
+        model.shrank()
+
+    def _settle_held(self, pair: Pair, reader: Reader, items: list[Item], *, refuses: bool, expires: bool) -> None:
+        if refuses:
+            self.bury(pair, pair.model.release(reader, items, failed=True, now_ms=self.now_ms, cancels=True))
+        elif expires:
+            self._expire(pair, reader, items)
+        else:
+            for _ in items:
+                pair.model.acknowledge(reader)
+
+    def replace(self, seat: Seat, selector: str | None, *, no_local: bool, backlog: int | None) -> None:
+        """A subscription is changed in place."""
+        queue, consumer, reader, plan = seat.pair.queue, seat.consumer, seat.reader, seat.pair.model.plan
+        defaults = queue.consumer_defaults
+        compiled = defaults.selector if selector is None else compile_selector(selector)
+        no_local_of = reader.connection if no_local else 0
+        queue.replace(consumer, compiled, no_local_of, defaults.backlog_for(backlog), self.now_ms)
+        if not (reader.settles or reader.has_barrier):
+            seat.pair.model.put_back_unsent(reader)
+        reader.selector = selector or plan.default_selector
+        reader.no_local = no_local
+        reader.backlog = plan.backlog_for(backlog)
+        self.happened.add("replaced in place")
         self.check()
 
     # ---- transactions ----------------------------------------------------------------------------

@@ -20,6 +20,7 @@ from tests.oracle.client import Client, Ended
 
 pytestmark = [pytest.mark.oracle, pytest.mark.timeout(300)]
 
+LOCK = "data/journal/server.lock"
 ADMIN = ("admin", "admin pass:word")
 ADDED = (
     ("hashed", "pässwörd", "amq", False),
@@ -64,10 +65,12 @@ def test_the_same_people_get_in(instance: tuple[Path, int]) -> None:
         wanted = [_login(port, *each) for each in LOGINS]
     assert any(each.startswith("CONNECTED") for each in wanted)
     before = _files(folder)
+    lock = (folder / LOCK).read_bytes()
     with running([sys.executable, "-m", "artemis_py", "run", str(folder)], port, START_S, folder / "ours.log"):
         assert [_login(port, *each) for each in LOGINS] == wanted
     after = _files(folder)
     assert {name: after[name] for name in before} == before
+    assert (folder / LOCK).read_bytes().startswith(lock), "its lock says more now, and nothing else"
     with running([str(folder / "bin" / "artemis"), "run"], port, START_S, folder / "again.log"):
         assert [_login(port, *each) for each in LOGINS] == wanted
 
@@ -105,10 +108,10 @@ def _run(command: Sequence[str]) -> None:
 
 
 def _files(folder: Path) -> dict[str, str]:
-    """What every file in the folders of settings and data contains."""
+    """What every file in the folders of settings and data contains, but for the lock."""
     return {
         str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
         for part in ("etc", "data")
         for path in sorted((folder / part).rglob("*"))
-        if path.is_file()
+        if path.is_file() and str(path.relative_to(folder)) != LOCK
     }

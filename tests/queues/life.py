@@ -10,27 +10,39 @@ from tests.sim.disk import SimDisk
 from tests.sim.incarnation import Incarnation
 from tests.sim.opening import SimStore
 from tests.sim.projection import Projection
+from tests.sim.retained import Archive
 from tests.wire.in_process import Client, configuration
 
 
 class Life:
-    """A broker with a journal on a disk in memory, which is begun again on what the one before left."""
+    """A broker with a journal on a disk in memory, which is begun again on what the one before left. ``archive`` gets
+    the segments that retire, where the log is retained.
+    """
 
     def __init__(
-        self, attributes: str, disk: SimDisk | None = None, settings: str = "", more: str = "", core: str = ""
+        self,
+        attributes: str,
+        disk: SimDisk | None = None,
+        settings: str = "",
+        more: str = "",
+        core: str = "",
+        archive: Archive | None = None,
     ) -> None:
         self.attributes, self.settings, self.more, self.core = attributes, settings, more, core
+        self.archive = archive
         self.disk = disk or SimDisk(random.Random(1))
         config = configuration(declared(attributes, settings, more) + core)
-        journal = JournalSettings(file_bytes=65536, compact_files_min=0, duplicate_ids_kept=10)
-        self.broker = Incarnation(config, SimStore(self.disk, journal), Projection(10), 1_000_000)
+        journal = JournalSettings(
+            file_bytes=65536, compact_files_min=0, duplicate_ids_kept=10, retains=archive is not None
+        )
+        self.broker = Incarnation(config, SimStore(self.disk, journal, archive), Projection(10), 1_000_000)
         self.broker.drain()
 
     def again(self, attributes: str | None = None) -> Life:
         """The next life."""
         self.broker.drain()
         own = self.attributes if attributes is None else attributes
-        return Life(own, self.disk, self.settings, self.more, self.core)
+        return Life(own, self.disk, self.settings, self.more, self.core, self.archive)
 
     def client(self) -> Client:
         """A client that has connected."""

@@ -154,6 +154,8 @@ AMPS: Final = {
     "A-35": "proportional",
     "A-36": "a tie goes to the first",
     "A-37": "defaults of fairness",
+    "A-39": "several bookmarks at once",
+    "A-40": "all that match a filter",
     "A-41": "who may acknowledge what is leased",
     "A-42": "cancel",
     "A-43": "what was cancelled too often does not come again",
@@ -170,6 +172,7 @@ AMPS: Final = {
     "A-59": "an acknowledgement makes room",
     "A-64": "acknowledgements in any order",
     "A-66": "the backlog of a whole queue",
+    "A-67": "a subscription is changed in place",
 }
 """Rows of AMPS."""
 

@@ -145,6 +145,11 @@ class Example:
     def _ack(self, words: list[str]) -> None:
         self._bench.settle(words[0], self._held[words[0]].pop(0))
 
+    def _ack_where(self, words: list[str]) -> None:
+        name, *condition = words
+        destination = f"destination:/queue/{self._queue}"
+        self._bench.write(name, "ACK", destination, f"filter:{' '.join(condition)}")
+
     def _leave(self, words: list[str]) -> None:
         self._bench.leave(words[0])
 

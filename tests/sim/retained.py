@@ -27,6 +27,8 @@ from artemis_py.storage.format.segment_names import segment_number
 from artemis_py.storage.journal.sidecars import delete_segment
 from tests.sim.disk import SimDisk
 
+LEASING = ("leased", "strict")
+"""Queues on which others may settle what a client holds, and what nobody holds."""
 SENDER = "from"
 """The header in which a client names itself."""
 
@@ -48,6 +50,8 @@ class Telling:
     _clients: dict[int, str] = field(default_factory=dict)
     _holders: dict[tuple[int, int], int] = field(default_factory=dict)
     """(queue, message): the consumer that was sent it last."""
+    _leasing: set[int] = field(default_factory=set)
+    """The numbers of queues that lease their messages."""
     _named: set[int] = field(default_factory=set)
     """Sessions and consumers that this file has told of."""
 
@@ -88,6 +92,8 @@ class Telling:
                 self._purged(event)
             case Refused(session=session):
                 self._must_know(event, session)
+            case Changed(kind="queue", fields=fields) if fields["name"] in LEASING:
+                self._leasing.add(fields["id"])
             case Changed(kind="queue-deleted", fields=fields):
                 self.live.pop(fields["id"], None)
             case Depths(depths=depths):
@@ -118,6 +124,8 @@ class Telling:
             if on_queue is not None and on_queue.pop(number, None) is None:
                 raise Untrue(f"{event}: {number} was not there")
             holder = self._holders.pop((event.queue_id, number), 0)
+            if event.queue_id in self._leasing:
+                continue
             if event.reason in ("acked", "dead") and (not event.consumer or holder != event.consumer):
                 raise Untrue(f"{event}: {number} was held by {holder}")
 

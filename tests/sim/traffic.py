@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from tests.sim.incarnation import Incarnation
-from tests.sim.retained import SENDER
+from tests.sim.retained import LEASING, SENDER
 from tests.wire.client_frames import ServerFrame
 
 Fact: TypeAlias = tuple[str, Any]
@@ -19,11 +19,11 @@ TYPED = ("levels", "sorted", "values")
 STANDARD = ("archive",)
 """Queues of which the order is that of arrival, whatever the priority."""
 LIMITED = ("bounded", "full", "archive", "embargo")
-ANYCAST = ("work", "ring", "auto.one", "auto.two", "via", *TYPED, *LIMITED)
+ANYCAST = ("work", "ring", "auto.one", "auto.two", "via", *TYPED, *LIMITED, *LEASING)
 MULTICAST = ("news", "auto.news")
 STORED = frozenset({*ANYCAST, "news"})
 """Destinations that have a durable queue, or get one, with the SEND."""
-_READ = ("work", "work", "ring", "auto.one", "dead", "late", *TYPED, *LIMITED)
+_READ = ("work", "work", "ring", "auto.one", "dead", "late", *TYPED, *LIMITED, *LEASING, *LEASING)
 BODY_BYTES = (0, 10, 100, 600, 3000)
 PART_BYTES_MIN = 300
 BURST_MAX = 5
@@ -38,6 +38,7 @@ class Held:
     message_id: int
     ack: str
     persistent: bool
+    bookmark: str | None = None
 
 
 @dataclass
@@ -47,6 +48,8 @@ class Reading:
     queue_id: int
     durable: bool
     mode: str
+    leases_of: str = ""
+    """The name of its queue, if that leases its messages."""
     held: list[Held] = field(default_factory=list)
 
 
@@ -135,7 +138,8 @@ class Trader:
             self.promised.append(("message", message_id))
             self._life.deliveries.check(message_id)
         if reading.mode != "auto":
-            reading.held.append(Held(message_id, frame.header("ack") or "", persistent))
+            held = Held(message_id, frame.header("ack") or "", persistent, frame.header("bookmark"))
+            reading.held.append(held)
 
     # ---- what the client does --------------------------------------------------------------------
 
@@ -266,7 +270,9 @@ class Trader:
         elif rng.random() < 0.2:
             headers.append("destination:/topic/news")
         else:
-            headers.append(f"destination:/queue/{rng.choice(_READ)}")
+            queue = rng.choice(_READ)
+            headers.append(f"destination:/queue/{queue}")
+            headers.append(f"max-backlog:{rng.choice((1, 5))}" if queue in LEASING else "no-local:false")
         self._ask("SUBSCRIBE", *headers, facts=facts)
         self._note_reading(key, mode)
 
@@ -274,7 +280,8 @@ class Trader:
         subscription = self._client.connection.session.subscriptions.by_key.get(key)
         if subscription is not None:
             queue = subscription.queue
-            self._readings[key] = Reading(queue.id, queue.durable and not queue.temporary, mode)
+            leases_of = queue.name if queue.name in LEASING else ""
+            self._readings[key] = Reading(queue.id, queue.durable and not queue.temporary, mode, leases_of)
         self.listen()
 
     def _queue_name(self, reading: Reading) -> str:
@@ -287,6 +294,9 @@ class Trader:
         if not readings:
             return
         reading = rng.choice(readings)
+        if reading.leases_of and rng.random() < 0.5:
+            self._settle_several(reading)
+            return
         place = rng.randrange(len(reading.held))
         chosen = reading.held[place]
         individual = reading.mode == "client-individual"
@@ -298,11 +308,27 @@ class Trader:
             self._ask("NACK", f"id:{chosen.ack}", *in_work, facts=[])
             return
         facts: list[Fact] = [("settled", (reading.queue_id, one.message_id)) for one in settled if one.persistent]
+        if reading.leases_of:  # the lease may have ended, or somebody else was faster
+            facts = []
         if work is None:
             self._ask("ACK", f"id:{chosen.ack}", facts=facts)
         else:
             work[1].facts += facts
             self._put("ACK", f"id:{chosen.ack}", f"transaction:{work[0]}")
+
+    def _settle_several(self, reading: Reading) -> None:
+        """By bookmarks, some of which may be settled, or somebody else's by now; or by a filter."""
+        rng = self._rng
+        marks = [one.bookmark for one in reading.held if one.bookmark is not None]
+        chosen = rng.sample(marks, rng.randrange(len(marks) + 1))
+        if rng.random() < 0.7:
+            reading.held = [one for one in reading.held if one.bookmark not in chosen]
+        by_filter = not chosen or rng.random() < 0.2
+        headers = [f"filter:tag = '{rng.choice('abc')}'" if by_filter else f"bookmarks:{','.join(chosen)}"]
+        headers += rng.choice(([], [], ["options:cancel"], ["options:expire"]))
+        work = self._pick_work()
+        headers += [] if work is None else [f"transaction:{work[0]}"]
+        self._ask("ACK", f"destination:/queue/{reading.leases_of}", *headers, facts=[])
 
     def _unsubscribe(self) -> None:
         if not self._readings:

@@ -313,7 +313,7 @@ class AddressSettings:
         None,
         _LEASINGS,
         "who may acknowledge a message that a consumer holds: only the holder (strict), or any consumer of the queue "
-        "(sublet, the default where there is a lease-period)",
+        "(sublet, the default)",
     )
     default_max_deliveries: int = int32(
         0,

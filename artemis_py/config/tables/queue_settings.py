@@ -93,9 +93,9 @@ class QueueSettings:
         AMPS (row A-30, tests/queues/rows.py).
         """
         asked = self.delivery_semantics, self.fairness_model, self.max_per_subscription_backlog
-        limited = self.max_backlog >= 0 or self.max_deliveries > 0 or self.max_cancels > 0 or self.has_leases
-        limited = limited or self.activates_in_order
-        return limited or any(attribute is not None for attribute in asked) or self._has_amps_rules
+        limited = self.max_backlog >= 0 or self.max_deliveries > 0 or self.max_cancels > 0 or self.activates_in_order
+        leases = self.lease_period > 0 or self.leasing is not None
+        return limited or leases or any(attribute is not None for attribute in asked) or self._has_amps_rules
 
     @property
     def _has_amps_rules(self) -> bool:
@@ -111,8 +111,10 @@ class QueueSettings:
 
     @property
     def has_leases(self) -> bool:
-        """Does the queue know who holds a message until when?"""
-        return self.lease_period > 0 or self.leasing is not None
+        """Does the queue know who holds a message until when? So does each queue with an attribute of AMPS, unless it
+        sends messages at most once.
+        """
+        return self.limits_backlogs and not self.at_most_once
 
     @property
     def at_most_once(self) -> bool:

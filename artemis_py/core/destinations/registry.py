@@ -159,6 +159,8 @@ class Registry:
         unfinished = queue.purge(DELETED, now_ms)
         host.timers.forget(queue.id)
         queue.grouping.forget()
+        if queue.contents.deferred is not None:
+            queue.contents.deferred.forget()
         self._count_queue(queue, -1)
         return unfinished
 

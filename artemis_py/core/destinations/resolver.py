@@ -187,6 +187,20 @@ class Resolver:
             raise NotFoundError(f"Address {name} has no queue {name}, and none is created{hint}")
         return self._registry.create_queue(address, _plain_queue(name, name, ANYCAST), auto_created=True, by=by)
 
+    def existing_queue(self, name: str, queue_name: str | None) -> Queue:
+        """The queue behind a destination as it is; nothing is created. Raises NotFoundError."""
+        bindings = self._bindings
+        queue = bindings.queues.get(name if queue_name is None else queue_name)
+        if queue is not None and (queue.address.name == name or (queue_name is not None and not name)):
+            return queue
+        address = bindings.addresses.get(name)
+        others = [] if address is None or queue_name is not None else list(islice(_anycast_of(address), 2))
+        if len(others) == 1:
+            return others[0]
+        shown = name if queue_name is None else f"{name}::{queue_name}"
+        hint = f"; name one of its queues: {name}::QUEUE" if others or (address and not queue_name) else ""
+        raise NotFoundError(f"There is no queue {shown}{hint}")
+
     def _ask_to_read(self, permit: Permit, name: str) -> None:
         """May a client read an anycast address, with all that is created for that?"""
         bindings = self._bindings

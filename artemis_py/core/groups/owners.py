@@ -92,6 +92,17 @@ class GroupOwners:
 
     # ---- consumers -------------------------------------------------------------------------------
 
+    def offer_again(self, consumer: Consumer) -> None:
+        """The consumer reads another view from now on: offer it there what is parked of its groups."""
+        keys = self._pins.get(consumer.id, set()).copy()
+        if self._rule.shared:
+            names = [self._rule.group_of(entry.message) for entry in consumer.held.values()]
+            keys.update([key for key in names if key is not None])
+        for key in keys:
+            group = self._table.groups.get(key)
+            if group is not None and group.owner is consumer:
+                self._parking.offer_again(group)
+
     def release(self, consumer: Consumer) -> None:
         """The consumer left, and what it held is back: its groups have no owner."""
         for key in self._pins.pop(consumer.id, ()):

@@ -19,6 +19,14 @@ _SIZE: Final = 1 << _SHIFT
 _MASK: Final = _SIZE - 1
 
 
+def _first_lsn(slots: list[Entry | None]) -> int:
+    """The lsn of the first message in a block that the log has; 0: there is none."""
+    for entry in slots:
+        if entry is not None and entry.message.lsn:
+            return entry.message.lsn
+    return 0
+
+
 class _Block:
     __slots__ = ("live", "slots")
 
@@ -126,6 +134,41 @@ class Lane:
                     return entry
                 offset += 1
             index += 1
+        return None
+
+    def find_published(self, lsn: int) -> Entry | None:
+        """The entry of the message that was published at this lsn; None when it is not here. It stays, and its
+        ``sequence`` field is filled in.
+
+        Sequences from 0 on must stand in the order of publication, so few of these entries are looked at. Those at the
+        head are all looked at. Messages that the log does not have (lsn 0) are passed over.
+        """
+        numbers, blocks = self._numbers, self._blocks
+        begin = bisect_left(numbers, 0)
+        for index in range(begin):
+            found = self._published_in(numbers[index], lsn)
+            if found is not None:
+                return found
+        low, high = begin, len(numbers)
+        while low < high:
+            middle = (low + high) // 2
+            probe, first_lsn = middle, 0
+            while probe < high:
+                first_lsn = _first_lsn(blocks[numbers[probe]].slots)
+                if first_lsn:
+                    break
+                probe += 1
+            if 0 < first_lsn <= lsn:
+                low = probe + 1
+            else:
+                high = middle
+        return self._published_in(numbers[low - 1], lsn) if low > begin else None
+
+    def _published_in(self, number: int, lsn: int) -> Entry | None:
+        for offset, entry in enumerate(self._blocks[number].slots):
+            if entry is not None and entry.message.lsn == lsn:
+                entry.sequence = (number << _SHIFT) | offset
+                return entry
         return None
 
     def first(self) -> Entry | None:

@@ -139,6 +139,12 @@ class Order(ABC):
         """The entry with exactly this level and sequence, or None."""
 
     @abstractmethod
+    def find_published(self, lsn: int) -> Entry | None:
+        """The entry of the message that was published at this lsn; None when it is not here. It stays, and its
+        ``sequence`` is filled in. Arrivals must have come in the order of their publication.
+        """
+
+    @abstractmethod
     def oldest_ms(self) -> int:
         """When the oldest of the messages arrived that are first on their levels, in epoch ms; 0: nothing is ready. Of
         messages on one level, those behind the first are not looked at.

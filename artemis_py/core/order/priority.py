@@ -153,6 +153,13 @@ class PriorityOrder(Order):
     def last_sequence(self, message: Message) -> int:
         return self._lane(self.level_of(message)).tail - 1
 
+    def find_published(self, lsn: int) -> Entry | None:
+        for lane in self._lanes:
+            found = None if lane is None or not lane.count else lane.find_published(lsn)
+            if found is not None:
+                return found
+        return None
+
     def oldest_ms(self) -> int:
         oldest_ms = 0
         for lane in self._lanes:

@@ -138,6 +138,9 @@ class SortedOrder(Order):
     def at(self, level: int, sequence: int) -> Entry | None:
         return self._lane.at(sequence)
 
+    def find_published(self, lsn: int) -> Entry | None:
+        return self._lane.find_published(lsn) if self.count else None
+
     def oldest_ms(self) -> int:
         entry = self._lane.first()
         return 0 if entry is None else entry.message.timestamp_ms

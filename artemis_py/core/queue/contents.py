@@ -8,6 +8,7 @@ verb ends.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Final, final
 
 from artemis_py.core.host import Host
@@ -16,6 +17,7 @@ from artemis_py.core.order.entry import ACKED, EXPIRED, REPLACED, Entry
 from artemis_py.core.order.last_value import LastValues
 from artemis_py.core.order.order import Order
 from artemis_py.core.queue.behind import Behind
+from artemis_py.core.queue.deferred import Deferred
 from artemis_py.core.queue.expiry_watch import ExpiryWatch
 from artemis_py.core.queue.grouping import Grouping
 from artemis_py.core.queue.holding import is_date, not_before_ms
@@ -37,8 +39,9 @@ class Contents:
     """Entries of one queue, in every state. ``Tally`` says what the counts mean."""
 
     __slots__ = (
-        "_grouping", "_host", "_picked_bytes", "_reference", "ages", "behind", "expiry", "has_left", "held_back",
-        "holds", "last_values", "leases", "order", "paged", "picked_count", "scheduled", "tally", "tries", "was_used",
+        "_grouping", "_host", "_picked_bytes", "_reference", "ages", "behind", "deferred", "expiry", "has_left",
+        "held_back", "holds", "is_in_log_order", "last_values", "leases", "order", "paged", "picked_count", "scheduled",
+        "tally", "tries", "was_used",
     )  # fmt: skip
 
     def __init__(
@@ -52,6 +55,7 @@ class Contents:
         tries: Tries | None = None,
         leases: Leases | None = None,
         behind: Behind | None = None,
+        deferred: Deferred | None = None,
     ) -> None:
         rules = reference.rules
         self._reference = reference
@@ -69,6 +73,10 @@ class Contents:
         """Who holds what until when; None when consumers hold for as long as they are there, and nobody else may
         settle what they hold.
         """
+        self.deferred = deferred
+        """What clients have settled and is in pages; None where nobody settles by bookmark."""
+        self.is_in_log_order = True
+        """Did messages arrive in the order of their bookmarks? After a restart some may not."""
         self.holds = rules.holds
         self.ages = None if rules.alerts is None else rules.alerts.ages
         self.tally = Tally()
@@ -177,8 +185,11 @@ class Contents:
         return expires
 
     def count_restored(self, entries: Sequence[Entry]) -> None:
-        """Count persistent messages that a restart found."""
+        """Count persistent messages that a restart found, in their order."""
         tally = self.tally
+        if self.deferred is not None:
+            lsns = [entry.message.lsn for entry in entries]
+            self.is_in_log_order = self.is_in_log_order and all(one < other for one, other in pairwise(lsns))
         tally.added += len(entries)
         tally.durable_count += len(entries)
         for entry in entries:

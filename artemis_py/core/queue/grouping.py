@@ -115,6 +115,17 @@ class Grouping:
         if self.groups is not None:
             self.groups.detach(consumer)
 
+    def take_out(self, consumer: Consumer) -> None:
+        """The consumer is about to choose other messages. It keeps its groups; ``put_in`` must follow."""
+        if self.groups is not None:
+            self.groups.views.detach(consumer)
+
+    def put_in(self, consumer: Consumer) -> None:
+        """The consumer chooses other messages now."""
+        if self.groups is not None and consumer.destructive:
+            self.groups.views.attach(consumer)
+            self.groups.owners.offer_again(consumer)
+
     def forget(self) -> None:
         """The queue is empty and has no consumers, so no group has anything to remember."""
         if self.groups is not None:

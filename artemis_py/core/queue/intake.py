@@ -9,6 +9,7 @@ from artemis_py.core.pages.backlog import Backlog
 from artemis_py.core.queue.alert_watch import AlertWatch
 from artemis_py.core.queue.contents import Contents
 from artemis_py.core.queue.holding import not_before_ms
+from artemis_py.core.queue.outcomes import EXPIRE
 from artemis_py.paged import PagedMessage
 from artemis_py.records import PagedEntry
 
@@ -30,6 +31,8 @@ class Intake:
         contents = self._contents
         due_ms = backlog.due_ms(found)
         entry = self.enter(backlog, found)
+        if self.was_settled(entry):
+            return
         if due_ms > now_ms and contents.behind is not None:
             contents.hold(entry, due_ms)
         elif due_ms > now_ms:
@@ -38,6 +41,19 @@ class Intake:
             contents.expire([entry])
         elif contents.enter_value_of_page(entry) and not self.hold_back(entry, now_ms):
             contents.place(entry)
+
+    def was_settled(self, entry: Entry) -> bool:
+        """Has a client settled a message before it was read? Then it goes now."""
+        contents, message = self._contents, entry.message
+        outcome = None if contents.deferred is None else contents.deferred.take(message.lsn)
+        if outcome is None:
+            return False
+        contents.deliver(message)
+        if outcome == EXPIRE:
+            contents.expire_held([message], None)
+        else:
+            contents.acknowledge_held([message], None)
+        return True
 
     def hold_back(self, entry: Entry, now_ms: int) -> bool:
         """Put a message aside, with the place that its page gives it, if ``hold-on-publish`` holds it back. Returns

@@ -23,7 +23,9 @@ class Leases:
     leases do not survive a restart, because no consumer does.
     """
 
-    __slots__ = ("_back", "_held", "_host", "_queue_id", "_text", "_text_at_ms", "is_strict", "period_ms")
+    __slots__ = (
+        "_back", "_by_bookmark", "_held", "_host", "_queue_id", "_text", "_text_at_ms", "is_strict", "period_ms",
+    )  # fmt: skip
 
     def __init__(self, queue_id: int, host: Host, period_ms: int, *, is_strict: bool) -> None:
         self._queue_id = queue_id
@@ -36,6 +38,8 @@ class Leases:
         """The end (steady ms) and the holder of each lease by message id, in the order in which they began."""
         self._back: dict[int, Entry] = {}
         """Messages that were leased and have come back, by id."""
+        self._by_bookmark: dict[int, int] = {}
+        """The ids of messages that are or were leased, by bookmark (the lsn of their publication)."""
         self._text = ""
         self._text_at_ms = -1
 
@@ -48,9 +52,13 @@ class Leases:
             ends_ms = self._host.clock.steady_ms(self._host.log.now_ms) + self.period_ms
         lease = ends_ms, consumer
         held, back = self._held, self._back
+        by_bookmark = self._by_bookmark
         for entry in entries:
-            message_id = entry.message.id
+            message = entry.message
+            message_id = message.id
             held[message_id] = lease
+            if message.lsn:
+                by_bookmark[message.lsn] = message_id
             if back:
                 back.pop(message_id, None)
         self.set_timer()
@@ -65,9 +73,10 @@ class Leases:
 
     def forget(self, messages: list[Message]) -> None:
         """These messages have left the queue."""
-        held, back = self._held, self._back
+        held, back, by_bookmark = self._held, self._back, self._by_bookmark
         for message in messages:
             held.pop(message.id, None)
+            by_bookmark.pop(message.lsn, None)
         if back:
             for message in messages:
                 back.pop(message.id, None)
@@ -107,6 +116,14 @@ class Leases:
         """Who holds a message; None when nobody does."""
         lease = self._held.get(message_id)
         return None if lease is None else lease[1]
+
+    def leased_ids(self) -> list[int]:
+        """The ids of all messages that are leased, in the order in which the leases began."""
+        return list(self._held)
+
+    def id_of(self, bookmark: int) -> int:
+        """The id of a message that is or was leased; 0: it is not known."""
+        return self._by_bookmark.get(bookmark, 0)
 
     def returned(self, message_id: int) -> Entry | None:
         """A message that was leased and is on the queue again; None when it is not."""

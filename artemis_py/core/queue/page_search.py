@@ -107,6 +107,9 @@ class PageSearch:
             if contents.enter_value_of_page(held):
                 intake.hold_back(held, now_ms)
             return None
+        if contents.deferred and contents.deferred.knows(message.lsn):
+            intake.was_settled(intake.enter(backlog, found))
+            return None
         if not consumer.wants(message):
             return None
         if consumer.destructive:

@@ -7,7 +7,7 @@ frames.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final, final
 
 from artemis_py.core.budget import Budget
@@ -22,9 +22,10 @@ from artemis_py.core.queue.removal import Expiring, Removal
 from artemis_py.core.queue.returning import Return
 from artemis_py.core.queue.seats import Seats
 from artemis_py.core.queue.settling import Settling
+from artemis_py.core.queue.sifting import Chosen, Sifting, take_leased
 from artemis_py.core.queue.works import QueueWork
 from artemis_py.message import Message
-from artemis_py.records import Depth
+from artemis_py.records import Actor, Depth
 from artemis_py.selector import Selector
 
 _NO_ATTRIBUTES: Final[Mapping[str, object]] = {}
@@ -118,6 +119,13 @@ class Queue:
     def may_go_on(self) -> bool:
         """May a sender that was made to wait go on?"""
         return self.flow.may_go_on
+
+    @property
+    def tells_bookmarks(self) -> bool:
+        """Are consumers told the bookmarks of messages, and may they settle by them? So it is on queues with an
+        attribute of AMPS.
+        """
+        return self.contents.deferred is not None
 
     @property
     def is_held(self) -> bool:
@@ -234,6 +242,16 @@ class Queue:
             return None
         return self.parts.tasks.begin(Return(self.parts, consumer, entries, failed=failed, cause=cause), now_ms)
 
+    def take_leased(self, bookmarks: Sequence[int], connection: int) -> tuple[list[tuple[Consumer, Entry]], list[int]]:
+        """A client settles the messages with these bookmarks; see ``sifting.take_leased``."""
+        return take_leased(self.parts, bookmarks, connection)
+
+    def sift(
+        self, chosen: Chosen, outcome: str, now_ms: int, *, connection: int, actor: Actor | None = None
+    ) -> QueueWork | None:
+        """A client settles the messages that it has chosen; see ``Sifting``. Returns the unfinished work, if any."""
+        return self.parts.tasks.begin(Sifting(self.parts, chosen, outcome, connection, actor), now_ms)
+
     def take_late(self, consumer: Consumer, message_id: int, *, refuses: bool) -> tuple[Consumer, Entry] | None:
         """A consumer settles a message that it does not hold; see ``lapse.take_late``."""
         return take_late(self.parts, consumer, message_id, refuses=refuses)
@@ -252,6 +270,12 @@ class Queue:
         if self.purge_on_no_consumers and not self.taker_count and not consumer.browses:
             unfinished = self.purge(ABANDONED, now_ms) or unfinished
         return unfinished
+
+    def replace(
+        self, consumer: Consumer, selector: Selector | None, no_local: int, backlog_max: int, now_ms: int
+    ) -> QueueWork | None:
+        """A consumer wants other messages from now on; see ``Seats.replace``. Returns the unfinished work, if any."""
+        return self.seats.replace(consumer, selector, no_local, backlog_max, now_ms)
 
     def wake(self, consumer: Consumer) -> None:
         """The consumer has room or credit again."""

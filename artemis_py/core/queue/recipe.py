@@ -24,6 +24,7 @@ from artemis_py.core.pages.backlog import ReadAhead
 from artemis_py.core.queue.basis import QueueBasis
 from artemis_py.core.queue.behind import BarrierRule, Behind, TargetDepth
 from artemis_py.core.queue.contents import Contents
+from artemis_py.core.queue.deferred import Deferred
 from artemis_py.core.queue.distribution import Distribution, RoundRobin
 from artemis_py.core.queue.exclusivity import Exclusivity
 from artemis_py.core.queue.fairness import Ranked
@@ -123,11 +124,11 @@ def _last_values_for(own: QueueSettings) -> LastValues | None:
 
 def _tries_for(own: QueueSettings) -> Tries | None:
     limits = own.max_deliveries, own.max_cancels
-    return Tries(*limits) if any(limits) or own.has_leases else None
+    return Tries(*limits) if own.has_leases else None
 
 
 def _leases_for(own: QueueSettings, queue_id: int, host: Host) -> Leases | None:
-    if not own.has_leases or own.at_most_once:
+    if not own.has_leases:
         return None
     return Leases(queue_id, host, max(own.lease_period, 0), is_strict=own.leasing == "strict")
 
@@ -224,6 +225,7 @@ def build_queue(
             tries=_tries_for(own),
             leases=_leases_for(own, id, host),
             behind=_behind_for(own),
+            deferred=Deferred(address.memory.holdings) if own.limits_backlogs else None,
         ),
         grouping,
         overflow=_overflow_by_policy(own),
@@ -360,7 +362,7 @@ def _backlogs_in_words(own: QueueSettings) -> list[tuple[str, str, str]]:
         most = _backlog_max_for(own)
         shown = "as many messages as it asks for" if most == maxsize else f"up to {most} messages"
         rows.append(("backlog", f"{shown}, for each consumer", "one message for consumers without max-backlog"))
-    if own.has_leases:
+    if own.lease_period > 0 or own.leasing is not None:
         until = f"{own.lease_period} ms" if own.lease_period > 0 else "no end"
         others = "only the holder acknowledges" if own.leasing == "strict" else "any consumer acknowledges"
         rows.append(("lease", until, f"then the message goes back; {others} what is leased"))

@@ -12,6 +12,7 @@ from artemis_py.core.queue.returning import Return
 from artemis_py.core.queue.shared_cursors import SharedCursors
 from artemis_py.core.queue.works import QueueWork
 from artemis_py.errors import LimitError
+from artemis_py.selector import Selector
 
 
 @final
@@ -40,11 +41,7 @@ class Seats:
         if 0 <= self.consumers_max <= distribution.taker_count and not consumer.browses:
             raise LimitError(f"Queue {name} has reached its maximum of {self.consumers_max} consumers")
         self.exclusivity.admit(name, consumer, distribution.consumers)
-        if consumer.chooses or not consumer.destructive:
-            if self._shared_cursors is None:
-                self._shared_cursors = SharedCursors()
-            consumer.cursor = self._shared_cursors.open(consumer, contents.order)
-            consumer.cursor.sees_returns = consumer.destructive or self.shows_returns
+        self._open_cursor(consumer)
         distribution.add(consumer)
         if parts.grouping.attach(consumer, held=contents.tally.held_count > 0):
             gate.close_again()
@@ -54,6 +51,43 @@ class Seats:
         if contents.has_more and (gate.is_open or consumer.browses):
             parts.note_ready()
         parts.aftermath.run()
+
+    def _open_cursor(self, consumer: Consumer) -> None:
+        if consumer.chooses or not consumer.destructive:
+            if self._shared_cursors is None:
+                self._shared_cursors = SharedCursors()
+            consumer.cursor = self._shared_cursors.open(consumer, self._parts.contents.order)
+            consumer.cursor.sees_returns = consumer.destructive or self.shows_returns
+
+    def _close_cursor(self, consumer: Consumer) -> None:
+        if consumer.cursor is not None and self._shared_cursors is not None:
+            self._shared_cursors.close(consumer, consumer.cursor, self._parts.contents.order)
+            self._parts.pages.search.forget_consumer(consumer.id)
+
+    def replace(
+        self, consumer: Consumer, selector: Selector | None, no_local: int, backlog_max: int, now_ms: int
+    ) -> QueueWork | None:
+        """A consumer that takes messages away wants others from now on, or another number of them (row A-67,
+        tests/queues/rows.py). It keeps what it holds. What it was not sent yet goes back, but for a barrier. Returns
+        the unfinished work, if any.
+        """
+        parts = self._parts
+        unfinished: QueueWork | None = None
+        if consumer.outbox and not consumer.settles and consumer.barrier is None:
+            waiting = [consumer.let_go(entry.message.id) for entry in consumer.outbox]
+            consumer.outbox.clear()
+            work = Return(parts, consumer, waiting, failed=False, sent=False)
+            unfinished = parts.tasks.begin(work, now_ms)
+        parts.distribution.rest(consumer)
+        parts.grouping.take_out(consumer)
+        self._close_cursor(consumer)
+        consumer.cursor = None
+        consumer.choose(selector, no_local)
+        consumer.backlog_max = backlog_max
+        self._open_cursor(consumer)
+        parts.grouping.put_in(consumer)
+        parts.wake(consumer)
+        return unfinished
 
     def detach(self, consumer: Consumer, *, failed: bool, now_ms: int) -> QueueWork | None:
         """A consumer leaves. What it holds comes back (see ``Return``); what was never sent comes back as if it had not
@@ -93,9 +127,7 @@ class Seats:
             parts.note_ready()
         if not distribution.consumers and not contents.message_count:
             parts.grouping.forget()
-        if consumer.cursor is not None and self._shared_cursors is not None:
-            self._shared_cursors.close(consumer, consumer.cursor, contents.order)
-            parts.pages.search.forget_consumer(consumer.id)
+        self._close_cursor(consumer)
         parts.gate.consumer_left(distribution.taker_count)
         contents.was_used = True
         if not distribution.consumers:

@@ -2,35 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Final, final
+from typing import final
 
-from artemis_py.core.consumer import Consumer
 from artemis_py.core.order.entry import Entry
-from artemis_py.core.queue.queue import Queue
+from artemis_py.core.queue.outcomes import ACCEPT, CANCEL, EXPIRE
 from artemis_py.core.transaction import Transaction
 from artemis_py.errors import LimitError
+from artemis_py.stomp.session.choosing import Choosing, carry_out, names_several, taken_in
 from artemis_py.stomp.session.state import SessionState
 from artemis_py.stomp.session.subscription import AUTO, INDIVIDUAL, Subscription
 from artemis_py.stomp.session.subscriptions import Subscriptions
 from artemis_py.stomp.session.transactions import Transactions
 from artemis_py.stomp.wire.frames import AckRun, Frame, FrameError
 
-_ACCEPT: Final = ""
-_CANCEL: Final = "cancel"
-_EXPIRE: Final = "expire"
-"""What is to become of a message: done; back to its queue; to the expiry address."""
-
 
 @final
 class Acknowledging:
     """Settles what the consumers of one session hold, at once or with a transaction."""
 
-    __slots__ = ("_state", "_subscriptions", "_transactions")
+    __slots__ = ("_choosing", "_state", "_subscriptions", "_transactions")
 
     def __init__(self, state: SessionState, subscriptions: Subscriptions, transactions: Transactions) -> None:
         self._state = state
         self._subscriptions = subscriptions
         self._transactions = transactions
+        self._choosing = Choosing(state, subscriptions, transactions)
 
     def acknowledge(self, frame: Frame, now_ms: int, *, refuses: bool) -> None:
         """ACK, or NACK when ``refuses``. The header ``options`` makes of either a cancel, which NACK is, or an expire
@@ -44,6 +40,9 @@ class Acknowledging:
         outcome = _outcome_in(frame, refuses=refuses)
         name = frame.headers.get("transaction")
         transaction = None if name is None else self._transactions.named(name)
+        if names_several(frame):
+            self._choosing.settle(frame, outcome, transaction, now_ms)
+            return
         subscription, message_id = self._find(frame)
         if message_id not in subscription.consumer.held:
             self._settle_late(subscription, message_id, outcome, transaction, now_ms)
@@ -54,13 +53,13 @@ class Acknowledging:
             count_max = self._transactions.operations_left + 1
             if (1 if is_individual else consumer.count_up_to(message_id, count_max)) == count_max:
                 raise LimitError(self._transactions.too_many_operations)
-            taken = _taken_in(transaction, outcome)
+            taken = taken_in(transaction, outcome)
             taken.extend([(queue, consumer, entry) for entry in subscription.covered_by(message_id)])
         elif is_individual:
             self._settle_one(subscription, message_id, outcome, now_ms)
-        elif outcome == _CANCEL:
+        elif outcome == CANCEL:
             state.leave_unfinished(queue.refuse_up_to(consumer, message_id, now_ms))
-        elif outcome == _EXPIRE:
+        elif outcome == EXPIRE:
             state.leave_unfinished(queue.expire_up_to(consumer, message_id, now_ms))
         else:
             state.leave_unfinished(queue.acknowledge_up_to(consumer, message_id, now_ms))
@@ -76,28 +75,20 @@ class Acknowledging:
         if transaction is not None and not self._transactions.operations_left:
             raise LimitError(self._transactions.too_many_operations)
         queue = subscription.queue
-        found = queue.take_late(subscription.consumer, message_id, refuses=outcome == _CANCEL)
+        found = queue.take_late(subscription.consumer, message_id, refuses=outcome == CANCEL)
         if found is None:
             return
         holder, entry = found
         if transaction is not None:
-            _taken_in(transaction, outcome).append((queue, holder, entry))
+            taken_in(transaction, outcome).append((queue, holder, entry))
         else:
-            self._carry_out(queue, holder, [entry], outcome, now_ms)
+            carry_out(self._state, queue, holder, [entry], outcome, now_ms)
         if holder.parked:
             queue.wake(holder)
 
     def _settle_one(self, subscription: Subscription, message_id: int, outcome: str, now_ms: int) -> None:
         entries = subscription.covered_by(message_id)
-        self._carry_out(subscription.queue, subscription.consumer, entries, outcome, now_ms)
-
-    def _carry_out(self, queue: Queue, consumer: Consumer, entries: list[Entry], outcome: str, now_ms: int) -> None:
-        if outcome == _CANCEL:
-            self._state.leave_unfinished(queue.release(consumer, entries, failed=True, now_ms=now_ms))
-        elif outcome == _EXPIRE:
-            self._state.leave_unfinished(queue.expire_held(consumer, entries, now_ms))
-        else:
-            queue.acknowledge(consumer, entries)
+        carry_out(self._state, subscription.queue, subscription.consumer, entries, outcome, now_ms)
 
     def acknowledge_run(self, run: AckRun, now_ms: int) -> None:
         """ACKs that follow each other, those of one subscription in one request. Raises FrameError at the first that
@@ -117,7 +108,7 @@ class Acknowledging:
             if subscription is not None and _takes_late(subscription) and message_id not in subscription.consumer.held:
                 _settle(subscription, entries)
                 entries = []
-                self._settle_late(subscription, message_id, _ACCEPT, None, now_ms)
+                self._settle_late(subscription, message_id, ACCEPT, None, now_ms)
                 continue
             if subscription is None or message_id not in subscription.consumer.held:
                 _settle(subscription, entries)
@@ -156,16 +147,9 @@ class Acknowledging:
 
 def _outcome_in(frame: Frame, *, refuses: bool) -> str:
     option = frame.headers.get("options", "")
-    if option not in ("", _CANCEL, _EXPIRE):
+    if option not in ("", CANCEL, EXPIRE):
         raise FrameError(f"options of {frame.command} must be cancel or expire, not {option[:40]!r}")
-    return option or (_CANCEL if refuses else _ACCEPT)
-
-
-def _taken_in(transaction: Transaction, outcome: str) -> list[tuple[Queue, Consumer, Entry]]:
-    """Where a transaction keeps what is settled so."""
-    if outcome == _ACCEPT:
-        return transaction.acknowledged
-    return transaction.refused if outcome == _CANCEL else transaction.expired
+    return option or (CANCEL if refuses else ACCEPT)
 
 
 def _takes_late(subscription: Subscription) -> bool:

@@ -12,6 +12,7 @@ from artemis_py.core.consumer import UNLIMITED, Consumer, Reader, encoded_size
 from artemis_py.core.holdings import SUBSCRIPTION_BYTES
 from artemis_py.core.order.entry import Entry
 from artemis_py.core.queue.queue import Queue
+from artemis_py.core.queue.works import QueueWork
 from artemis_py.errors import BrokerError, NotFoundError
 from artemis_py.security.permit import Permit
 from artemis_py.security.rights import Rights
@@ -35,6 +36,7 @@ _EXCLUSIVE_HEADERS: Final = ("exclusive",)
 _PRIORITY_HEADERS: Final = ("consumer-priority", "x-priority")
 _BACKLOG_HEADERS: Final = ("max-backlog",)
 _REPLAY_HEADERS: Final = ("x-qpid-replay-period", "replay-period")
+_REPLACE_HEADERS: Final = ("replace",)
 
 
 class Subscription:
@@ -111,19 +113,13 @@ def subscribe(service: StompService, subscriber: Subscriber, headers: dict[str, 
     ack_mode = headers.get("ack", AUTO)
     if ack_mode not in (AUTO, CLIENT, INDIVIDUAL):
         raise FrameError(f"ack must be auto, client or client-individual, not {ack_mode[:40]!r}")
-    text = headers.get("selector")
-    selector = None
-    if text is not None:
-        broker.budget.spend(len(text) // SELECTOR_CHARACTERS_PER_UNIT)
-        selector = compile_selector(text, service.limits.selectors)
+    selector = _selector(service, headers)
     window_bytes = _window(service, headers, ack_mode)
     priority = _first_number(headers, _PRIORITY_HEADERS) or 0
     replay_period_s = _first_number(headers, _REPLAY_HEADERS)
     if replay_period_s is not None and replay_period_s < 0:
         raise FrameError(f"{_REPLAY_HEADERS[0]} must be a number of seconds, 0 or more, not {replay_period_s}")
-    backlog = _first_number(headers, _BACKLOG_HEADERS)
-    if backlog is not None and backlog < 1:
-        raise FrameError(f"{_BACKLOG_HEADERS[0]} must be a number of messages, 1 or more, not {backlog}")
+    backlog = _backlog(headers)
     queue, durable_name, filters_itself = _queue_for(service, subscriber, headers, destination, selector)
     no_local = subscriber.client.origin if _is_true(headers, _NO_LOCAL_HEADERS) else 0
     if queue.temporary:
@@ -159,6 +155,7 @@ def subscribe(service: StompService, subscriber: Subscriber, headers: dict[str, 
     )
     if destructive and not consumer.settles:
         writer.tries, writer.leases = queue.contents.tries, queue.contents.leases
+    writer.tells_bookmarks = queue.tells_bookmarks
     if queue.grouping.rule is not None and queue.grouping.rule.first_key is not None:
         writer.mark_firsts(queue.grouping.rule.first_key, consumer.firsts)
     try:
@@ -172,6 +169,67 @@ def subscribe(service: StompService, subscriber: Subscriber, headers: dict[str, 
         known = {name: value for name, value in fields.items() if value is not None}
         consumer.actor = broker.log.story.consumer_opened(subscriber.client.origin, queue.id, known)
     return Subscription(headers.get("id") or destination, destination, ack_mode, queue, consumer, writer, durable_name)
+
+
+def replaces(headers: dict[str, str]) -> bool:
+    """Does a SUBSCRIBE change the subscription that has its id already?"""
+    return _is_true(headers, _REPLACE_HEADERS)
+
+
+def replace(
+    service: StompService, subscription: Subscription, headers: dict[str, str], origin: int, now_ms: int
+) -> QueueWork | None:
+    """Change a subscription in place: its selector, no-local and backlog become those of the frame (row A-67,
+    tests/queues/rows.py). Returns the unfinished work, if any. Raises FrameError, SelectorError or LimitError, and
+    nothing has changed then.
+    """
+    consumer, queue = subscription.consumer, subscription.queue
+    if queue.temporary or subscription.durable_name is not None:
+        raise FrameError(
+            "replace:true changes subscriptions of queues: this one has a queue of its own, which has its selector; "
+            "unsubscribe, and subscribe again"
+        )
+    if not consumer.destructive:
+        raise FrameError("replace:true changes subscriptions that take messages, and this one only looks at them")
+    known = {
+        "destination": subscription.destination,
+        "ack": subscription.ack_mode,
+        _PRIORITY_HEADERS[0]: str(consumer.priority),
+        _WINDOW_HEADERS[0]: str(consumer.window_bytes),
+    }
+    asked = {
+        "destination": headers["destination"],
+        "ack": headers.get("ack", AUTO),
+        _PRIORITY_HEADERS[0]: str(_first_number(headers, _PRIORITY_HEADERS) or 0),
+        _WINDOW_HEADERS[0]: str(_window(service, headers, subscription.ack_mode)),
+    }
+    for name, value in asked.items():
+        if value != known[name]:
+            raise FrameError(
+                f"replace:true changes selector, no-local and max-backlog; {name} was {known[name][:80]} and cannot "
+                f"become {value[:80]}: unsubscribe, and subscribe again"
+            )
+    selector = _selector(service, headers) or queue.consumer_defaults.selector
+    backlog_max = queue.consumer_defaults.backlog_for(_backlog(headers))
+    no_local = origin if _is_true(headers, _NO_LOCAL_HEADERS) else 0
+    return queue.replace(consumer, selector, no_local, backlog_max, now_ms)
+
+
+def _selector(service: StompService, headers: dict[str, str]) -> Selector | None:
+    """The compiled selector of a SUBSCRIBE. Raises SelectorError."""
+    text = headers.get("selector")
+    if text is None:
+        return None
+    service.broker.budget.spend(len(text) // SELECTOR_CHARACTERS_PER_UNIT)
+    return compile_selector(text, service.limits.selectors)
+
+
+def _backlog(headers: dict[str, str]) -> int | None:
+    """How many messages a SUBSCRIBE asks for; None: it does not say. Raises FrameError."""
+    backlog = _first_number(headers, _BACKLOG_HEADERS)
+    if backlog is not None and backlog < 1:
+        raise FrameError(f"{_BACKLOG_HEADERS[0]} must be a number of messages, 1 or more, not {backlog}")
+    return backlog
 
 
 def _window(service: StompService, headers: dict[str, str], ack_mode: str) -> int:

@@ -14,6 +14,8 @@ from artemis_py.stomp.session.subscription import (
     Subscription,
     durable_name_of,
     durable_queue_name,
+    replace,
+    replaces,
     subscribe,
 )
 from artemis_py.stomp.wire.frames import FrameError
@@ -44,7 +46,12 @@ class Subscriptions:
             raise FrameError(f"SUBSCRIBE needs an id header in STOMP {state.version}", syntax=True)
         key = headers.get("id") or headers["destination"]
         if key in self.by_key:
-            raise FrameError(f"There is already a subscription {key[:80]!r}")
+            if not replaces(headers):
+                raise FrameError(
+                    f"There is already a subscription {key[:80]!r}; unsubscribe it, or change it with replace:true"
+                )
+            self._replace(self.by_key[key], headers, now_ms)
+            return
         if len(self.by_key) >= state.service.limits.subscriptions_max:
             raise LimitError(
                 f"Too many subscriptions: a connection may have {state.service.limits.subscriptions_max}; unsubscribe, "
@@ -66,6 +73,15 @@ class Subscriptions:
             state.lsn_written = state.broker.log.last_lsn  # somebody else may just have made the queue
         subscription.consumer.room_bytes = state.service.turn_bytes(len(self.by_consumer))
         queue.wake(subscription.consumer)
+
+    def _replace(self, subscription: Subscription, headers: dict[str, str], now_ms: int) -> None:
+        """Change a subscription in place. Raises ArtemisError."""
+        state = self._state
+        holdings = state.broker.holdings
+        holdings.admit("SUBSCRIBE")
+        before = selector_bytes(subscription.selector)
+        state.leave_unfinished(replace(state.service, subscription, headers, state.origin, now_ms))
+        holdings.move(SELECTORS, selector_bytes(subscription.selector) - before)
 
     def _subscriber(self) -> Subscriber:
         state = self._state

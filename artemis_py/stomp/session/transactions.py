@@ -115,7 +115,7 @@ class Transactions:
             if not is_repeated:
                 if self._must_wait(transaction, now_ms):
                     return None
-                transaction.commit(broker, now_ms, commit_id, digest)
+                state.unfinished += transaction.commit(broker, now_ms, commit_id, digest)
         except ArtemisError:
             del self.by_name[name]
             transaction.abort(now_ms)

@@ -92,7 +92,7 @@ class MessageWriter:
     __slots__ = (
         "_ack", "_first_line", "_firsts", "_like_body_bytes", "_like_bytes", "_like_head", "_like_id_bytes", "_prefix",
         "_sized_only", "_tag", "_version", "amq_message_id", "ingress_timestamp",
-        "leases", "lifetime", "tries",
+        "leases", "lifetime", "tells_bookmarks", "tries",
     )  # fmt: skip
 
     def __init__(self, subscription: str | None, consumer_id: int, version: str, *, settles: bool) -> None:
@@ -111,6 +111,8 @@ class MessageWriter:
         """The queue's counts of deliveries: the header delivery-count shows them."""
         self.leases: Leases | None = None
         """The queue's leases: the header lease-expires shows when that of a message ends."""
+        self.tells_bookmarks = False
+        """Does the header bookmark say where in the log a message is?"""
         self._firsts: set[int] | None = None
         self._first_line = b""
         self._like_head: Head | None = None
@@ -154,12 +156,12 @@ class MessageWriter:
         if message.head.sized or (body_bytes and not self._sized_only):
             size += len("content-length:\n") + len(str(body_bytes))
         if self._has_extras or self._firsts:
-            size += len(self._extras(message.id, message.timestamp_ms))
+            size += len(self._extras(message))
         return size
 
     @property
     def _has_extras(self) -> bool:
-        return self.amq_message_id or self.ingress_timestamp or self.tries is not None
+        return self.amq_message_id or self.ingress_timestamp or self.tells_bookmarks or self.tries is not None
 
     def write(self, entries: list[Entry], out: list[Part], *, is_settled: bool = False) -> None:
         """Append the frames of ``entries`` to ``out``, in parts; a large body is a part that is not bytes.
@@ -188,7 +190,7 @@ class MessageWriter:
                 again = b"true" if entry.redelivered else b"false"
                 stamp = b"\nredelivered:%b\nexpires:%d\ntimestamp:%d\n" % (again, expires_ms, last_timestamp_ms)
             if has_extras or self._firsts:
-                stamp += self._extras(message.id, last_timestamp_ms, is_leased=not is_settled)
+                stamp += self._extras(message, is_leased=not is_settled)
             if body and (head.sized or not sized_only):
                 length = len(body)
                 if length != last_length:
@@ -208,12 +210,15 @@ class MessageWriter:
             else:
                 out += (prefix, number, stamp, length_line, block, body, end)
 
-    def _extras(self, message_id: int, timestamp_ms: int, *, is_leased: bool = True) -> bytes:
+    def _extras(self, message: Message, *, is_leased: bool = True) -> bytes:
+        message_id = message.id
         lines = b""
         if self.amq_message_id:
             lines += b"amqMessageId:STOMP%d\n" % message_id
         if self.ingress_timestamp:
-            lines += b"ingress-timestamp:%d\n" % timestamp_ms
+            lines += b"ingress-timestamp:%d\n" % message.timestamp_ms
+        if self.tells_bookmarks and message.lsn:
+            lines += b"bookmark:%d\n" % message.lsn
         if self.tries is not None:
             lines += b"delivery-count:%d\n" % (self.tries.count_of(message_id) + 1)
             if is_leased and self.leases is not None and self.leases.period_ms:

@@ -369,8 +369,10 @@ def _head_of(key: tuple[bytes, int, int, int, int, int]) -> Head:
     return head
 
 
-def decode_message(payload: bytes) -> Kept:
-    """Decode a message. Raises CodecError if the payload is truncated."""
+def decode_message(payload: bytes, *, in_page: bool = False) -> Kept:
+    """Decode a message. Raises CodecError if the payload is truncated. ``in_page``: the order key of its first queue is
+    the lsn of its publication.
+    """
     try:
         fields = _MESSAGE.unpack_from(payload)
         message_id, timestamp_ms, expires_ms, lsn, priority, sized, routing, flags, count, address_size, head_size = (
@@ -388,11 +390,12 @@ def decode_message(payload: bytes) -> Kept:
         body = _large_body(payload, end)
     message = Message(head, body, message_id, timestamp_ms, expires_ms, _NOWHERE, 0)
     kept = Kept(message, lsn, [state[0] for state in states], flags)
+    if in_page and states:
+        message.lsn = states[0][3]
     for queue_id, attempts, due_ms, order in states:
-        if attempts or due_ms or order:
-            kept.detail(queue_id).attempts = attempts
-            kept.detail(queue_id).due_ms = due_ms
-            kept.detail(queue_id).order = order
+        if attempts or due_ms or (order and not in_page):
+            detail = kept.detail(queue_id)
+            detail.attempts, detail.due_ms, detail.order = attempts, due_ms, order
     return kept
 
 

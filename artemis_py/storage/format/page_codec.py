@@ -53,15 +53,17 @@ def encode_opening(page: Page, address: str, now_ms: int) -> bytes:
 
 
 def encode_paged(kept: codec.Kept, place: int, origin: int) -> bytes:
-    """A message as stored in a page."""
-    return codec.encode_record(codec.PAGED, place, _ORIGIN.pack(origin) + codec.encode_message(kept))
+    """A message as stored in a page. Its order keys are the lsn of its publication, 0 for one that the log does not
+    have.
+    """
+    return codec.encode_record(codec.PAGED, place, _ORIGIN.pack(origin) + codec.encode_message(kept, kept.message.lsn))
 
 
 def decode_paged(payload: bytes) -> tuple[int, codec.Kept]:
     """The connection that sent the message, and the message. Raises CodecError."""
     if len(payload) < _ORIGIN.size:
         raise codec.CodecError("a truncated message in a page")
-    return _ORIGIN.unpack_from(payload)[0], codec.decode_message(payload[_ORIGIN.size :])
+    return _ORIGIN.unpack_from(payload)[0], codec.decode_message(payload[_ORIGIN.size :], in_page=True)
 
 
 def as_paged(kept: codec.Kept, origin: int, account: Account, page: Page, place: int) -> PagedMessage:
@@ -71,6 +73,7 @@ def as_paged(kept: codec.Kept, origin: int, account: Account, page: Page, place:
     body = one.body if held is None else held.body
     message = PagedMessage(one.head, body, one.id, one.timestamp_ms, one.expires_ms, account, page, place)
     message.origin = 0 if page.restored else origin
+    message.lsn = one.lsn
     return message
 
 
