@@ -280,3 +280,41 @@ def test_senders_wait_for_what_is_picked_when_others_expired(short_count: int, *
         ("turn", {"ms": 0}),
     ]
     run_world(Plan((depth,), AddressPlan()), steps)
+
+
+# ---- barriers ------------------------------------------------------------------------------------
+
+
+BARRIER = Spec(key="b")
+
+
+def test_a_subscription_that_is_changed_keeps_the_barrier_that_waits_to_be_written() -> None:
+    """It is not held, so it cannot go back, and the others have it already."""
+    world = world_of(QueuePlan(barriers=True))
+    seats = [world.subscribe(connection=number, backlog=2) for number in (1, 2)]
+    assert seats[0] is not None
+    world.publish(BARRIER, A)
+    world.dispatch()
+    assert all(seat.consumer.barrier is not None for seat in world.seats)
+    world.replace(seats[0], "color = 'red'", no_local=False, backlog=1)
+    world.write()
+    turn(world)
+    assert world.pairs[0].model.happened >= {"barrier", "barrier to several"}
+    assert [len(handed_out(world, index)) for index in (0, 1)] in ([1, 0], [0, 1])
+
+
+def test_a_barrier_that_nobody_was_sent_waits_again() -> None:
+    """Both had it and left before it was written: it is there for the next, before what stands behind it."""
+    world = world_of(QueuePlan(barriers=True))
+    for number in (1, 2):
+        world.subscribe(connection=number)
+    world.publish(BARRIER, A)
+    world.dispatch()
+    for seat in list(world.seats):
+        world.unsubscribe(seat)
+    assert "barrier came back" in world.pairs[0].model.happened
+    world.subscribe(connection=3)
+    turn(world)
+    assert not handed_out(world)
+    turn(world)
+    assert len(handed_out(world)) == 1

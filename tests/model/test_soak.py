@@ -314,7 +314,6 @@ def _met_by(owner: type) -> Iterator[tuple[Plan, list[Taken]]]:
         (BarrierRule, "lets_in", _comes_in),
         (TargetDepth, "lets_in", _one_more_is_active),
         (Contents, "active_count", property(_without_those_out)),
-        (Contents, "take_back_behind", _nothing),
         (Activation, "_is_first", _has_come),
         (Activation, "note_left", _nothing),
         (Broadcast, "wait_for", _nothing),

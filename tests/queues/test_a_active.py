@@ -1,6 +1,4 @@
-"""Rows of AMPS (rows.py) about which messages are active and which of them are delivered, at the wire: frames in, frames
-out.
-"""
+"""Rows of AMPS (rows.py) about which messages are active, and which of those go out, at the wire."""
 
 from __future__ import annotations
 

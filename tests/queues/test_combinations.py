@@ -53,6 +53,8 @@ FEATURES = {
     "tries": "max-deliveries='3' max-cancels='2'",
     "lease": "lease-period='10s' leasing='strict'",
     "at-most-once": "delivery-semantics='at-most-once'",
+    "barrier": "barrier-expression=\"k = 'a2'\"",
+    "target": "target-queue-depth='2'",
     "owner": "exclusivity-policy='CONNECTION'",
     "link": "exclusivity-policy='LINK'",
     "selector": "consumer-selector='k IS NOT NULL'",
@@ -72,6 +74,7 @@ OF_THE_ADDRESS = {
 SETTINGS = "<page-size-bytes>500</page-size-bytes>"
 KINDS = ("standard", "priority", "sorted", "by-value", "last-value", "lvq")
 OVERFLOWS = ("ring", "ring-bytes", "flow-control", "to-disk", "reject")
+IN_ORDER = ("barrier", "target")
 GROUPINGS = ("sticky", "shared", "group-key")
 REFUSED = {
     *(frozenset(pair) for pair in itertools.combinations(KINDS, 2)),
@@ -86,9 +89,15 @@ REFUSED = {
         for name in ("fast", "proportional", "backlog", "at-most-once", "tries", "lease")
     ),
     *(frozenset((name, "at-most-once")) for name in ("fast", "proportional")),
+    frozenset(("barrier", "hold")),
+    frozenset(IN_ORDER),
+    *(
+        frozenset(pair)
+        for pair in itertools.product(IN_ORDER, (*KINDS[1:], "ring-size", "ring", "ring-bytes", "non-destructive"))
+    ),
 }
 """Pairs that nobody can have: two types, two answers to a full queue, groups where nothing can be grouped, two kinds of
-groups, two owners.
+groups, two owners, an order where messages become active as they arrive.
 """
 PAIRS = [pair for pair in itertools.combinations(FEATURES, 2) if frozenset(pair) not in REFUSED]
 TRIPLES = [("non-destructive", "last-value", "to-disk"), ("non-destructive", "lvq", "paging")]
@@ -148,6 +157,7 @@ def counts_agree(life: Life) -> None:
         assert (
             queue.message_count
             == queue.contents.order.count
+            + (0 if queue.contents.behind is None else queue.contents.behind.count)
             + tally.held_count
             + len(queue.contents.scheduled)
             + queue.contents.paged.count
