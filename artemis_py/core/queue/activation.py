@@ -123,9 +123,10 @@ class Activation:
         budget, distribution = self._host.budget, self._distribution
         while True:
             consumer = broadcast.next_consumer(distribution, budget)
-            if consumer is None:
+            if consumer is not None:
+                self._offer(broadcast, consumer)
+            elif broadcast.has_asked_all(distribution):
                 break
-            self._offer(broadcast, consumer)
             if budget.left <= floor:
                 return False
         self._end_if_over()
@@ -194,5 +195,5 @@ class Activation:
         if self._distribution.taker_count:
             self._host.note_ready(self._reference)
         else:
-            self._broadcast.next_consumer(self._distribution, self._host.budget)  # there is none
+            self._broadcast.ask_nobody(self._distribution)
             self._end_if_over()

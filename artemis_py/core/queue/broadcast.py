@@ -10,6 +10,7 @@ from artemis_py.core.order.entry import Entry
 from artemis_py.core.queue.distribution import Distribution
 
 _LOOKS_PER_UNIT: Final = 8
+_LOOKS_MAX: Final = 1024
 
 
 @final
@@ -42,15 +43,16 @@ class Broadcast:
     # ---- who is next -----------------------------------------------------------------------------
 
     def next_consumer(self, distribution: Distribution, budget: Budget) -> Consumer | None:
-        """A consumer that must be asked; None when there is none now."""
+        """A consumer that must be asked; None when none was found so far (see ``has_asked_all``)."""
         while self._with_room:
             consumer = self._with_room.pop()
             if self._lacking.pop(consumer.id, None) is not None:
                 return consumer
         consumers = distribution.consumers
         start = self._place
+        end = min(len(consumers), start + _LOOKS_MAX)
         found: Consumer | None = None
-        while found is None and self._place < len(consumers):
+        while found is None and self._place < end:
             consumer = consumers[self._place]
             self._place += 1
             known = consumer.id in self._asked or consumer.id in self._lacking
@@ -66,6 +68,10 @@ class Broadcast:
     def is_over(self, distribution: Distribution) -> bool:
         """Is nobody left to get it, or to be sent it?"""
         return self.has_asked_all(distribution) and not self._lacking and not self._unsent
+
+    def ask_nobody(self, distribution: Distribution) -> None:
+        """All that are left only look."""
+        self._place = len(distribution.consumers)
 
     # ---- what became of the question -------------------------------------------------------------
 
