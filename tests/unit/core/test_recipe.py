@@ -236,6 +236,9 @@ def test_describe_says_what_a_full_queue_does(policy: str, words: str) -> None:
         ({"exclusivity_policy": "CONTAINER"}, "admits", "container"),
         ({"consumer_selector": "a = 1"}, "selector", "a = 1"),
         ({"consumer_replay_period": 60}, "replay", "60 s"),
+        ({"barrier_expression": "a = 1"}, "barriers", "a = 1"),
+        ({"barrier_expression": "a = 1"}, "order", "fifo"),
+        ({"target_queue_depth": 5}, "active", "the first 5 messages"),
     ],
 )
 def test_describe_says_who_gets_what(attributes: dict[str, Any], axis: str, choice: str) -> None:
