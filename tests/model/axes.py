@@ -286,7 +286,7 @@ IN_MEMORY: Final = Space(
 """Queues that have all in memory."""
 
 _NOT_PAGED: Final = (
-    "activation", "first-key", "expiry-policy", "selector", "admits", "consumers",
+    "first-key", "expiry-policy", "selector", "admits", "consumers",
 )  # fmt: skip
 """Whether a message stands in a page makes no difference there."""
 PAGED: Final = Space(

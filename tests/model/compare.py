@@ -41,7 +41,7 @@ def _state(item: Item) -> tuple[int, int, bool]:
     return item.letter.id, item.attempts, item.redelivered
 
 
-def _behind(queue: Queue) -> list[Entry]:
+def behind_on(queue: Queue) -> list[Entry]:
     """What is not active, in order."""
     behind, found = queue.contents.behind, []
     entry = None if behind is None else behind.first()
@@ -53,7 +53,7 @@ def _behind(queue: Queue) -> list[Entry]:
 
 def active_ids(queue: Queue) -> set[int]:
     """The ids of all messages that are active and ready, or would be ready if it were time."""
-    inactive = {entry.message.id for entry in _behind(queue)}
+    inactive = {entry.message.id for entry in behind_on(queue)}
     held_back = {message_id for message_id in queue.contents.held_back if message_id not in inactive}
     return {entry.message.id for entry in queue.contents.order} | held_back
 
@@ -61,7 +61,7 @@ def active_ids(queue: Queue) -> set[int]:
 def _compare_contents(pair: Pair) -> None:
     queue, model = pair.queue, pair.model
     standing = list(queue.contents.order)
-    waiting = [entry for entry in _behind(queue) if not queue.contents.is_aside(entry)]
+    waiting = [entry for entry in behind_on(queue) if not queue.contents.is_aside(entry)]
     if queue.contents.behind is not None:
         assert queue.contents.behind.count == len(waiting), "messages that are not active"
         standing = sorted(standing + waiting, key=lambda entry: entry.sequence)
