@@ -159,7 +159,7 @@ class Activation:
         entry = broadcast.entry
         if broadcast.was_written:
             self._broadcast = None
-            self._contents.acknowledge_held([entry.message], None)
+            self._contents.end_barrier(entry)
         else:
             broadcast.is_out = False
             self._contents.take_back_behind(entry)
@@ -179,6 +179,11 @@ class Activation:
             return False
         self._broadcast.note_room(consumer)
         return not self._broadcast.has_asked_all(self._distribution)
+
+    def note_changed(self, consumer: Consumer) -> None:
+        """A consumer wants other messages now. It may want the barrier whose turn it is. ``takes_note_of`` follows."""
+        if self._broadcast is not None:
+            self._broadcast.note_changed(consumer)
 
     def leave(self, consumer: Consumer) -> None:
         """A consumer leaves: it is not sent the barrier that it has in its outbox."""

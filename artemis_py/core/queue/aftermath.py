@@ -42,7 +42,7 @@ class Aftermath:
             if self._grouping.takes_freed():
                 self._waking.wake_dry()
                 self._host.note_ready(self._reference)
-            if groups.owners.pausing and not contents.tally.held_count:
+            if groups.owners.pausing and not contents.has_held:
                 self._host.note_ready(self._reference)
 
     def use_room(self) -> None:

@@ -21,7 +21,17 @@ class Broadcast:
     takes nothing now is waited for.
     """
 
-    __slots__ = ("_asked", "_lacking", "_place", "_unsent", "_with_room", "entry", "is_out", "was_written")
+    __slots__ = (
+        "_got",
+        "_lacking",
+        "_passed_over",
+        "_place",
+        "_unsent",
+        "_with_room",
+        "entry",
+        "is_out",
+        "was_written",
+    )
 
     def __init__(self, entry: Entry) -> None:
         self.entry = entry
@@ -29,8 +39,10 @@ class Broadcast:
         """Has a consumer got it, so that it counts as in delivery?"""
         self.was_written = False
         """Was it written to a consumer? Then it is done when nobody is left to get it."""
-        self._asked: set[int] = set()
-        """Ids of consumers that have it, or do not want it."""
+        self._got: set[int] = set()
+        """Ids of consumers that got it."""
+        self._passed_over: set[int] = set()
+        """Ids of consumers that do not want it."""
         self._place = 0
         """Where in the list of consumers the next one is looked for."""
         self._lacking: dict[int, Consumer] = {}
@@ -55,7 +67,7 @@ class Broadcast:
         while found is None and self._place < end:
             consumer = consumers[self._place]
             self._place += 1
-            known = consumer.id in self._asked or consumer.id in self._lacking
+            known = consumer.id in self._got or consumer.id in self._passed_over or consumer.id in self._lacking
             if not known and not consumer.browses and distribution.is_served(consumer):
                 found = consumer
         budget.spend((self._place - start) // _LOOKS_PER_UNIT)
@@ -77,7 +89,7 @@ class Broadcast:
 
     def pass_over(self, consumer: Consumer) -> None:
         """The consumer does not want it."""
-        self._asked.add(consumer.id)
+        self._passed_over.add(consumer.id)
 
     def wait_for(self, consumer: Consumer) -> None:
         """The consumer's connection takes nothing now."""
@@ -85,7 +97,7 @@ class Broadcast:
 
     def give(self, consumer: Consumer) -> None:
         """The consumer has it in its outbox."""
-        self._asked.add(consumer.id)
+        self._got.add(consumer.id)
         self._unsent.add(consumer.id)
 
     # ---- what happens to consumers ---------------------------------------------------------------
@@ -99,6 +111,12 @@ class Broadcast:
         """It was written to the consumer."""
         self._unsent.discard(consumer.id)
         self.was_written = True
+
+    def note_changed(self, consumer: Consumer) -> None:
+        """The consumer wants other messages now. If it was passed over, it is asked again."""
+        if consumer.id in self._passed_over:
+            self._passed_over.discard(consumer.id)
+            self._place = 0
 
     def note_left(self, consumer: Consumer) -> None:
         """The consumer leaves. Another one may be served in its place, so all are looked at again."""

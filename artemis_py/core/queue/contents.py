@@ -39,7 +39,7 @@ class Contents:
     """Entries of one queue, in every state. ``Tally`` says what the counts mean."""
 
     __slots__ = (
-        "_grouping", "_host", "_picked_bytes", "_reference", "ages", "behind", "deferred", "expiry", "has_left",
+        "_grouping", "_host", "_picked_bytes", "_reference", "ages", "barrier_is_out", "behind", "deferred", "expiry", "has_left",
         "held_back", "holds", "is_in_log_order", "last_values", "leases", "order", "paged", "picked_count", "scheduled",
         "tally", "tries", "was_used",
     )  # fmt: skip
@@ -65,6 +65,8 @@ class Contents:
         """Ready entries."""
         self.behind = behind
         """Messages that are not active yet; None when each is active when it comes."""
+        self.barrier_is_out = False
+        """Is a barrier on its way to consumers? It counts as in delivery, and nobody holds it."""
         self.last_values = last_values
         """The newest value of each key; None when the queue keeps every message."""
         self.tries = tries
@@ -136,6 +138,11 @@ class Contents:
     def delivering_count(self) -> int:
         """Messages sent to a consumer and not settled."""
         return self.tally.held_count + self.tally.read_count
+
+    @property
+    def has_held(self) -> bool:
+        """Does a consumer, or a transaction, hold a message?"""
+        return self.tally.held_count > self.barrier_is_out
 
     @property
     def size_bytes(self) -> int:
@@ -277,9 +284,16 @@ class Contents:
         """A barrier goes to consumers: it counts as in delivery until it was written to all."""
         self.take_from_behind(entry)
         self.tally.enter_delivery(entry.message)
+        self.barrier_is_out = True
+
+    def end_barrier(self, entry: Entry) -> None:
+        """A barrier was written to all: it is done."""
+        self.barrier_is_out = False
+        self.acknowledge_held([entry.message], None)
 
     def take_back_behind(self, entry: Entry) -> None:
         """A barrier that went out was written to nobody: it is the first one behind again."""
+        self.barrier_is_out = False
         self.tally.leave_delivery(entry.message)
         assert self.behind is not None
         self.behind.add(entry)

@@ -62,7 +62,7 @@ class Delivery:
         budget = self._host.budget
         contents, distribution, grouping = self._contents, self._distribution, self._grouping
         order = contents.order
-        held = contents.tally.held_count > 0
+        held = contents.has_held
         # The groups are asked first: a pause that is over ends on a paused queue, too.
         if (grouping.groups is not None and grouping.must_wait(held=held)) or not self._gate.is_open:
             self._show(now_ms, floor)

@@ -43,7 +43,7 @@ class Seats:
         self.exclusivity.admit(name, consumer, distribution.consumers)
         self._open_cursor(consumer)
         distribution.add(consumer)
-        if parts.grouping.attach(consumer, held=contents.tally.held_count > 0):
+        if parts.grouping.attach(consumer, held=contents.has_held):
             gate.close_again()
         if not consumer.browses:
             gate.consumer_joined(distribution.taker_count, parts.host.clock.steady_ms(now_ms))
@@ -83,6 +83,8 @@ class Seats:
         self._close_cursor(consumer)
         consumer.cursor = None
         consumer.choose(selector, no_local)
+        if parts.activation is not None:
+            parts.activation.note_changed(consumer)
         consumer.backlog_max = backlog_max
         self._open_cursor(consumer)
         parts.grouping.put_in(consumer)

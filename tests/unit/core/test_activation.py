@@ -23,9 +23,9 @@ IN_ORDER: dict[str, dict[str, Any]] = {
 }
 
 
-def message_of(id: int = 1, **headers: str) -> Message:
+def message_of(id: int = 1, kind: str | None = None) -> Message:
     """A message of no broker."""
-    return Message(head_of(**headers), b"", id, NOW_MS, 0, Account(), 0)
+    return Message(head_of() if kind is None else head_of(kind=kind), b"", id, NOW_MS, 0, Account(), 0)
 
 
 def entry_at(sequence: int) -> Entry:
@@ -61,7 +61,8 @@ def test_they_stand_in_order_of_arrival_whoever_goes() -> None:
     assert first is entries[1]
     behind.barrier = first
     behind.remove(entries[1])
-    assert (behind.barrier, behind.first(), behind.count) == (None, entries[2], 2)
+    assert behind.first() is entries[2]
+    assert (behind.first(), behind.count) == (entries[2], 2)
     assert (behind.at(3), behind.at(1), behind.has(entry_at(3))) == (entries[0], None, False)
     behind.aside_count = 1
     assert behind.count == 1, "one of them waits for its time"
