@@ -246,6 +246,15 @@ def test_A_51_it_says_nothing_of_a_lease(cut: bool) -> None:
     assert bench.got("c") == ["1"], "the barrier has no lease that could end"
 
 
+def test_A_51_without_its_body_it_needs_no_acknowledgement_either(cut: bool) -> None:
+    bench = with_barriers(cut, "lease-period='1s'")
+    join(bench, "heads", "headers-only:true")
+    send_all(bench, "B1")
+    barrier, other = bench.messages("heads")
+    assert (barrier.header("ack"), barrier.header("lease-expires"), barrier.header("body-size")) == (None, None, "1")
+    assert other.header("ack") is not None
+
+
 def test_A_51_who_does_not_want_it_waits_all_the_same(cut: bool) -> None:
     bench = with_barriers(cut)
     join(bench, "other", "selector:kind IS NULL")

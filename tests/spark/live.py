@@ -41,11 +41,13 @@ class LiveBroker:
         file_bytes: str = "100K",
         limits: str = 'unit="DAYS" period="1"',
         settings: str = SETTINGS,
+        addresses: str = ADDRESSES,
         start_s: float = WAIT_S,
     ) -> None:
         self.folder = folder
         self._name = name
         self._settings = settings
+        self._addresses = addresses
         self._start_s = start_s
         self._file_bytes = file_bytes
         self._limits = limits
@@ -59,7 +61,7 @@ class LiveBroker:
             f"<{name}-directory>{self.folder / name}</{name}-directory>"
             for name in ("bindings", "journal", "large-messages", "paging")
         )
-        text = configuration(acceptors, addresses=ADDRESSES, settings=self._settings).replace(
+        text = configuration(acceptors, addresses=self._addresses, settings=self._settings).replace(
             "<persistence-enabled>false</persistence-enabled>",
             f"<persistence-enabled>true</persistence-enabled>{folders}"
             f"<journal-file-size>{self._file_bytes}</journal-file-size>"

@@ -79,15 +79,16 @@ class Seats:
             work = Return(parts, consumer, waiting, failed=False, sent=False)
             unfinished = parts.tasks.begin(work, now_ms)
         parts.distribution.rest(consumer)
-        parts.grouping.take_out(consumer)
-        self._close_cursor(consumer)
-        consumer.cursor = None
-        consumer.choose(selector, no_local)
-        if parts.activation is not None:
-            parts.activation.note_changed(consumer)
+        if not _chooses_alike(consumer, selector, no_local):
+            parts.grouping.take_out(consumer)
+            self._close_cursor(consumer)
+            consumer.cursor = None
+            consumer.choose(selector, no_local)
+            if parts.activation is not None:
+                parts.activation.note_changed(consumer)
+            self._open_cursor(consumer)
+            parts.grouping.put_in(consumer)
         consumer.backlog_max = backlog_max
-        self._open_cursor(consumer)
-        parts.grouping.put_in(consumer)
         parts.wake(consumer)
         return unfinished
 
@@ -158,3 +159,10 @@ class Seats:
         parts.grouping.settle([entry.message for entry in consumer.outbox])
         consumer.outbox.clear()
         consumer.handed.clear()
+
+
+def _chooses_alike(consumer: Consumer, selector: Selector | None, no_local: int) -> bool:
+    """Does the consumer want the same messages as before? Then it reads on where it is."""
+    before = consumer.selector
+    texts = None if before is None else before.text, None if selector is None else selector.text
+    return texts[0] == texts[1] and no_local == consumer.no_local

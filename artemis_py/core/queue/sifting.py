@@ -85,6 +85,16 @@ def take_leased(
     return taken, others
 
 
+def still_there(parts: QueueParts, bookmarks: Sequence[int]) -> list[int]:
+    """Which of these bookmarks, that a client has settled, are on the queue all the same: others have the messages and
+    need not give them (``leasing="strict"``, a transaction), or they are in pages, and go when they are read.
+    """
+    leases, deferred = parts.contents.leases, parts.contents.deferred
+    if leases is None or deferred is None:
+        return []
+    return [bookmark for bookmark in bookmarks if leases.id_of(bookmark) or deferred.knows(bookmark)]
+
+
 @final
 class Sifting(QueueWork):
     """Settles the chosen ones among the messages that are on the queue now. ``connection`` is the client's;

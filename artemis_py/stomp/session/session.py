@@ -7,6 +7,7 @@ from typing import Final, final
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.events import UNBLOCKED
 from artemis_py.core.queue.queue import Queue
+from artemis_py.core.replay.replay import Replay
 from artemis_py.errors import ArtemisError, StorageError
 from artemis_py.stomp.heartbeat import Pulse
 from artemis_py.stomp.service import Awaited, StompService
@@ -15,6 +16,7 @@ from artemis_py.stomp.session.entry import Entry, enter
 from artemis_py.stomp.session.errand import Errand
 from artemis_py.stomp.session.input import NO_FRAMES, Input
 from artemis_py.stomp.session.publishing import Publishing
+from artemis_py.stomp.session.remainder import Remainder
 from artemis_py.stomp.session.state import SessionState
 from artemis_py.stomp.session.subscriptions import Subscriptions
 from artemis_py.stomp.session.transactions import Transactions
@@ -210,13 +212,13 @@ class Session:
 
     def _handle_command(self, frame: Frame, body: bytes, now_ms: int) -> bool:
         command, headers = frame.command, frame.headers
-        extra: list[tuple[str, str]] | None = None
+        extra: list[tuple[str, str]] | Remainder | None = None
         self.service.traffic.count_in(command)
         self.state.broker.budget.spend(COMMAND_UNITS)
         if body.strip(b"\r\n"):
             raise FrameError(f"{command} has no body", syntax=True)
         if command in ("ACK", "NACK"):
-            self._acknowledging.acknowledge(frame, now_ms, refuses=command == "NACK")
+            extra = self._acknowledging.acknowledge(frame, now_ms, refuses=command == "NACK")
         elif command == "SUBSCRIBE":
             self.subscriptions.subscribe(headers, now_ms)
         elif command == "UNSUBSCRIBE":
@@ -319,6 +321,15 @@ class Session:
             if self._phase != _OPEN:
                 return
         self.subscriptions.write_messages(subscription)
+
+    def write_replayed(self, replay: Replay, now_ms: int) -> None:
+        """Write what a replay shows as frames, and an ERROR if it cannot go on."""
+        replaying = self.subscriptions.replaying
+        if replaying is None or self._phase != _OPEN:
+            return
+        reason = replaying.write(replay, now_ms)
+        if reason is not None:
+            self._refuse(reason, None, syntax=False)
 
     def beat(self, now_ms: int) -> None:
         """Send a heart-beat that is due; end the session if the client has been silent for too long, or if its login
