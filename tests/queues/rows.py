@@ -169,6 +169,11 @@ AMPS: Final = {
     "A-45": "expire",
     "A-46": "an acknowledgement without an option",
     "A-47": "options at most once",
+    "A-49": "the order by a value",
+    "A-50": "a barrier waits for all before it",
+    "A-51": "a barrier goes to all",
+    "A-52": "a barrier waits for acknowledgements",
+    "A-53": "the four conditions of a delivery",
     "A-54": "selectors",
     "A-55": "what nobody takes expires",
     "A-56": "expiration waits for the lease",
@@ -176,7 +181,8 @@ AMPS: Final = {
     "A-58": "the end of a lease is told",
     "A-59": "an acknowledgement makes room",
     "A-64": "acknowledgements in any order",
-    "A-66": "the backlog of a whole queue",
+    "A-65": "a browser sees what is available",
+    "A-66": "the backlog of a whole queue, a target depth",
     "A-67": "a subscription is changed in place",
 }
 """Rows of AMPS."""
