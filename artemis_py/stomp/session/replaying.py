@@ -185,9 +185,9 @@ class Replaying:
         service.check_served(address_name or queue_name or "")
         found = addresses_read(broker.bindings, broker.config.wildcards, address_name, queue_name)
         permit = state.permit("consume")
+        if permit is not None:
+            permit.to_use(found.name, queue_name, in_full=queue_name is not None)
         for pattern in found.patterns:
-            if permit is not None:
-                permit.to_use(pattern, queue_name, in_full=queue_name is not None)
             if not service.temporaries.may_read(pattern, state.client):
                 raise BrokerError(f"{pattern} is a temporary destination of another client")
         return found

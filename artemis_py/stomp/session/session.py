@@ -7,7 +7,6 @@ from typing import Final, final
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.events import UNBLOCKED
 from artemis_py.core.queue.queue import Queue
-from artemis_py.core.replay.replay import Replay
 from artemis_py.errors import ArtemisError, StorageError
 from artemis_py.stomp.heartbeat import Pulse
 from artemis_py.stomp.service import Awaited, StompService
@@ -183,7 +182,7 @@ class Session:
         except StorageError:
             raise
         except ArtemisError as error:
-            self._refuse(str(error), None, syntax=isinstance(error, FrameError) and error.syntax)
+            self.refuse(str(error), None, syntax=isinstance(error, FrameError) and error.syntax)
         if self.state.unfinished and self._phase == _OPEN:
             self.state.begin_errand("ACK", None, None)
 
@@ -197,14 +196,14 @@ class Session:
                 return self._publishing.send(frame, body, now_ms)
             if isinstance(frame, Refused):
                 self.service.traffic.count_in("invalid")
-                self._refuse(frame.reason, frame.receipt, syntax=frame.incomplete)
+                self.refuse(frame.reason, frame.receipt, syntax=frame.incomplete)
                 return True
             return self._handle_command(frame, body, now_ms)
         except StorageError:
             raise
         except ArtemisError as error:
             receipt = frame.headers.get("receipt") if isinstance(frame, Frame) else frame.receipt
-            self._refuse(str(error), receipt, syntax=isinstance(error, FrameError) and error.syntax)
+            self.refuse(str(error), receipt, syntax=isinstance(error, FrameError) and error.syntax)
             self.state.unfinished.clear()
             return True
 
@@ -233,7 +232,8 @@ class Session:
             self._phase = _OPEN  # from here on ``lost`` undoes what was counted
             entry.welcome(self.state, self.pulse, now_ms)
 
-    def _refuse(self, message: str, receipt: str | None, *, syntax: bool) -> None:
+    def refuse(self, message: str, receipt: str | None, *, syntax: bool) -> None:
+        """Answer with an ERROR, after which the session may have ended."""
         self.state.refuse(message, receipt, syntax=syntax)
         if self.state.has_ended:
             self._close()
@@ -255,9 +255,7 @@ class Session:
             self._close_with(message, None)
 
     def lost(self, now_ms: int, *, failed: bool = True) -> None:
-        """The socket is gone: unsettled messages count as failed deliveries, unless the broker itself ends the session
-        (``failed`` is false).
-        """
+        """The socket is gone: unsettled messages count as failed deliveries; not so if the broker ends the session."""
         was_open = self._phase == _OPEN
         self._end()
         if was_open:
@@ -294,15 +292,6 @@ class Session:
             if self._phase != _OPEN:
                 return
         self.subscriptions.write_messages(subscription)
-
-    def write_replayed(self, replay: Replay, now_ms: int) -> None:
-        """Write what a replay shows as frames, and an ERROR if it cannot go on."""
-        replaying = self.subscriptions.replaying
-        if replaying is None or self._phase != _OPEN:
-            return
-        reason = replaying.write(replay, now_ms)
-        if reason is not None:
-            self._refuse(reason, None, syntax=False)
 
     def beat(self, now_ms: int) -> None:
         """Send a heart-beat that is due; end the session if the client has been silent for too long, or if its login
