@@ -16,7 +16,7 @@ from artemis_py.errors import PipelineError
 from artemis_py.spark.consume.bookmarks import unpacked
 from tests.e2e.broker_process import eventually
 from tests.spark.live import LiveBroker, send_many
-from tests.spark.queue_jobs import count, held, query, queue_broker, taken
+from tests.spark.queue_jobs import count, empty, held, query, queue_broker, taken
 
 FIRST = {"consumer-priority": "9"}
 """Of an ordinary consumer that gets what comes back before the stream does."""
@@ -29,13 +29,10 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveBroker]:
 
 
 @pytest.fixture
-def broker(shared: LiveBroker) -> Iterator[LiveBroker]:
-    """The shared one, with empty queues before and after."""
-    yield shared
-    with shared.client() as client:
-        for queue in ("jobs", "leased", "strict", "narrow", "paged", "urgent", "reports", "mine"):
-            client.ask("ACK", {"destination": f"::{queue}", "filter": "TRUE"})
-            shared.process.await_count(queue, 0)
+def broker(shared: LiveBroker) -> LiveBroker:
+    """The shared one, with empty queues."""
+    empty(shared)
+    return shared
 
 
 @pytest.fixture
