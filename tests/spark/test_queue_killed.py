@@ -1,5 +1,5 @@
-"""A query that consumes a queue, of which something is killed with SIGKILL in the middle of a batch: its JVM, the Python
-process that plans it, a worker, the broker. Every message is a row, once, and is removed after that.
+"""A query that consumes a queue, of which something is killed with SIGKILL in the middle of a batch: its JVM, the
+Python process that plans it, a worker, the broker. Every message is a row, once, and is removed after that.
 """
 
 from __future__ import annotations

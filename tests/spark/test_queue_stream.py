@@ -237,7 +237,7 @@ def test_a_table_of_the_catalog(broker: LiveBroker, spark: SparkSession, tmp_pat
         writer = writer.option("checkpointLocation", str(tmp_path / "table")).trigger(availableNow=True)
         writer.start().awaitTermination()
         assert sink.values == sent
-        with pytest.raises(Exception, match="option queue is for spark.readStream"):
+        with pytest.raises(Exception, match="option queue is for"):
             spark.table("queue_of_jobs").collect()
     finally:
         spark.sql("DROP TABLE queue_of_jobs")
