@@ -30,6 +30,8 @@ LOOPED: Final = "ART-1003"
 LIMITED: Final = "ART-1004"
 SET_ASIDE: Final = "ART-1005"
 GIVEN_UP: Final = "ART-1006"
+LEASES_ENDED: Final = "ART-1007"
+HELD_UP: Final = "ART-1008"
 
 MEANINGS: Final = {
     CREATED: "queue created",
@@ -52,6 +54,8 @@ MEANINGS: Final = {
     LIMITED: "address, queue or connection refused at a limit",
     SET_ASIDE: "queue paused because a step failed; a restart tries again",
     GIVEN_UP: "a copy or a chore failed and was given up",
+    LEASES_ENDED: "leases ended before their messages were acknowledged",
+    HELD_UP: "nothing is delivered although messages are ready: backlogs are used up",
 }
 """What each code means."""
 

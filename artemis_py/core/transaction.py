@@ -195,6 +195,8 @@ class Transaction:
                 known, current = route, broker.resolver.renewed(route)
             if current is not route:
                 message.account = current.address.account
+                if current.view is not route.view:
+                    message.head = message.head.at(current.address.name)
                 self.sends[place] = (current, message, due_ms)
 
     def _check(self, broker: Broker, now_ms: int) -> None:

@@ -99,6 +99,7 @@ QUEUE_AXES: Final[dict[str, dict[str, Fields]]] = {
     "filter": {"none": {}, "red": {"red_only": True}},
     "purge": {"no": {}, "yes": {"purge": True}},
     "durable": {"yes": {}, "no": {"durable": False}},
+    "view": {"no": {}, "exact": {"view": plans.EXACT}, "wildcard": {"view": plans.WILDCARD}},
 }
 ADDRESS_AXES: Final[dict[str, dict[str, Fields]]] = {
     "redelivery": {
@@ -121,6 +122,8 @@ ADDRESS_AXES: Final[dict[str, dict[str, Fields]]] = {
     },
 }
 Axes = dict[str, dict[str, Fields]]
+_ELSEWHERE: Final = ("filter", "durable", "address", "routing_type")
+"""What of a queue is no attribute."""
 OF_GROUPS: Final = ("buckets", "rebalance", "first-key")
 
 
@@ -152,7 +155,7 @@ def element_of(queue: QueuePlan, name: str) -> str:
     texts: list[str] = []
     for field in fields(QueueConfig):
         value = getattr(written, field.name)
-        if value != getattr(usual, field.name) and field.name not in {"filter", "durable"}:
+        if value != getattr(usual, field.name) and field.name not in _ELSEWHERE:
             text = str(value).lower() if isinstance(value, bool) else str(value)
             texts.append(f" {field.name.replace('_', '-')}={quoteattr(text)}")
     inside = f"<filter string={quoteattr(queue.red_only * plans.RED_ONLY)}/>" if queue.red_only else ""
@@ -162,8 +165,11 @@ def element_of(queue: QueuePlan, name: str) -> str:
 
 def refusals(queues: Sequence[QueuePlan], setting: str = "") -> dict[int, str]:
     """What ``check`` has against some of these queues, by their index; ``setting`` is in the address-setting."""
-    lines = [element_of(queue, f"q{number}") for number, queue in enumerate(queues, 1)]
-    inside = "<address name='a'><multicast>" + "\n".join(["", *lines]) + "</multicast></address>"
+    lines = [
+        f"<address name='{queue.home(f'q{number}')}'><multicast>{element_of(queue, f'q{number}')}</multicast></address>"
+        for number, queue in enumerate(queues, 1)
+    ]
+    inside = "\n".join(["", *lines])
     settings = f"<address-settings><address-setting match='a'>{setting}</address-setting></address-settings>"
     core = f"<core xmlns='urn:activemq:core'><addresses>{inside}</addresses>{settings}</core>"
     try:

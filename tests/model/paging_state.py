@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
-from artemis_py.config.settings import BrokerConfig, SettingsEntry, SettingsRepository
+from artemis_py.config.settings import BrokerConfig
 from artemis_py.core.broker import Broker
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.copies import Copies
@@ -154,15 +154,15 @@ class PagingState:
         self._lapsed: list[tuple[Consumer, int]] = []
         """What consumers held for too long, and must not hold any more."""
         self.transactions: dict[int, Open] = {}
-        self.route = self.broker.resolver.route(ADDRESS, None, "MULTICAST")
+        self.route = Plan(queues, address).route(self.broker.resolver)
         self.come_in = 0
         """How many letters came in."""
         self._writer = Writer()
 
     def _config(self, queues: tuple[QueuePlan, ...]) -> BrokerConfig:
         values = {**self.address_plan.settings(), **self.page_plan.settings()}
-        config = Plan(queues, self.address_plan).config()
-        return replace(config, address_settings=SettingsRepository([SettingsEntry(match=ADDRESS, values=values)]))
+        plan = Plan(queues, self.address_plan)
+        return replace(plan.config(), address_settings=plan.settings(values))
 
     def note_ends(self, name: str, messages: list[Message], reason: str) -> None:
         """A queue no longer holds messages."""

@@ -13,6 +13,8 @@ from artemis_py.config.settings import (
     SettingsEntry,
     SettingsRepository,
 )
+from artemis_py.core.addresses.route import Route
+from artemis_py.core.destinations.resolver import Resolver
 
 ADDRESS: Final = "a"
 DEAD: Final = "dead"
@@ -62,6 +64,11 @@ STAY: Final = "stay"
 REBALANCE: Final = "rebalance"
 PAUSE: Final = "rebalance-and-pause"
 
+# What a queue reads if it is a view (underlying-address).
+NO_VIEW: Final = ""
+EXACT: Final = ADDRESS
+WILDCARD: Final = f"{ADDRESS},{ADDRESS}.#,#.{ADDRESS}"
+
 
 @dataclass(frozen=True, slots=True)
 class QueuePlan:
@@ -104,6 +111,7 @@ class QueuePlan:
     red_only: bool = False
     purge: bool = False
     durable: bool = True
+    view: str = NO_VIEW
 
     @property
     def keeps_last(self) -> bool:
@@ -140,6 +148,10 @@ class QueuePlan:
         most = 1 if self.backlog_each is None and self.is_like_amps else self.backlog_each or maxsize
         return min(asked, most)
 
+    def home(self, name: str) -> str:
+        """The address that the queue is on: a view has one of its own."""
+        return f"{name}.home" if self.view else ADDRESS
+
     def config(self, name: str) -> QueueConfig:
         """The queue as broker.xml would declare it."""
         alerting: dict[str, Any] = {
@@ -149,8 +161,8 @@ class QueuePlan:
         }
         return QueueConfig(
             name=name,
-            address=ADDRESS,
-            routing_type="MULTICAST",
+            address=self.home(name),
+            routing_type="ANYCAST" if self.view else "MULTICAST",
             durable=self.durable,
             filter=RED_ONLY if self.red_only else None,
             exclusive=self.exclusive,
@@ -185,6 +197,8 @@ class QueuePlan:
             max_cancels=self.cancels_max,
             max_backlog=self.backlog_all,
             max_per_subscription_backlog=self.backlog_each,
+            underlying_address=self.view or None,
+            default_publish_target=ADDRESS if self.view == WILDCARD else None,
             **(alerting if self.alerts else {}),
             **KINDS[self.kind],
         )
@@ -228,9 +242,26 @@ class Plan:
     queues: tuple[QueuePlan, ...] = (QueuePlan(),)
     address: AddressPlan = field(default_factory=AddressPlan)
 
+    def route(self, resolver: Resolver) -> Route:
+        """How clients send: to the address, as anycast where all queues are views; or to a view itself."""
+        if self.queues[0].view == WILDCARD:
+            return resolver.route(self.queues[0].home("q0"), None, "ANYCAST")
+        return resolver.route(ADDRESS, None, "ANYCAST" if all(queue.view for queue in self.queues) else "MULTICAST")
+
+    def settings(self, values: dict[str, Any]) -> SettingsRepository:
+        """These settings for the address under test, and for those of views."""
+        homes = {plan.home(f"q{number}"): None for number, plan in enumerate(self.queues)}
+        return SettingsRepository([SettingsEntry(match=name, values=values) for name in {ADDRESS: None, **homes}])
+
     def config(self) -> BrokerConfig:
         """The broker's configuration."""
-        queues = tuple(plan.config(f"q{number}") for number, plan in enumerate(self.queues))
+        queues = [plan.config(f"q{number}") for number, plan in enumerate(self.queues)]
+        own = tuple(queue for queue in queues if queue.address == ADDRESS)
+        views = tuple(
+            AddressConfig(name=queue.address, routing_types=("ANYCAST",), queues=(queue,))
+            for queue in queues
+            if queue.address != ADDRESS
+        )
         aside = tuple(
             AddressConfig(
                 name=name,
@@ -240,8 +271,8 @@ class Plan:
             for name in (DEAD, EXPIRED)
         )
         return BrokerConfig(
-            addresses=(AddressConfig(name=ADDRESS, routing_types=("MULTICAST",), queues=queues), *aside),
-            address_settings=SettingsRepository([SettingsEntry(match=ADDRESS, values=self.address.settings())]),
+            addresses=(AddressConfig(name=ADDRESS, routing_types=("MULTICAST",), queues=own), *views, *aside),
+            address_settings=self.settings(self.address.settings()),
             message_expiry_scan_period=self.address.scan_period,
             address_queue_scan_period=-1,
         )

@@ -18,7 +18,7 @@ from tests.model.compare import compare
 from tests.model.letters import Spec, Writer
 from tests.model.lives import StrictRecords, first_life, next_life
 from tests.model.observe import Event, LiveLog, ObservedConsumer, observe
-from tests.model.plans import ADDRESS, Plan
+from tests.model.plans import Plan
 from tests.model.queue_model import QueueModel
 from tests.model.reader_model import Letter, Reader
 from tests.tiny_turns import TinySteps
@@ -78,7 +78,7 @@ class SideBySide:
     def _begin_broker(self, kept: RecoveredState) -> None:
         self.broker = Broker(self.plan.config(), self.log, self.now_ms, kept)
         observe(self.broker, self.events)
-        self.route = self.broker.resolver.route(ADDRESS, None, "MULTICAST")
+        self.route = self.plan.route(self.broker.resolver)
         scan = self.plan.address.scan_period
         self._next_scan_ms = self.now_ms + scan if scan > 0 else None
 

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import pytest
 
+from artemis_py.core.addresses.views import Views
 from artemis_py.core.consumer import Consumer, ConsumerDefaults
 from artemis_py.core.groups.owners import GroupOwners
 from artemis_py.core.groups.parking import Parking
@@ -30,6 +31,7 @@ from artemis_py.core.queue.lapse import Lapse
 from artemis_py.core.queue.leases import Leases
 from artemis_py.core.queue.overflow import Depth, DepthRing, FlowControl, Reject, Ring
 from artemis_py.core.queue.parts import QueueParts
+from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue.redelivery import Redelivery
 from artemis_py.core.queue.sifting import Sifting
 from artemis_py.core.queue.tries import Tries
@@ -39,7 +41,7 @@ from artemis_py.core.timing.schedule import Schedule
 from artemis_py.core.transaction import Transaction
 from artemis_py.message import Account, Message
 from tests.model.axes import IN_MEMORY, PAGED, Space, refusals
-from tests.model.plans import ROUND_ROBIN, Plan, QueuePlan
+from tests.model.plans import NO_VIEW, ROUND_ROBIN, Plan, QueuePlan
 from tests.model.soak import fails, main, run_world, shrink, worlds
 from tests.model.steps import Taken
 
@@ -222,12 +224,24 @@ def _late(self: Schedule[Any], now_ms: int, count_max: int = 1000) -> list[Any]:
 _on_time = Schedule.pop_due
 
 
+def _none_over(self: Views, name: str) -> list[Queue]:
+    return []
+
+
+def _each_twice(self: Views, name: str) -> list[Queue]:
+    return [queue for queue in _views_over(self, name) for _ in range(2)]
+
+
+_views_over = Views.over
+
+
 _NEEDS: Final[dict[type, Callable[[QueuePlan], bool]]] = {
     Lapse: lambda queue: queue.leases,
     Leases: lambda queue: queue.leases,
     Sifting: lambda queue: queue.is_like_amps,
     Ranked: lambda queue: queue.fair != ROUND_ROBIN,
     GroupOwners: lambda queue: queue.is_grouped,
+    Views: lambda queue: queue.view != NO_VIEW,
 }
 """Mistakes in these show only on such queues, and some of them late: they get many worlds with one."""
 
@@ -298,6 +312,8 @@ def _met_by(owner: type) -> Iterator[tuple[Plan, list[Taken]]]:
         (Lifetime, "expires_ms", _as_it_asks),
         (ConsumerDefaults, "replay", _all_of_the_past),
         (Exclusivity, "admit", _admit),
+        (Views, "over", _none_over),
+        (Views, "over", _each_twice),
         (Transaction, "abort", _nothing),
     ],
     ids=lambda value: value if isinstance(value, str) else getattr(value, "__name__", None),

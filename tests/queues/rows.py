@@ -122,6 +122,8 @@ RING: Final = {
 """Rings with ``ring-size``: Artemis'. Those of Qpid are Q-53 and Q-54."""
 
 AMPS: Final = {
+    "A-01": "a queue is a view of other addresses",
+    "A-02": "what a view reads is in the journal",
     "A-03": "publishers name the address, consumers the queue",
     "A-04": "messages are pushed",
     "A-05": "delivered and done are tracked",
@@ -132,6 +134,9 @@ AMPS: Final = {
     "A-10": "queues of one address are independent",
     "A-11": "the address may be subscribed to",
     "A-12": "a queue of the address' name",
+    "A-13": "a subscription with a bookmark replays the log",
+    "A-14": "who may send to a view may publish through it, and nothing else",
+    "A-15": "a body is kept once",
     "A-16": "one delivery to one consumer",
     "A-17": "at least once: it stays until acknowledged",
     "A-18": "the period of a lease",
@@ -154,6 +159,7 @@ AMPS: Final = {
     "A-35": "proportional",
     "A-36": "a tie goes to the first",
     "A-37": "defaults of fairness",
+    "A-38": "fairness is a matter of each queue and its consumers",
     "A-39": "several bookmarks at once",
     "A-40": "all that match a filter",
     "A-41": "who may acknowledge what is leased",

@@ -56,6 +56,7 @@ FEATURES = {
     "selector": "consumer-selector='k IS NOT NULL'",
     "replay": "consumer-replay-period='3600'",
     "delay": "delay-before-dispatch='0'",
+    "view": "underlying-address='under,under.#' default-publish-target='under'",
     "paging": "",
     "redelivery": "",
     "retroactive": "",

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple, final
 
+from artemis_py.config.checks.readers import Readers
 from artemis_py.config.draft import Draft
 from artemis_py.config.merging import SettingsEntry, SettingsRepository
 from artemis_py.config.problems import ERROR, WARNING
@@ -26,9 +27,9 @@ class Case(NamedTuple):
     address: str
     """The address, or the match of an address-setting."""
     pages: bool
-    """Does the file ask for paging on the address?"""
-    neighbours: int
-    """Other queues of the address."""
+    """Does the file ask for paging on the address, or on one under a view?"""
+    has_neighbours: bool
+    """Do other queues get the same messages?"""
 
 
 @final
@@ -139,7 +140,7 @@ RULES: Final = (
     Rule(
         WARNING,
         ("overflow_policy",),
-        lambda case: _has_policy(case, "FLOW_TO_DISK") and case.neighbours > 0,
+        lambda case: _has_policy(case, "FLOW_TO_DISK") and case.has_neighbours,
         "flows to disk on an address with other queues: meanwhile messages for all of them go to pages",
         "a separate address, fed by a divert",
     ),
@@ -199,7 +200,7 @@ RULES: Final = (
 
 
 def check_queue_combinations(
-    draft: Draft, addresses: Sequence[AddressConfig], settings: SettingsRepository, pages: Callable[[str], bool]
+    draft: Draft, addresses: Sequence[AddressConfig], settings: SettingsRepository, readers: Readers
 ) -> None:
     """Refuse or warn of bad combinations, in each queue and in each address-setting for the queues it creates. A rule
     applies only where one of its attributes is written.
@@ -208,20 +209,18 @@ def check_queue_combinations(
         for queue in address.queues:
             merged = settings.settings_for(address.name)
             own = queue_settings(queue, merged)
-            case = Case(own, merged, address.name, pages(address.name), len(address.queues) - 1)
+            case = Case(own, merged, address.name, readers.pages_under(queue), readers.has_neighbours(queue))
             written = [attribute for attribute, _ in queue.origins]
             _check(draft, f"queue {queue.name!r}", case, written, queue.origin_of)
     for entry in settings.entries:
-        _check_entry(draft, entry, settings, pages)
+        _check_entry(draft, entry, settings, readers)
 
 
-def _check_entry(
-    draft: Draft, entry: SettingsEntry, settings: SettingsRepository, pages: Callable[[str], bool]
-) -> None:
+def _check_entry(draft: Draft, entry: SettingsEntry, settings: SettingsRepository, readers: Readers) -> None:
     merged = settings.settings_for(entry.match)
     own = queue_settings(QueueConfig(name="", address=entry.match, routing_type="ANYCAST"), merged, declared=False)
     written = [attribute for attribute, other in QUEUE_DEFAULTS.items() if other in entry.values]
-    case = Case(own, merged, entry.match, pages(entry.match), 0)
+    case = Case(own, merged, entry.match, readers.pages_at(entry.match), False)
 
     def place(attribute: str) -> Origin:
         return entry.origins.get(QUEUE_DEFAULTS[attribute], entry.origin)

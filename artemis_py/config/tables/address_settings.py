@@ -371,6 +371,11 @@ class AddressSettings:
         self._derive("prefetch_page_bytes", self.max_read_page_bytes)
 
     @property
+    def limits_memory(self) -> bool:
+        """Is there a limit on what an address has in memory?"""
+        return max(self.max_size_bytes, self.max_size_messages) > -1
+
+    @property
     def limits_pages(self) -> bool:
         """Is there a limit on pages? Without a ``page_full_policy`` it has no effect."""
         return max(self.page_limit_bytes or -1, self.page_limit_messages or -1) > 0

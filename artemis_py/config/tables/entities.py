@@ -7,6 +7,7 @@ from typing import Final, NamedTuple, final
 
 from artemis_py.config.tables.address_settings import AddressSettings
 from artemis_py.config.tables.fields import (
+    NOT_EMPTY,
     OFF_OR_NOT_NEGATIVE,
     RING,
     boolean,
@@ -129,6 +130,17 @@ class QueueConfig:
     alert_threshold_depth_messages: int | None = inherited(_SETTINGS["default-alert-threshold-depth-messages"])
     alert_threshold_depth_bytes: int | None = inherited(_SETTINGS["default-alert-threshold-depth-bytes"])
     alert_repeat_gap: int | None = inherited(_SETTINGS["default-alert-repeat-gap"])
+    underlying_address: str | None = text(
+        None,
+        "addresses whose messages the queue gets, too, separated by commas; each may be a wildcard",
+        check=NOT_EMPTY,
+    )
+    default_publish_target: str | None = text(
+        None,
+        "the underlying address to which messages go that are sent to the queue's own address",
+        check=NOT_EMPTY,
+        shown="the only underlying address",
+    )
     dead_letter_address: str | None = inherited(_SETTINGS["dead-letter-address"])
     max_delivery_attempts: int | None = inherited(_SETTINGS["max-delivery-attempts"])
     origin: Origin = NOWHERE
@@ -189,7 +201,12 @@ QUEUE_DEFAULTS: Final = {
 }
 
 # The queue's own defaults: address-settings are not asked for these (of a declared queue).
-QUEUE_CONSTANTS: Final = {"purge_on_no_consumers": False, "enabled": True}
+QUEUE_CONSTANTS: Final = {
+    "purge_on_no_consumers": False,
+    "enabled": True,
+    "underlying_address": None,
+    "default_publish_target": None,
+}
 
 
 @final

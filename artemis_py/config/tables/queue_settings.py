@@ -75,6 +75,8 @@ class QueueSettings:
     alert_threshold_depth_messages: int
     alert_threshold_depth_bytes: int
     alert_repeat_gap: int
+    underlying_address: str | None
+    default_publish_target: str | None
     dead_letter_address: str | None
     max_delivery_attempts: int
 

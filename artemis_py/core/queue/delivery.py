@@ -8,6 +8,7 @@ from artemis_py.core.consumer import Consumer
 from artemis_py.core.order.entry import Entry
 from artemis_py.core.queue.aftermath import Aftermath
 from artemis_py.core.queue.basis import QueueBasis
+from artemis_py.core.queue.hold_up import HoldUp
 from artemis_py.core.queue.page_reading import READY_MIN
 from artemis_py.core.queue.pages import QueuePages
 from artemis_py.core.queue.removal import EXPIRE_UNITS
@@ -22,11 +23,13 @@ class Delivery:
     """Gives entries of one queue to its consumers, and keeps whose turn it is."""
 
     __slots__ = (
-        "_aftermath", "_contents", "_distribution", "_flow", "_gate", "_grouping", "_host", "_pages", "_reference",
-        "_shown_count", "_waking", "_was_cut",
+        "_aftermath", "_contents", "_distribution", "_flow", "_gate", "_grouping", "_hold_up", "_host", "_pages",
+        "_reference", "_shown_count", "_waking", "_was_cut",
     )  # fmt: skip
 
-    def __init__(self, basis: QueueBasis, pages: QueuePages, aftermath: Aftermath) -> None:
+    def __init__(
+        self, basis: QueueBasis, pages: QueuePages, aftermath: Aftermath, hold_up: HoldUp | None = None
+    ) -> None:
         self._reference = basis.reference
         self._host = basis.host
         self._contents = basis.contents
@@ -37,6 +40,7 @@ class Delivery:
         self._gate = basis.gate
         self._pages = pages
         self._aftermath = aftermath
+        self._hold_up = hold_up
         self._shown_count = 0
         """On a queue that dispatches nothing: how many consumers were shown its entries before the turn ended."""
         self._was_cut = False
@@ -59,11 +63,13 @@ class Delivery:
             self._read_for_takers(now_ms)
         while order.count or (contents.paged.backlogs and contents.paged.count):
             if not self._gate.lets_out(contents.tally.held_count):
+                self._end_early(now_ms)
                 self._show(now_ms, floor)
                 return
             consumer = distribution.pick()
             if consumer is None:
                 if not self._others_are_woken(floor):
+                    self._end_early(now_ms)
                     return
                 continue
             if grouping.groups is not None and grouping.serves(consumer):
@@ -99,6 +105,11 @@ class Delivery:
             self._pages.begin_dispatch(now_ms)
         if self._waking.is_due:
             self._waking.begin()
+
+    def _end_early(self, now_ms: int) -> None:
+        """Nobody takes the entries that are left."""
+        if self._hold_up is not None:
+            self._hold_up.begin(now_ms)
 
     def _read_for_takers(self, now_ms: int) -> None:
         """Read ahead in pages if a consumer takes any message."""

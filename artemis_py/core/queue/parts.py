@@ -13,6 +13,7 @@ from artemis_py.core.queue.arrivals import Arrivals
 from artemis_py.core.queue.basis import QueueBasis
 from artemis_py.core.queue.delivery import Delivery
 from artemis_py.core.queue.growth import Growth
+from artemis_py.core.queue.hold_up import HoldUp
 from artemis_py.core.queue.pages import QueuePages
 from artemis_py.core.queue.redelivery import Redelivery
 from artemis_py.core.queue.tasks import Tasks
@@ -26,7 +27,7 @@ class QueueParts:
 
     __slots__ = (
         "aftermath", "alerts", "arrivals", "basis", "contents", "delivery", "distribution", "flow", "gate", "grouping",
-        "growth", "host", "pages", "redelivery", "reference", "tasks", "waking", "works",
+        "growth", "hold_up", "host", "pages", "redelivery", "reference", "tasks", "waking", "works",
     )  # fmt: skip
 
     def __init__(self, basis: QueueBasis, *, redelivery: Redelivery, read_ahead: ReadAhead) -> None:
@@ -45,7 +46,9 @@ class QueueParts:
         self.pages = QueuePages(basis, self.alerts, read_ahead)
         self.works = QueueWorks()
         self.aftermath = Aftermath(basis, self.pages.reading)
-        self.delivery = Delivery(basis, self.pages, self.aftermath)
+        self.hold_up = HoldUp(basis) if basis.contents.deferred is not None else None
+        """Watches backlogs; None on a queue where nobody asks for any."""
+        self.delivery = Delivery(basis, self.pages, self.aftermath, self.hold_up)
         self.growth = Growth(basis, self.works, self.delivery, self.aftermath)
         self.tasks = Tasks(basis, self.works, self.growth, self.aftermath)
         self.arrivals = Arrivals(basis, self.pages, self.works, self.growth, self.aftermath, self.alerts)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final, final
 
+from artemis_py.config.tables.views import View
 from artemis_py.core.budget import Budget
 from artemis_py.core.consumer import Consumer, ConsumerDefaults
 from artemis_py.core.order.entry import ABANDONED, NACKED, PURGED, Entry
@@ -39,7 +40,7 @@ class Queue:
         "__weakref__", "_expiry", "_lapse", "address", "arrivals", "attributes", "auto_created",
         "consumer_defaults", "contents", "distribution", "durable", "enabled", "flow", "gate", "grouping", "id",
         "name", "no_local", "non_destructive", "parts", "purge_on_no_consumers", "reference",
-        "ring_size_changed", "routing_type", "seats", "selector", "temporary",
+        "ring_size_changed", "routing_type", "seats", "selector", "temporary", "view",
     )  # fmt: skip
 
     def __init__(  # noqa: PLR0913 - the recipe names each attribute
@@ -57,6 +58,7 @@ class Queue:
         exclusivity: Exclusivity | None = None,
         consumer_defaults: ConsumerDefaults | None = None,
         attributes: Mapping[str, object] | None = None,
+        view: View | None = None,
     ) -> None:
         reference = parts.reference
         self.parts = parts
@@ -84,6 +86,8 @@ class Queue:
         self.consumer_defaults = consumer_defaults or ConsumerDefaults()
         self.attributes: Mapping[str, object] = attributes or _NO_ATTRIBUTES
         """Attributes written on the queue itself. A restart needs them when broker.xml no longer declares the queue."""
+        self.view = view
+        """What the queue reads beside its own address; None: nothing."""
         self.no_local = 0
         """The connection whose messages do not enter; 0 for none."""
         self.ring_size_changed: int | None = None
@@ -119,6 +123,11 @@ class Queue:
     def may_go_on(self) -> bool:
         """May a sender that was made to wait go on?"""
         return self.flow.may_go_on
+
+    @property
+    def passes_on(self) -> bool:
+        """Does what is sent to the queue's own address go to another one?"""
+        return self.view is not None and self.view.target != self.address.name
 
     @property
     def tells_bookmarks(self) -> bool:
@@ -176,6 +185,8 @@ class Queue:
             if durable:
                 self.parts.host.log.story.delivered(self.id, durable, consumer.actor)
         contents = self.contents
+        if self.parts.hold_up is not None and consumer.destructive:
+            self.parts.hold_up.note_sent()
         if not consumer.settles:
             if contents.leases is not None and consumer.destructive:
                 contents.leases.begin(entries, consumer)
@@ -288,6 +299,8 @@ class Queue:
         self.expire_due(now_ms)
         if self.parts.alerts is not None:
             self.parts.alerts.look_again(now_ms)
+        if self.parts.hold_up is not None:
+            self.parts.hold_up.look(now_ms)
 
     def tick_gate(self, steady_ms: int) -> None:
         """Open the gate if ``delay-before-dispatch`` has ended."""

@@ -12,6 +12,7 @@ from typing import Final
 from artemis_py.config.settings import AddressSettings, QueueConfig
 from artemis_py.config.tables.queue_settings import QueueSettings, queue_settings, written_attributes
 from artemis_py.config.tables.queue_types import PRIORITY
+from artemis_py.config.tables.views import view_of
 from artemis_py.core.consumer import UNCONFIRMED_MAX, ConsumerDefaults
 from artemis_py.core.groups.rule import GroupRule
 from artemis_py.core.host import Host
@@ -193,7 +194,10 @@ def build_queue(
     """
     settings = address.settings
     own = queue_settings(config, settings, declared=not auto_created)
-    reference = QueueReference(id, config.name, address, durable=own.durable, rules=_rules_for(own, config))
+    view = view_of(own.underlying_address, own.default_publish_target, address.name)
+    reference = QueueReference(
+        id, config.name, address, durable=own.durable, rules=_rules_for(own, config), is_view=view is not None
+    )
     order, distribution = _order_for(own), _distribution_for(own)
     rule = None if temporary else GroupRule.of(own)
     grouping = Grouping(rule, order, distribution, address.memory.holdings)
@@ -229,6 +233,7 @@ def build_queue(
         auto_created=auto_created,
         temporary=temporary,
         attributes=written_attributes(config),
+        view=view,
     )
 
 
@@ -287,16 +292,26 @@ def _ends_in_words(own: QueueSettings) -> list[tuple[str, str, str]]:
     rows = []
     if own.expiry_policy is not None:
         rows.append(("expired", own.expiry_policy, "expiry-policy of the queue"))
-    limit = own.max_delivery_attempts
-    attempts = f"after {limit} failed deliveries" if limit > 0 else "never: failed deliveries have no limit"
-    rows.append(("dead letters", own.dead_letter_address or "discarded", attempts))
-    if own.max_deliveries:
-        rows.append(("dead letters", f"after {own.max_deliveries} deliveries", "max-deliveries of the queue"))
-    if own.max_cancels:
-        rows.append(("dead letters", f"after {own.max_cancels} cancels", "max-cancels of the queue"))
+    if own.at_most_once:
+        rows.append(("dead letters", "none", "what is sent is gone, so no delivery fails"))
+    else:
+        rows += _dead_letters_in_words(own)
     alerts = _alerts_for(own)
     if alerts is not None:
         rows.append(("alerts", "on", f"each kind is repeated after {own.alert_repeat_gap} ms"))
+    return rows
+
+
+def _dead_letters_in_words(own: QueueSettings) -> list[tuple[str, str, str]]:
+    limit = own.max_delivery_attempts
+    attempts = f"after {limit} failed deliveries" if limit > 0 else "never: failed deliveries have no limit"
+    rows = [("dead letters", own.dead_letter_address or "discarded", attempts)]
+    if own.max_deliveries:
+        how = "delivery" if own.max_deliveries == 1 else "deliveries"
+        rows.append(("dead letters", f"after {own.max_deliveries} {how}", "that ended without an ACK, failed or not"))
+    if own.max_cancels:
+        how = "cancel" if own.max_cancels == 1 else "cancels"
+        rows.append(("dead letters", f"after {own.max_cancels} {how}", "each a NACK of a consumer"))
     return rows
 
 
@@ -310,7 +325,9 @@ def _distribution_in_words(own: QueueSettings) -> tuple[str, str]:
     }[own.fairness]
     if own.max_live_consumers:
         return f"{own.max_live_consumers} live consumers", f"the first to attach; of these {how}; the others wait"
-    return own.fairness, f"{how}, higher consumer priority first"
+    by_default = own.fairness_model is None and own.fairness == "proportional"
+    default = "; the default with an attribute of AMPS" if by_default else ""
+    return own.fairness, f"{how}, higher consumer priority first{default}"
 
 
 def _groups_in_words(own: QueueSettings) -> list[tuple[str, str, str]]:
@@ -331,14 +348,26 @@ def _backlogs_in_words(own: QueueSettings) -> list[tuple[str, str, str]]:
     if own.limits_backlogs:
         most = _backlog_max_for(own)
         shown = "as many messages as it asks for" if most == maxsize else f"up to {most} messages"
-        rows.append(("backlog", f"{shown}, for each consumer", "one message for consumers without max-backlog"))
-    if own.lease_period > 0 or own.leasing is not None:
-        until = f"{own.lease_period} ms" if own.lease_period > 0 else "no end"
-        others = "only the holder acknowledges" if own.leasing == "strict" else "any consumer acknowledges"
-        rows.append(("lease", until, f"then the message goes back; {others} what is leased"))
+        rows.append(("backlog", f"{'one message' if most == 1 else shown}, for each consumer", _why_backlog(own, most)))
     if own.max_backlog >= 0:
         rows.append(("backlog", f"{own.max_backlog} messages, for all", "at the limit nothing more is delivered"))
     return rows
+
+
+def _why_backlog(own: QueueSettings, most: int) -> str:
+    if own.max_per_subscription_backlog is None:
+        return "no max-per-subscription-backlog; with an attribute of AMPS it is 1"
+    return "that is max-per-subscription-backlog" if most == 1 else "one message for consumers without max-backlog"
+
+
+def _leases_in_words(own: QueueSettings) -> list[tuple[str, str, str]]:
+    if not own.has_leases:
+        return []
+    whose = "only its holder may" if own.leasing == "strict" else "any consumer may"
+    if own.lease_period > 0:
+        why = f"from when it is sent, then the message goes back; {whose} acknowledge it meanwhile"
+        return [("lease", f"{own.lease_period} ms", why)]
+    return [("lease", "until the consumer leaves", f"no lease-period; {whose} acknowledge the message")]
 
 
 def _acquisition_in_words(own: QueueSettings) -> tuple[str, str]:
@@ -346,7 +375,7 @@ def _acquisition_in_words(own: QueueSettings) -> tuple[str, str]:
         return "non-destructive", "messages stay after delivery"
     if own.at_most_once:
         return "at most once", "sending settles; an acknowledgement only frees the backlog"
-    return "hold until acknowledged", "ack:auto settles when sent"
+    return f"{'lease' if own.has_leases else 'hold'} until acknowledged", "ack:auto settles when sent"
 
 
 def _consumers_in_words(own: QueueSettings) -> list[tuple[str, str, str]]:
@@ -360,10 +389,19 @@ def _consumers_in_words(own: QueueSettings) -> list[tuple[str, str, str]]:
     return rows
 
 
-def describe(own: QueueSettings, settings: AddressSettings) -> list[tuple[str, str, str]]:
-    """What ``artemis-py explain`` shows of a queue: (axis, choice, why) for each axis."""
+def _view_in_words(own: QueueSettings, address: str) -> list[tuple[str, str, str]]:
+    view = view_of(own.underlying_address, own.default_publish_target, address)
+    if view is None:
+        return []
+    where = f"goes to {view.target}" if view.target != address else "stays there"
+    return [("view", f"over {', '.join(view.underlying)}", f"what is sent to {address} {where}")]
+
+
+def describe(own: QueueSettings, settings: AddressSettings, address: str) -> list[tuple[str, str, str]]:
+    """What ``artemis-py explain`` shows of a queue on ``address``: (axis, choice, why) for each axis."""
     gate = _gate_for(own)
     return [
+        *_view_in_words(own, address),
         ("order", *_order_in_words(own)),
         *(
             [("keeps", f"the last value of each {own.last_value_key}", ("older values are replaced"))]
@@ -373,6 +411,7 @@ def describe(own: QueueSettings, settings: AddressSettings) -> list[tuple[str, s
         ("distribution", *_distribution_in_words(own)),
         *_groups_in_words(own),
         *_backlogs_in_words(own),
+        *_leases_in_words(own),
         *_consumers_in_words(own),
         ("acquisition", *_acquisition_in_words(own)),
         ("overflow", *_overflow_in_words(own)),

@@ -31,7 +31,8 @@ class Acknowledging:
 
     def acknowledge(self, frame: Frame, now_ms: int, *, refuses: bool) -> Remainder | None:
         """ACK, or NACK when ``refuses``. The header ``options`` makes of either a cancel, which NACK is, or an expire
-        (AMPS, rows A-42 and A-45 of tests/queues/rows.py). Returns what the RECEIPT tells, if anything.
+        (AMPS, rows A-42 and A-45 of tests/queues/rows.py). For a message of a replay it does nothing. Returns what the
+        RECEIPT tells, if anything.
 
         Raises FrameError for a message that is not in delivery here.
         """
@@ -43,6 +44,8 @@ class Acknowledging:
         transaction = None if name is None else self._transactions.named(name)
         if names_several(frame):
             return self._choosing.settle(frame, outcome, transaction, now_ms)
+        if self._is_replayed(_id_in(frame, state.version)):
+            return None
         subscription, message_id = self._find(frame)
         if message_id not in subscription.consumer.held:
             self._settle_late(subscription, message_id, outcome, transaction, now_ms)
@@ -106,6 +109,8 @@ class Acknowledging:
                 subscription = by_consumer.get(int(consumer))
                 entries = []
             message_id = int(message)
+            if subscription is None and self._is_replay(int(consumer)):
+                continue
             if subscription is not None and _takes_late(subscription) and message_id not in subscription.consumer.held:
                 _settle(subscription, entries)
                 entries = []
@@ -125,6 +130,15 @@ class Acknowledging:
                     queue.wake(subscription.consumer)
         _settle(subscription, entries)
         self._state.service.traffic.count_in("ACK", len(run.pairs))
+
+    def _is_replayed(self, text: str) -> bool:
+        """Does a replay of this connection show the message with this id? Then there is nothing to settle."""
+        number = text.partition("-")[0]
+        return _is_number(number) and self._is_replay(int(number))
+
+    def _is_replay(self, number: int) -> bool:
+        replaying = self._subscriptions.replaying
+        return replaying is not None and number in replaying.by_number
 
     def _find(self, frame: Frame) -> tuple[Subscription, int]:
         """The subscription and message that the frame means: by ack id (1.2), by subscription and message-id, by

@@ -7,6 +7,7 @@ from typing import Final, final
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.events import UNBLOCKED
 from artemis_py.core.queue.queue import Queue
+from artemis_py.core.replay.replay import Replay
 from artemis_py.errors import ArtemisError, StorageError
 from artemis_py.stomp.heartbeat import Pulse
 from artemis_py.stomp.service import Awaited, StompService
@@ -320,6 +321,15 @@ class Session:
             if self._phase != _OPEN:
                 return
         self.subscriptions.write_messages(subscription)
+
+    def write_replayed(self, replay: Replay, now_ms: int) -> None:
+        """Write what a replay shows as frames, and an ERROR if it cannot go on."""
+        replaying = self.subscriptions.replaying
+        if replaying is None or self._phase != _OPEN:
+            return
+        reason = replaying.write(replay, now_ms)
+        if reason is not None:
+            self._refuse(reason, None, syntax=False)
 
     def beat(self, now_ms: int) -> None:
         """Send a heart-beat that is due; end the session if the client has been silent for too long, or if its login

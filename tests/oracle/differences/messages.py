@@ -187,6 +187,15 @@ QUEUES: Final = (
         shown=False,
     ),
     Departure(
+        "queue-views",
+        "`underlying-address` and `default-publish-target` of a queue",
+        "gives a queue the messages of its own address, which may be a wildcard",
+        "also has views of other addresses, as AMPS has; only on the queue, because an address-setting would make "
+        "views of dead letters, too",
+        "an addition",
+        shown=False,
+    ),
+    Departure(
         "queue-dead-letters",
         "`dead-letter-address` and `max-delivery-attempts` on a queue",
         "has them in address-settings only",
