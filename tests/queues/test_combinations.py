@@ -51,6 +51,7 @@ FEATURES = {
     "tries": "max-deliveries='3' max-cancels='2'",
     "lease": "lease-period='10s' leasing='strict'",
     "at-most-once": "delivery-semantics='at-most-once'",
+    "file-backed": "file-backed-metadata='true' max-depth-messages='2'",
     "owner": "exclusivity-policy='CONNECTION'",
     "link": "exclusivity-policy='LINK'",
     "selector": "consumer-selector='k IS NOT NULL'",
@@ -84,12 +85,17 @@ REFUSED = {
         for name in ("fast", "proportional", "backlog", "at-most-once", "tries", "lease")
     ),
     *(frozenset((name, "at-most-once")) for name in ("fast", "proportional")),
+    *(frozenset((name, "file-backed")) for name in ("ring-size", *OVERFLOWS)),
 }
 """Pairs that nobody can have: two types, two answers to a full queue, groups where nothing can be grouped, two kinds of
 groups, two owners.
 """
 PAIRS = [pair for pair in itertools.combinations(FEATURES, 2) if frozenset(pair) not in REFUSED]
-TRIPLES = [("non-destructive", "last-value", "to-disk"), ("non-destructive", "lvq", "paging")]
+TRIPLES = [
+    ("non-destructive", "last-value", "to-disk"),
+    ("non-destructive", "lvq", "file-backed"),
+    ("non-destructive", "lvq", "paging"),
+]
 """What is refused only with three."""
 
 
@@ -209,6 +215,7 @@ WARNINGS = {
     "non-destructive='true' max-delivery-attempts='2'": "no dead messages",
     "alert-repeat-gap='5'": "has no effect",
     "overflow-policy='FLOW_TO_DISK' max-depth-messages='5' sort-key='k'": "only once it is in memory",
+    "file-backed-metadata='true' sort-key='x'": "is ordered only once it is in memory",
 }
 
 

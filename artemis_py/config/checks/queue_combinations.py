@@ -46,8 +46,10 @@ class Rule:
 
 
 def _has_policy(case: Case, *policies: str) -> bool:
-    return case.own.limits_depth and case.own.overflow_policy in policies
+    return case.own.limits_depth and case.own.policy in policies
 
+
+_TO_DISK: Final = ("overflow_policy", "file_backed_metadata")
 
 RULES: Final = (
     Rule(
@@ -59,7 +61,15 @@ RULES: Final = (
     ),
     Rule(
         ERROR,
-        ("overflow_policy", "non_destructive", "last_value", "last_value_key", "queue_type"),
+        ("file_backed_metadata", "overflow_policy", "ring_size"),
+        lambda case: case.own.file_backed_metadata and (case.own.policy != "FLOW_TO_DISK" or case.own.ring_size >= 0),
+        "has file-backed-metadata, with which messages beyond a depth go to pages, and something else that it does when "
+        "it is full",
+        "overflow-policy FLOW_TO_DISK or none, and no ring-size",
+    ),
+    Rule(
+        ERROR,
+        (*_TO_DISK, "non_destructive", "last_value", "last_value_key", "queue_type"),
         lambda case: _has_policy(case, "FLOW_TO_DISK") and case.own.non_destructive and case.own.last_value,
         "is a non-destructive last-value queue that flows to disk: values in pages would never be replaced, because "
         "no consumer removes them",
@@ -118,7 +128,7 @@ RULES: Final = (
     Rule(
         WARNING,
         ("max_depth_messages", "max_depth_bytes"),
-        lambda case: case.own.limits_depth and case.own.overflow_policy == "NONE",
+        lambda case: case.own.limits_depth and case.own.policy == "NONE",
         "has a max-depth without overflow-policy: nothing happens at that depth",
         "overflow-policy RING, PRODUCER_FLOW_CONTROL, FLOW_TO_DISK or REJECT",
     ),
@@ -131,14 +141,14 @@ RULES: Final = (
     ),
     Rule(
         WARNING,
-        ("overflow_policy",),
+        _TO_DISK,
         lambda case: _has_policy(case, "FLOW_TO_DISK") and (case.own.queue_type or "standard") != "standard",
         "flows to disk, but not in arrival order: a message in a page is ordered only once it is in memory",
         "queue-type standard, or a max-depth that memory can hold",
     ),
     Rule(
         WARNING,
-        ("overflow_policy",),
+        _TO_DISK,
         lambda case: _has_policy(case, "FLOW_TO_DISK") and case.neighbours > 0,
         "flows to disk on an address with other queues: meanwhile messages for all of them go to pages",
         "a separate address, fed by a divert",
