@@ -10,6 +10,7 @@ from artemis_py.perf.backlog import Backlog
 from artemis_py.perf.depth import DepthLastValue, DepthPlain, DepthPriority, DepthSorted, DepthStandard
 from artemis_py.perf.durable import Durable, DurableIndividual
 from artemis_py.perf.durable_sync import DurableSync, DurableSyncProducers
+from artemis_py.perf.fairness import FairnessFast, FairnessProportional, FairnessRoundRobin
 from artemis_py.perf.group_depth import DepthGroups, DepthSharedGroups
 from artemis_py.perf.idle import Idle
 from artemis_py.perf.latency import Latency, LatencyTls
@@ -61,6 +62,9 @@ SCENARIOS: Final[dict[str, type[Scenario]]] = {
         DepthLastValue,
         DepthGroups,
         DepthSharedGroups,
+        FairnessFast,
+        FairnessRoundRobin,
+        FairnessProportional,
         NeighboursTiny,
         NeighboursCrLf,
         NeighboursHeaders,

@@ -54,10 +54,15 @@ METRICS: Final = {
         Metric("evict_us", "arrive and evict", "µs", 2, False),
         Metric("replace_us", "arrive and replace", "µs", 2, False),
         Metric("pass_us", "passed over", "µs", 2, False),
+        Metric("lease_us", "lease", "µs", 2, False),
+        Metric("together_us", "together", "µs", 2, False),
+        Metric("single_us", "alone", "µs", 2, False),
+        Metric("lapse_us", "lapse", "µs", 2, False),
         Metric("turn_max_ms", "longest turn", "ms", 1, False),
         Metric("other_load_percent", "other load", "%", 0, False),
         Metric("messages", "messages", "", 0, True),
         Metric("groups", "groups", "", 0, True),
+        Metric("consumers", "subscriptions", "", 0, True),
     )
 }
 

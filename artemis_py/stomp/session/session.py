@@ -11,11 +11,11 @@ from artemis_py.errors import ArtemisError, StorageError
 from artemis_py.stomp.heartbeat import Pulse
 from artemis_py.stomp.service import Awaited, StompService
 from artemis_py.stomp.session.acknowledging import Acknowledging
+from artemis_py.stomp.session.commands import Commands
 from artemis_py.stomp.session.entry import Entry, enter
 from artemis_py.stomp.session.errand import Errand
 from artemis_py.stomp.session.input import NO_FRAMES, Input
 from artemis_py.stomp.session.publishing import Publishing
-from artemis_py.stomp.session.remainder import Remainder
 from artemis_py.stomp.session.state import SessionState
 from artemis_py.stomp.session.subscriptions import Subscriptions
 from artemis_py.stomp.session.transactions import Transactions
@@ -26,9 +26,6 @@ from artemis_py.stomp.wire.parser import Parser
 _NEW: Final = "new"
 _OPEN: Final = "open"
 _CLOSING: Final = "closing"
-
-COMMAND_UNITS: Final = 10
-"""What a frame other than SEND costs, besides the work that it starts."""
 
 
 @final
@@ -42,8 +39,8 @@ class Session:
     """
 
     __slots__ = (
-        "_acknowledging", "_input", "_phase", "_publishing", "out", "pulse", "service", "state", "subscriptions",
-        "transactions",
+        "_acknowledging", "_commands", "_input", "_phase", "_publishing", "out", "pulse", "service", "state",
+        "subscriptions", "transactions",
     )  # fmt: skip
 
     def __init__(self, service: StompService, origin: int, now_ms: int, owner: object) -> None:
@@ -54,6 +51,7 @@ class Session:
         self.subscriptions = Subscriptions(self.state)
         self.transactions = Transactions(self.state)
         self._acknowledging = Acknowledging(self.state, self.subscriptions, self.transactions)
+        self._commands = Commands(self.state, self.subscriptions, self.transactions, self._acknowledging)
         self._publishing = Publishing(self.state, self.transactions)
         self._input = Input(Parser(service.connect_dialect), service.broker.budget)
         self._phase = _NEW
@@ -210,37 +208,12 @@ class Session:
             return True
 
     def _handle_command(self, frame: Frame, body: bytes, now_ms: int) -> bool:
-        command, headers = frame.command, frame.headers
-        extra: list[tuple[str, str]] | Remainder | None = None
-        self.service.traffic.count_in(command)
-        self.state.broker.budget.spend(COMMAND_UNITS)
-        if body.strip(b"\r\n"):
-            raise FrameError(f"{command} has no body", syntax=True)
-        if command in ("ACK", "NACK"):
-            extra = self._acknowledging.acknowledge(frame, now_ms, refuses=command == "NACK")
-        elif command == "SUBSCRIBE":
-            self.subscriptions.subscribe(headers, now_ms)
-        elif command == "UNSUBSCRIBE":
-            self.subscriptions.unsubscribe(headers, now_ms)
-        elif command == "BEGIN":
-            self.transactions.begin(headers)
-        elif command == "COMMIT":
-            extra = self.transactions.commit(headers, now_ms)
-            if extra is None:
-                self.service.traffic.count_in(command, -1)  # it comes again
-                return False
-        elif command == "ABORT":
-            self.transactions.abort(headers, now_ms)
-        elif command == "DISCONNECT":
-            self._leave(failed=False, now_ms=now_ms)
-            self._end()
-        else:
-            raise FrameError("The session is already connected: a second CONNECT is not allowed", syntax=True)
-        receipt = headers.get("receipt")
-        if self.state.has_unfinished():
-            self.state.begin_errand(command, receipt, extra)
-        elif receipt is not None:
-            self.state.confirm(receipt, extra)
+        self._commands.begin(frame, body)
+        if frame.command != "DISCONNECT":
+            return self._commands.carry_out(frame, now_ms)
+        self._leave(failed=False, now_ms=now_ms)
+        self._end()
+        self._commands.confirm(frame)
         return True
 
     def _answer(self, errand: Errand) -> None:
