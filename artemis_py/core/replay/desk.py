@@ -52,15 +52,13 @@ class Replays:
 
     __slots__ = (
         "_alarms", "_arrived", "_clock", "_hungry", "_is_feeding", "_ready", "_share", "_shelf", "_tail", "count",
-        "log", "news", "shown_count",
+        "log", "news",
     )  # fmt: skip
 
     def __init__(self, log: ReplayLog, holdings: Holdings, clock: Clock, syntax: WildcardSyntax) -> None:
         self.log = log
         self.count = 0
         """How many there are."""
-        self.shown_count = 0
-        """How many messages they have shown, all together."""
         self.news: list[Replay] = []
         """Replays whose client is to be told something that is no message. Whoever tells it takes them out."""
         self._clock = clock
@@ -159,7 +157,6 @@ class Replays:
         self._share.refill(units)
         outcome = replay.take(self.log, self._share, room_bytes, self._clock.steady_ms(now_ms))
         budget.spend(units - self._share.left)
-        self.shown_count += len(replay.outbox)
         if outcome == BUSY:
             self._ready[replay.id] = replay
             return
