@@ -380,10 +380,7 @@ def test_A_13_a_range_ends_when_its_time_is_over(cut: bool) -> None:
 @pytest.mark.parametrize(
     ("bookmark", "reason"),
     [
-        (
-            "MOST_RECENT",
-            "bookmark:MOST_RECENT is not known here: the broker keeps no place for a client. Send the last",
-        ),
+        ("MOST_RECENT", "bookmark:MOST_RECENT is not known here: the broker keeps no place for a client. Send the last"),
         ("yesterday", "bookmark is not one: 'yesterday'; use EPOCH, NOW"),
         ("20261301T000000Z", "bookmark is not one: '20261301T000000Z'"),
         ("1,,2", "bookmark is not one: ''"),
