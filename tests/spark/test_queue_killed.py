@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -75,18 +75,19 @@ class Running:
         return self.started[-1]
 
     @contextmanager
-    def application(self) -> Iterator[subprocess.Popen[bytes]]:
+    def application(self, *more: str) -> Iterator[subprocess.Popen[bytes]]:
         """In a Spark of its own."""
         with (self.folder / "driver.log").open("ab") as log:
             process = subprocess.Popen(
-                [sys.executable, "-m", "tests.spark.queue_driver", str(self.folder), json.dumps(self.options)],
+                [sys.executable, "-m", "tests.spark.queue_driver", str(self.folder), json.dumps(self.options), *more],
                 cwd=ROOT, stdout=log, stderr=log, stdin=subprocess.DEVNULL, start_new_session=True,
                 env={**os.environ, "PYTHONPATH": str(ROOT)},
             )  # fmt: skip
         try:
             yield process
         finally:
-            os.killpg(process.pid, signal.SIGKILL)
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
             process.wait()
 
     def take_the_rest(self) -> None:
@@ -195,6 +196,14 @@ def test_leases_that_end_in_a_long_batch(running: Running) -> None:
         running.await_rows()
     progress = lambda: first.lastProgress  # noqa: E731
     eventually("told", progress, lambda seen: seen is not None and lag(seen)["e2e"].lapsed >= BATCH, WAIT_S)
+
+
+@pytest.mark.slow
+def test_a_client_of_spark_connect(running: Running) -> None:
+    running.send(MANY)
+    with running.application("connect") as process:
+        assert process.wait(WAIT_S) == 0, (running.folder / "driver.log").read_text()[-3000:]
+    running.await_rows()
 
 
 @pytest.mark.slow
