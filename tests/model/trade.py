@@ -90,12 +90,16 @@ class Trade(SideBySide):
         return len(letters)
 
     def _is_kept_out(self, letter: Letter) -> bool:
-        """Does one of its queues not admit the letter, although consumers had their chance? Then none gets it."""
-        for pair in self.pairs:
+        """Does one of its queues not admit the letter, although consumers had their chance? Then none gets it. Queues of
+        the address are asked before views.
+        """
+        for pair in sorted(self.pairs, key=lambda pair: bool(pair.model.plan.view)):
             model = pair.model
             if not model.accepts(letter) or model.admits(letter):
                 continue
             self.absorb(pair)
+            if model.is_open:
+                model.note_end_of_barrier()
             if not model.admits(letter):
                 assert model.withheld(self.now_ms) is None, "kept out while a consumer could make room"
                 self.happened.add("refused" if model.plan.policy == REJECT else "sender had to wait")
@@ -193,7 +197,8 @@ class Trade(SideBySide):
         queue.sift(Chosen(compile_selector(selector)), outcome, self.now_ms, connection=connection)
         matches = SELECTORS[selector]
         if outcome != CANCEL:
-            here = [item for item in [*model.items, *(item for _, _, item in model.scheduled)] if matches(item.letter)]
+            here = [*model.items, *(item for _, _, item in model.scheduled)]
+            here = [item for item in here if matches(item.letter) and model.may_be_settled(item)]
             for item in here:
                 model.remove(item)
                 self._settle_nobodys(pair, item, expires=expires)
@@ -234,7 +239,7 @@ class Trade(SideBySide):
         compiled = defaults.selector if selector is None else compile_selector(selector)
         no_local_of = reader.connection if no_local else 0
         queue.replace(consumer, compiled, no_local_of, defaults.backlog_for(backlog), self.now_ms)
-        if not reader.settles:
+        if not (reader.settles or reader.has_barrier):
             seat.pair.model.put_back_unsent(reader)
         reader.selector = selector or plan.default_selector
         reader.no_local = no_local

@@ -187,7 +187,9 @@ class Queue:
         contents = self.contents
         if self.parts.hold_up is not None and consumer.destructive:
             self.parts.hold_up.note_sent()
-        if not consumer.settles:
+        if consumer.barrier is not None:
+            self._sent_barrier(consumer)
+        elif not consumer.settles:
             if contents.leases is not None and consumer.destructive:
                 contents.leases.begin(entries, consumer)
         elif consumer.destructive:
@@ -196,6 +198,12 @@ class Queue:
             contents.acknowledge(messages, consumer.actor)
             self.grouping.settle(messages)
             self.parts.aftermath.run()
+
+    def _sent_barrier(self, consumer: Consumer) -> None:
+        activation = self.parts.activation
+        assert activation is not None
+        activation.note_written(consumer)
+        self.parts.aftermath.run()
 
     # ---- settling and returning ------------------------------------------------------------------
 
@@ -358,7 +366,7 @@ class Queue:
         Returns how many are killed, some of them perhaps in later turns.
         """
         contents = self.contents
-        removed = contents.order.count + len(contents.scheduled) + contents.paged.count
+        removed = contents.ready_count + len(contents.scheduled) + contents.paged.count
         self.purge(reason, self.parts.host.log.now_ms)
         return removed
 

@@ -43,12 +43,12 @@ class Seats:
         self.exclusivity.admit(name, consumer, distribution.consumers)
         self._open_cursor(consumer)
         distribution.add(consumer)
-        if parts.grouping.attach(consumer, held=contents.tally.held_count > 0):
+        if parts.grouping.attach(consumer, held=contents.has_held):
             gate.close_again()
         if not consumer.browses:
             gate.consumer_joined(distribution.taker_count, parts.host.clock.steady_ms(now_ms))
         parts.wake(consumer)
-        if (contents.order.count or contents.paged.count) and (gate.is_open or consumer.browses):
+        if contents.has_more and (gate.is_open or consumer.browses):
             parts.note_ready()
         parts.aftermath.run()
 
@@ -68,12 +68,12 @@ class Seats:
         self, consumer: Consumer, selector: Selector | None, no_local: int, backlog_max: int, now_ms: int
     ) -> QueueWork | None:
         """A consumer that takes messages away wants others from now on, or another number of them (row A-67,
-        tests/queues/rows.py). It keeps what it holds. What it was not sent yet goes back. Returns the unfinished work,
-        if any.
+        tests/queues/rows.py). It keeps what it holds. What it was not sent yet goes back, but for a barrier. Returns
+        the unfinished work, if any.
         """
         parts = self._parts
         unfinished: QueueWork | None = None
-        if consumer.outbox and not consumer.settles:
+        if consumer.outbox and not consumer.settles and consumer.barrier is None:
             waiting = [consumer.let_go(entry.message.id) for entry in consumer.outbox]
             consumer.outbox.clear()
             work = Return(parts, consumer, waiting, failed=False, sent=False)
@@ -84,6 +84,8 @@ class Seats:
             self._close_cursor(consumer)
             consumer.cursor = None
             consumer.choose(selector, no_local)
+            if parts.activation is not None:
+                parts.activation.note_changed(consumer)
             self._open_cursor(consumer)
             parts.grouping.put_in(consumer)
         consumer.backlog_max = backlog_max
@@ -96,6 +98,8 @@ class Seats:
         """
         parts = self._parts
         consumer.closed = True
+        if parts.activation is not None:
+            parts.activation.leave(consumer)
         if consumer.settles and consumer.destructive:
             self._take_back_unsent(consumer)
             parts.confirm(len(consumer.let_go_all()))
@@ -110,6 +114,8 @@ class Seats:
         else:
             parts.tell_left(consumer, failed=failed)
         self._remove(consumer, now_ms)
+        if parts.activation is not None:
+            parts.activation.note_left()
         parts.aftermath.run()
         return unfinished
 

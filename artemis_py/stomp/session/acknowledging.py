@@ -168,10 +168,15 @@ def _outcome_in(frame: Frame, *, refuses: bool) -> str:
 
 
 def _takes_late(subscription: Subscription) -> bool:
-    """May a message be settled here that is not in delivery here any more?"""
-    consumer = subscription.consumer
-    has_leases = subscription.queue.contents.leases is not None
-    return has_leases and consumer.destructive and not consumer.settles
+    """May a message be settled here that is not in delivery here any more, or never was? Leases end. A barrier needs no
+    acknowledgement, and nobody remembers which messages were barriers.
+    """
+    consumer, contents = subscription.consumer, subscription.queue.contents
+    if not consumer.destructive:
+        return False
+    if contents.behind is not None and contents.behind.threshold.makes_barriers:
+        return True
+    return contents.leases is not None and not consumer.settles
 
 
 def _settle(subscription: Subscription | None, entries: list[Entry]) -> None:
