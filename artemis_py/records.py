@@ -191,6 +191,16 @@ class RecordLog(ABC):
         for message in messages:
             message.lsn = self.published(message, [queue_id], due_ms)
 
+    def recalled(self, message: Message, queue_ids: list[int], due_ms: int) -> int:
+        """A message of the past, published at ``message.lsn``, was put on these queues, which did not have it;
+        ``due_ms`` as for ``published``. Only a log with retention has a past.
+        """
+        return 0
+
+    def living(self, message_id: int) -> Message | None:
+        """The message of this id, if a restart would bring it back from memory (and not from a page) to some queue."""
+        return None
+
     @abstractmethod
     def settled(self, queue_id: int, messages: list[Message], reason: str, consumer: Actor | None = None) -> int:
         """A queue is done with messages, for one of the reasons in ``core/order/entry.py``. ``consumer`` acknowledged

@@ -30,6 +30,7 @@ from artemis_py.storage.format.log_events import (
     PlacesSettled,
     Published,
     Purged,
+    Recalled,
     Refused,
     Repeated,
     Sending,
@@ -144,6 +145,7 @@ def _as_written(event: Changed | PageOpened | Session | Consumer | Refused | Sta
 _FIELDS: Final[dict[type[Event], Callable[[Any], dict[str, Any]]]] = {
     Batched: _batched,
     Published: lambda event: _message_fields(event.kept, event.lsn),
+    Recalled: lambda event: _message_fields(event.kept, event.lsn),
     Settled: _settled,
     Delivered: _delivered,
     FellDue: _fell_due,
@@ -193,6 +195,7 @@ def _message_fields(kept: Kept, lsn: int) -> dict[str, Any]:
         ],
         "headers": head.properties,
         "in_page": in_page,
+        "recalled": bool(kept.flags & codec.FLAG_RECALLED),
         "body_bytes": len(message.body),
     }
     body = message.body
@@ -215,6 +218,8 @@ def summary_of(event: Event) -> str:
             return f"number {fields['number']} of {shown_time(fields['batch_time_ms'])}"
         case Published():
             return _shown_message(fields)
+        case Recalled():
+            return f"{_shown_message(fields)}, put on these queues now"
         case Settled():
             where = "" if told.in_page is None else f", page {told.in_page.page} of stream {told.in_page.stream}"
             ids = _shown_ids(told.message_ids)

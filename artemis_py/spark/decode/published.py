@@ -38,6 +38,14 @@ def originals(found: Walk) -> Numbers:
     return kept
 
 
+def recalled(found: Walk) -> Numbers:
+    """The indexes of records of messages that were put on queues long after their publication."""
+    messages = found.of_kind(codec.MESSAGE, MESSAGE_FIELDS.itemsize)
+    fields = gather(found.data, found.places[messages] + RECORD_HEADER_BYTES, MESSAGE_FIELDS)
+    kept: Numbers = messages[(fields["flags"] & codec.FLAG_RECALLED) > 0]
+    return kept
+
+
 def address_places(places: Numbers, fields: NDArray[Any]) -> tuple[Numbers, Numbers]:
     """Where the addresses begin and end in message records at these places."""
     begins = places + RECORD_HEADER_BYTES + MESSAGE_FIELDS.itemsize + STATE.itemsize * field_numbers(fields["queues"])

@@ -12,7 +12,7 @@ from operator import itemgetter
 from typing import Any, Final
 
 from artemis_py.records import RecoveredState, Survivor
-from artemis_py.storage.format.codec import FLAG_PAGED, RECORD_HEADER_BYTES, Kept
+from artemis_py.storage.format.codec import FLAG_PAGED, FLAG_RECALLED, RECORD_HEADER_BYTES, Kept
 from artemis_py.storage.format.segment_index import SegmentIndex
 from artemis_py.storage.pages.index import PageIndex
 
@@ -63,13 +63,19 @@ class Index:
     # ---- messages --------------------------------------------------------------------------------
 
     def add(self, kept: Kept, segment: Segment) -> None:
-        """A message was written to ``segment``, which replaces an earlier copy (compaction). A message that no queue
-        needs, or that is in a page (written only for retention), does not live.
+        """A message was written to ``segment``, which replaces an earlier copy (compaction), unless it only adds queues
+        (``FLAG_RECALLED``). A message that no queue needs, or that is in a page (written only for retention), does not
+        live.
         """
         if not kept.queue_ids or kept.flags & FLAG_PAGED:
             return
         message_id = kept.message.id
         former = self.home.get(message_id)
+        if kept.flags & FLAG_RECALLED:
+            if former is not None:  # as long as it lives there, its segment and all later ones stay
+                _add_queues(former.live[message_id], kept)
+                return
+            kept.flags &= ~FLAG_RECALLED  # a copy by compaction is one like any other
         if former is not None:
             _remove(message_id, former)
         elif message_id > self.message_id_max:
@@ -231,6 +237,18 @@ class Index:
 def _remove(message_id: int, segment: Segment) -> None:
     kept = segment.live.pop(message_id)
     segment.live_bytes -= kept.message.inline_bytes + _OVERHEAD_BYTES
+
+
+def _add_queues(known: Kept, more: Kept) -> None:
+    """A living message is on more queues. A run shares its list of one queue, so a new list is made."""
+    new = [queue_id for queue_id in more.queue_ids if _place_of(queue_id, known.queue_ids) < 0]
+    known.queue_ids = [*known.queue_ids, *new]
+    for queue_id in new:
+        if known.details is not None:
+            known.details.pop(queue_id, None)  # what is left of a former stay there
+        state = None if more.details is None else more.details.get(queue_id)
+        if state is not None:
+            known.detail(queue_id).due_ms = state.due_ms
 
 
 def _place_of(queue_id: int, queue_ids: list[int]) -> int:
