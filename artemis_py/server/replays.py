@@ -50,6 +50,7 @@ class ReplayTurns:
         budget.allow(2)
         while not budget.is_spent and (ready := desk.next_ready()) is not None:
             self._serve(ready, now_ms)
+        desk.ask()
 
     def _serve(self, replay: Replay, now_ms: int) -> None:
         connection: Client = replay.owner  # type: ignore[assignment]

@@ -134,6 +134,7 @@ AMPS: Final = {
     "A-10": "queues of one address are independent",
     "A-11": "the address may be subscribed to",
     "A-12": "a queue of the address' name",
+    "A-13": "a subscription with a bookmark replays the log",
     "A-14": "who may send to a view may publish through it, and nothing else",
     "A-15": "a body is kept once",
     "A-16": "one delivery to one consumer",

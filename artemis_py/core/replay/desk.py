@@ -36,6 +36,8 @@ from artemis_py.logged import ReplayLog, Shelved
 
 _SERVED_UNITS_MAX: Final = 128
 """What one replay may spend before others get on."""
+_ASKED_MAX: Final = 256
+"""How many replays get a slice, or have one read, in a turn."""
 _SHARE: Final = 2
 """One part in this many of what replays may spend in a turn is for finding messages in slices, the rest for showing
 them.
@@ -49,8 +51,8 @@ class Replays:
     """
 
     __slots__ = (
-        "_alarms", "_arrived", "_clock", "_hungry", "_ready", "_share", "_shelf", "_tail", "count", "log", "news",
-        "shown_count",
+        "_alarms", "_arrived", "_clock", "_hungry", "_is_feeding", "_ready", "_share", "_shelf", "_tail", "count", "log",
+        "news", "shown_count",
     )  # fmt: skip
 
     def __init__(self, log: ReplayLog, holdings: Holdings, clock: Clock, syntax: WildcardSyntax) -> None:
@@ -70,6 +72,8 @@ class Replays:
         self._ready: OrderedDict[int, Replay] = OrderedDict()
         self._hungry: OrderedDict[int, Replay] = OrderedDict()
         """By number, the one that has waited longest first."""
+        self._is_feeding = False
+        """Are there replays that need a slice and were not looked at?"""
         self._alarms = Alarms()
 
     # ---- what the protocol asks ------------------------------------------------------------------
@@ -120,14 +124,14 @@ class Replays:
     def has_ready(self) -> bool:
         """Is there something to do in another turn that no thread has to do first?"""
         is_handing_out = bool(self._arrived) or self._tail.is_busy
-        return bool(self._ready or self.news) or is_handing_out or self._shelf.has_unscanned
+        return bool(self._ready or self.news) or is_handing_out or self._shelf.has_unscanned or self._is_feeding
 
     def next_due_ms(self) -> int | None:
         """The steady time at which a replay wants to go on; None: none waits for a time."""
         return self._alarms.next_due_ms()
 
     def take_in(self, budget: Budget, now_ms: int) -> None:
-        """See to what has come: times, slices, and what has become durable. Then ask for more slices."""
+        """See to what has come: times, and slices."""
         for replay in self._alarms.pop_due(self._clock.steady_ms(now_ms)):
             self._ring(replay, now_ms)
             budget.spend(1)
@@ -141,7 +145,6 @@ class Replays:
                 self._begin_to_hand_out(order)
         self._hand_out(share, now_ms)
         self._look_at_tail(share, now_ms)
-        self._feed(share)
         budget.spend(units - share.left)
 
     def next_ready(self) -> Replay | None:
@@ -165,6 +168,12 @@ class Replays:
             self._alarms.set(replay, due_ms)
         elif outcome == DONE:
             self._go_on(replay, now_ms)
+
+    def ask(self) -> None:
+        """Ask for slices, at the end of a turn: for what has become durable, and for those who need one."""
+        self._tail.read_on(self._shelf, self.log)
+        self._share.refill(_ASKED_MAX)
+        self._feed(self._share)
 
     # ---- where replays go ------------------------------------------------------------------------
 
@@ -230,6 +239,7 @@ class Replays:
     def _feed(self, budget: Budget) -> None:
         """Give slices to the replays that need one, or have them read, as far as there is room in memory."""
         hungry = self._hungry
+        self._is_feeding = False
         while hungry and not budget.is_spent:
             number, replay = hungry.popitem(last=False)
             spot = replay.spot
@@ -244,8 +254,13 @@ class Replays:
                 hungry.move_to_end(number, last=False)
                 return
             budget.spend(1)
+        self._is_feeding = bool(hungry)
 
     def _hold(self, replay: Replay, shelved: Shelved) -> None:
+        """A replay may show messages of a slice. Meanwhile the next one is read."""
+        end = shelved.slice.end
+        if end.place < self.log.end() and not self._tail.is_behind(end.place):
+            self._shelf.read_ahead(end, replay.addresses)
         replay.shelved = shelved
         replay.bytes_asked = 0
         replay.state = READY
@@ -319,4 +334,3 @@ class Replays:
                     self._arrive(replay, tail.lsn)
                 if replay.has_ended:
                     self._rest(replay)
-        tail.read_on(self._shelf, self.log)

@@ -99,7 +99,8 @@ class Original(Pace):
         return self._next_ms + gap_ms / self._times
 
     def went(self, size_bytes: int, time_ms: int, steady_ms: int) -> None:
-        self._next_ms = max(self.due_ms(time_ms, steady_ms), steady_ms - _BURST_MS)
+        is_first = self._last_ms < 0
+        self._next_ms = float(steady_ms) if is_first else max(self.due_ms(time_ms, steady_ms), steady_ms - _BURST_MS)
         self._last_ms = max(self._last_ms, time_ms)
 
     def resume(self, paused_ms: int) -> None:

@@ -98,6 +98,16 @@ class Shelf:
         order.replays.append(replay)
         return True
 
+    def read_ahead(self, spot: Spot, choice: AddressChoice) -> None:
+        """Have a slice read that somebody will want soon, if there is room to spare."""
+        key = (spot.segment, spot.offset, choice.key)
+        weight = SLICE_BYTES * _DECODED
+        if key in self._orders or key in self._kept or (spot.segment, spot.offset, "") in self._kept:
+            return
+        if self._weight + weight <= SHELF_BYTES_MAX or self._makes_room(2 * weight):
+            self._order(key, weight, follows=False)
+            self._log.request(spot, choice, SLICE_BYTES)
+
     def follow(self, spot: Spot, bytes_asked: int) -> None:
         """Have a slice at the end of the log read. It does not wait for room: there is one for all followers."""
         size_bytes = max(bytes_asked, SLICE_BYTES)
