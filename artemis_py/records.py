@@ -181,6 +181,8 @@ class RecordLog(ABC):
     """The highest queue number assigned so far."""
     story: Story
     """What only readers of the log want to know."""
+    has_past: bool = False
+    """Can the broker read what was published before, so that new queues may get it?"""
 
     @abstractmethod
     def published(self, message: Message, queue_ids: list[int], due_ms: int) -> int:
@@ -200,6 +202,10 @@ class RecordLog(ABC):
     def living(self, message_id: int) -> Message | None:
         """The message of this id, if a restart would bring it back from memory (and not from a page) to some queue."""
         return None
+
+    def has(self, queue_id: int, message_id: int) -> bool:
+        """Would a restart bring this message back to this queue from memory (and not from a page)?"""
+        return False
 
     @abstractmethod
     def settled(self, queue_id: int, messages: list[Message], reason: str, consumer: Actor | None = None) -> int:

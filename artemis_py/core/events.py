@@ -30,6 +30,8 @@ LOOPED: Final = "ART-1003"
 LIMITED: Final = "ART-1004"
 SET_ASIDE: Final = "ART-1005"
 GIVEN_UP: Final = "ART-1006"
+FILLED: Final = "ART-1007"
+PAST_LOST: Final = "ART-1008"
 
 MEANINGS: Final = {
     CREATED: "queue created",
@@ -52,6 +54,8 @@ MEANINGS: Final = {
     LIMITED: "address, queue or connection refused at a limit",
     SET_ASIDE: "queue paused because a step failed; a restart tries again",
     GIVEN_UP: "a copy or a chore failed and was given up",
+    FILLED: "queue filled from the log",
+    PAST_LOST: "queue misses messages of the past: the log does not have them any more",
 }
 """What each code means."""
 

@@ -71,6 +71,7 @@ class SimStore:
         self.replay_log: RetainedReplayLog | None = None
         """The log for replays; None without an archive."""
         if archive is not None:
+            self.records.has_past = True
             self.replay_log = RetainedReplayLog(
                 self.files.journal,
                 ArchiveFiles(disk, archive),

@@ -51,8 +51,8 @@ class Replays:
     """
 
     __slots__ = (
-        "_alarms", "_arrived", "_clock", "_hungry", "_is_feeding", "_ready", "_share", "_shelf", "_tail", "count", "log",
-        "news", "shown_count",
+        "_alarms", "_arrived", "_clock", "_hungry", "_is_feeding", "_ready", "_share", "_shelf", "_tail", "count",
+        "log", "news", "shown_count",
     )  # fmt: skip
 
     def __init__(self, log: ReplayLog, holdings: Holdings, clock: Clock, syntax: WildcardSyntax) -> None:
@@ -117,6 +117,10 @@ class Replays:
         if replay.is_stalled:
             replay.is_stalled = False
             self._go_on(replay, now_ms)
+
+    def passed_lsn(self, replay: Replay) -> int:
+        """A replay has found everything up to this lsn that it wants."""
+        return max(replay.passed_lsn, self._tail.lsn) if replay.state == FOLLOWING else replay.passed_lsn
 
     # ---- the steps of a turn ---------------------------------------------------------------------
 

@@ -16,6 +16,7 @@ from artemis_py.storage.format.codec import FLAG_PAGED, FLAG_RECALLED, RECORD_HE
 from artemis_py.storage.format.segment_index import SegmentIndex
 from artemis_py.storage.pages.index import PageIndex
 
+_NO_FIELDS: Final[dict[str, Any]] = {}
 _OVERHEAD_BYTES: Final = RECORD_HEADER_BYTES + 64
 
 
@@ -72,6 +73,7 @@ class Index:
         message_id = kept.message.id
         former = self.home.get(message_id)
         if kept.flags & FLAG_RECALLED:
+            self._note_recalled(kept, segment)
             if former is not None:  # as long as it lives there, its segment and all later ones stay
                 _add_queues(former.live[message_id], kept)
                 return
@@ -83,6 +85,16 @@ class Index:
         self.home[message_id] = segment
         segment.live[message_id] = kept
         segment.live_bytes += kept.message.inline_bytes + _OVERHEAD_BYTES
+
+    def _note_recalled(self, kept: Kept, segment: Segment) -> None:
+        """Queues that are filled from the log have got as far as this message. Its record is needed as long as those of
+        the queues are: so the segment has a part of the bindings.
+        """
+        segment.has_bindings = True
+        for queue_id in kept.queue_ids:
+            recovery = self.queues.get(queue_id, _NO_FIELDS).get("recovery", _NO_FIELDS)
+            if kept.lsn > recovery.get("after", kept.lsn):
+                recovery["after"] = kept.lsn
 
     def add_run(self, published: list[Kept], segment: Segment) -> None:
         """New messages were written to ``segment``, in the order of their ids; each goes to a queue."""

@@ -165,6 +165,10 @@ class RecordWriter(RecordLog):
         kept = self.index.find(message_id)
         return None if kept is None else kept.message
 
+    def has(self, queue_id: int, message_id: int) -> bool:
+        kept = self.index.find(message_id)
+        return kept is not None and queue_id in kept.queue_ids
+
     def settled(self, queue_id: int, messages: list[Message], reason: str, consumer: Actor | None = None) -> int:
         message_ids = [message.id for message in messages]
         self.index.settle_run(queue_id, message_ids)
