@@ -284,12 +284,11 @@ class Fills:
         """The queues have what the log has. What is not durable yet they have noted: they get it, and from now on what
         is published.
         """
-        passed_lsn = self._desk.passed_lsn(fill.replay)
         self._end(fill)
         fill.drop_deleted()
         log = self._host.log
         log.begin_group()
-        self._take_noted(fill, passed_lsn, now_ms)
+        self._take_noted(fill, now_ms)
         for pupil in fill.pupils:
             pupil.recovery.finish()
             pupil.queue.filling = None
@@ -298,18 +297,18 @@ class Fills:
         log.end_group()
         self.has_written = True
 
-    def _take_noted(self, fill: Fill, passed_lsn: int, now_ms: int) -> None:
+    def _take_noted(self, fill: Fill, now_ms: int) -> None:
+        """Those that were refused have no lsn, and those that came from the log meanwhile have one that is passed."""
         shares: dict[int, tuple[Queue, list[Message]]] = {}
         placed: list[Message] = []
         noted: dict[int, Message] = {}
         for pupil in fill.pupils:
             noted.update(pupil.recovery.noted or {})
         for message in sorted(noted.values(), key=_lsn_of):
-            if message.lsn > passed_lsn:  # those without an lsn were refused
-                logged = Logged(message, now_ms)
-                takers = [pupil for pupil in fill.pupils if self._takes(pupil, logged, now_ms)]
-                if takers:
-                    self._place_one(logged, takers, shares, placed, now_ms)
+            logged = Logged(message, now_ms)
+            takers = [pupil for pupil in fill.pupils if self._takes(pupil, logged, now_ms)]
+            if takers:
+                self._place_one(logged, takers, shares, placed, now_ms)
         self._put(shares, placed, now_ms)
 
     def _tell_lost(self, queue: Queue, why: str, lsn: int) -> None:
