@@ -34,7 +34,7 @@ class Incarnation:
         self.disk, self.journal, self.large = store.disk, store.files.journal, store.files.large
         self.records = store.records
         self.committer, self.reader, self.bodies = store.committer, store.reader, store.bodies
-        self.log_readers = store.log_readers
+        self.log_readers, self.log_files = store.log_readers, store.log_files
         self.loop = FakeLoop(now_ms)
         self.clients: list[Client] = []
         self.together = False

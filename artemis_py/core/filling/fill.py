@@ -26,12 +26,14 @@ _SCHEDULED_DELAY: Final = HeaderName("AMQ_SCHEDULED_DELAY")
 class Pupil:
     """A queue on its way through the log."""
 
-    __slots__ = ("addresses", "count", "queue", "recovery")
+    __slots__ = ("addresses", "coming_bytes", "count", "queue", "recovery")
 
     def __init__(self, queue: Queue, recovery: Recovery, syntax: WildcardSyntax) -> None:
         self.queue = queue
         self.recovery = recovery
         self.addresses = Addresses(read_by(queue), syntax)
+        self.coming_bytes = 0
+        """The size of what is recorded for the queue, and is put on it in a moment."""
         self.count = 0
         """How many messages it got from the log since the broker started."""
 

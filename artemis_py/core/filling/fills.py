@@ -186,6 +186,8 @@ class Fills:
                 self._place_one(logged, takers, shares, placed, now_ms)
                 budget.spend(PLACE_UNITS * len(takers))
         self._put(shares, placed, now_ms)
+        for pupil in fill.pupils:
+            pupil.coming_bytes = 0
         self._go_on(fill, budget, now_ms)
 
     def _go_on(self, fill: Fill, budget: Budget, now_ms: int) -> None:
@@ -215,11 +217,11 @@ class Fills:
         if address.disk_full or not queue.flow.admits(message.size_bytes):
             return False
         paged = contents.paged
-        if pupil.recovery.is_again and any(backlog.durable_count for backlog in paged.backlogs.values()):
-            return False  # it may have the message there
+        if pupil.recovery.is_again and any(one.durable_count or one.in_memory for one in paged.backlogs.values()):
+            return False  # it may have the message in a page
         if not address.is_full and address.has_room_for(1, message.memory_bytes):
             return True
-        return contents.size_bytes - paged.size_bytes < AHEAD_BYTES
+        return contents.size_bytes - paged.size_bytes + pupil.coming_bytes < AHEAD_BYTES
 
     def _place_one(
         self,
@@ -246,6 +248,7 @@ class Fills:
                 self._put_share(queue, [message], due_ms, now_ms)
             else:
                 shares.setdefault(queue.id, (queue, []))[1].append(message)
+                pupil.coming_bytes += message.size_bytes
 
     def _message_of(self, logged: Message, takers: list[Pupil]) -> Message | None:
         """The message as another queue has it in memory, so that its body is there once; else a new one. None if it has

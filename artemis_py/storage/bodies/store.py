@@ -55,6 +55,10 @@ class FormerBodies(BodyFiles):
         """Add a holder of a body that is here; False if it is not."""
 
     @abstractmethod
+    def is_whole(self, number: int, size_bytes: int) -> bool:
+        """Is a body here, with at least so many bytes?"""
+
+    @abstractmethod
     def read(self, number: int, offset: int, size_bytes: int) -> bytes:
         """A part of a body. For any thread. Raises DiskError."""
 
@@ -130,14 +134,18 @@ class LargeStore(BodyStore):
     def fault_of(self, body: LargeBody) -> str | None:
         """What is wrong with the file of a logged body; None if it is complete. Raises DiskError."""
         if body.number not in self._found:
-            return "is missing"
+            former = self._former
+            return None if former is not None and former.is_whole(body.number, body.size_bytes) else "is missing"
         if not self._disk.read(body_name(body.number, durable=True), body.size_bytes - 1, 1):
             return f"is shorter than {body.size_bytes} bytes"
         return None
 
     def adopt(self, body: LargeBody) -> None:
-        """Mark a logged body as in use again."""
-        body.keep_in(self)
+        """Mark a logged body as in use again. A message of the past may have one that was retired."""
+        if body.number in self._found or self._former is None:
+            body.keep_in(self)
+        else:
+            body.keep_in(self._former)
 
     def set_aside(self, number: int) -> None:
         """Keep an incomplete file under a meaningless name. Raises DiskError."""
