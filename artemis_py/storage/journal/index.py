@@ -92,9 +92,10 @@ class Index:
         """
         segment.has_bindings = True
         for queue_id in kept.queue_ids:
-            recovery = self.queues.get(queue_id, _NO_FIELDS).get("recovery", _NO_FIELDS)
-            if kept.lsn > recovery.get("after", kept.lsn):
-                recovery["after"] = kept.lsn
+            fields = self.queues.get(queue_id, _NO_FIELDS)
+            recovery = fields.get("recovery", _NO_FIELDS)
+            if kept.lsn > recovery.get("after", kept.lsn):  # others may have the fields as they were
+                self.queues[queue_id] = {**fields, "recovery": {**recovery, "after": kept.lsn}}
 
     def add_run(self, published: list[Kept], segment: Segment) -> None:
         """New messages were written to ``segment``, in the order of their ids; each goes to a queue."""
