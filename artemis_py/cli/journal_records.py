@@ -216,10 +216,8 @@ def summary_of(event: Event) -> str:
     match told:
         case Batched():
             return f"number {fields['number']} of {shown_time(fields['batch_time_ms'])}"
-        case Published():
+        case Published() | Recalled():
             return _shown_message(fields)
-        case Recalled():
-            return f"{_shown_message(fields)}, put on these queues now"
         case Settled():
             where = "" if told.in_page is None else f", page {told.in_page.page} of stream {told.in_page.stream}"
             ids = _shown_ids(told.message_ids)
@@ -250,7 +248,8 @@ def _shown_message(fields: dict[str, Any]) -> str:
     copy = "" if fields["copy_of_lsn"] is None else f", a copy of lsn {fields['copy_of_lsn']}"
     where = f" in {fields['body_file']}" if "body_file" in fields else ""
     body = f"body {fields['body_bytes']} bytes{where}"
-    return f"{fields['message_id']} to {fields['address']}, queues {queues}, {body}{copy}"
+    recalled = ", for these queues as well" if fields["recalled"] else ""
+    return f"{fields['message_id']} to {fields['address']}, queues {queues}, {body}{copy}{recalled}"
 
 
 def _shown_actor(fields: dict[str, Any]) -> str:

@@ -297,7 +297,8 @@ def test_A_61_transient_messages_do_not_wait(monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.interpreted
 def test_A_61_a_message_on_its_way_to_a_queue_is_not_unrouted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fills, "AHEAD_BYTES", 400)
-    dead = FULL + "<dead-letter-address>dead</dead-letter-address><send-to-dla-on-no-route>true</send-to-dla-on-no-route>"
+    to_dead = "<send-to-dla-on-no-route>true</send-to-dla-on-no-route>"
+    dead = f"{FULL}<dead-letter-address>dead</dead-letter-address>{to_dead}"
     past = Past()
     past.publish(*"abcdefgh", to="/topic/orders.eu")
     now = past.then(over(), settings=dead)
@@ -392,6 +393,7 @@ def test_A_63_one_pass_for_all_queues_that_are_new_at_a_start() -> None:
     )  # fmt: skip
     assert [now.count_of(name) for name in names] == [20, 20, 39]
     files = now.archive.files(now.life.disk).values()
+    assert now.life.broker.log_files is not None
     assert now.life.broker.log_files.read_bytes < 1.1 * sum(len(data.rstrip(b"\0")) for data in files)
 
 

@@ -47,7 +47,9 @@ class Fills:
     it.
     """
 
-    __slots__ = ("_bindings", "_by_replay", "_desk", "_full", "_host", "_number", "_registry", "_unplaced", "has_written")
+    __slots__ = (
+        "_bindings", "_by_replay", "_desk", "_full", "_host", "_number", "_registry", "_unplaced", "has_written"
+    )  # fmt: skip
 
     def __init__(self, host: Host, bindings: Bindings, registry: Registry, desk: Replays) -> None:
         self._host = host
