@@ -30,8 +30,10 @@ LOOPED: Final = "ART-1003"
 LIMITED: Final = "ART-1004"
 SET_ASIDE: Final = "ART-1005"
 GIVEN_UP: Final = "ART-1006"
-FILLED: Final = "ART-1007"
-PAST_LOST: Final = "ART-1008"
+LEASES_ENDED: Final = "ART-1007"
+HELD_UP: Final = "ART-1008"
+FILLED: Final = "ART-1009"
+PAST_LOST: Final = "ART-1010"
 
 MEANINGS: Final = {
     CREATED: "queue created",
@@ -54,6 +56,8 @@ MEANINGS: Final = {
     LIMITED: "address, queue or connection refused at a limit",
     SET_ASIDE: "queue paused because a step failed; a restart tries again",
     GIVEN_UP: "a copy or a chore failed and was given up",
+    LEASES_ENDED: "leases ended before their messages were acknowledged",
+    HELD_UP: "nothing is delivered although messages are ready: backlogs are used up",
     FILLED: "queue filled from the log",
     PAST_LOST: "queue misses messages of the past: the log does not have them any more",
 }

@@ -130,9 +130,7 @@ class Transaction:
                     return queue
         return None
 
-    def commit(
-        self, broker: Broker, now_ms: int, commit_id: str | None = None, digest: str = ""
-    ) -> list[QueueWork]:
+    def commit(self, broker: Broker, now_ms: int, commit_id: str | None = None, digest: str = "") -> list[QueueWork]:
         """Carry everything out, as one group of records; ``commit_id``, which must be new, is remembered with it. What
         must be looked for follows, perhaps in later turns. Returns what of it is unfinished.
 

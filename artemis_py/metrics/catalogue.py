@@ -225,6 +225,16 @@ _COUNTERS: Final[tuple[Gauge[Queue], ...]] = (
         "1 while senders wait for the queue's depth to fall",
     ),
     Gauge(
+        "artemis_leased_messages",
+        lambda queue: 0 if queue.contents.leases is None else len(queue.contents.leases),
+        "Messages that consumers hold under a lease",
+    ),
+    Gauge(
+        "artemis_leases_ended",
+        lambda queue: 0 if queue.contents.leases is None else queue.contents.leases.ended_count,
+        "Leases that ended since the start because a consumer held a message for too long",
+    ),
+    Gauge(
         "artemis_consumer_count",
         lambda queue: queue.consumer_count,
         "Consumers of the queue",
@@ -248,6 +258,11 @@ LOOK_GAUGES: Final[tuple[Gauge[Look], ...]] = (
         "artemis_slow_consumers",
         lambda look: look.slow_count,
         "Consumers without room or window while messages are ready: their clients do not read or acknowledge",
+    ),
+    Gauge(
+        "artemis_consumers_at_backlog",
+        lambda look: look.full_count,
+        "Consumers that hold as many messages as their backlog allows",
     ),
 )
 """What a look at the queue finds."""

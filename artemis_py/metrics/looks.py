@@ -20,7 +20,7 @@ LOOKS_PER_STEP: Final = 500
 class Look:
     """What was found at one queue. Ages are whole seconds since the arrival, 0 also when there is no such message."""
 
-    __slots__ = ("_delivering_ms", "_now_ms", "age_s", "delivering_age_s", "queue", "slow_count")
+    __slots__ = ("_delivering_ms", "_now_ms", "age_s", "delivering_age_s", "full_count", "queue", "slow_count")
 
     def __init__(self, queue: Queue, now_ms: int) -> None:
         self.queue = queue
@@ -34,6 +34,8 @@ class Look:
         """Of the oldest message in delivery."""
         self.slow_count = 0
         """Consumers that take nothing although messages are ready: their client does not read or acknowledge."""
+        self.full_count = 0
+        """Consumers that hold as many messages as their backlog allows."""
 
     def add(self, consumers: Sequence[Consumer]) -> None:
         """Look at some of the queue's consumers."""
@@ -42,13 +44,14 @@ class Look:
             held = next(iter(consumer.held.values()), None)
             if held is not None:
                 self._delivering_ms = _earlier(self._delivering_ms, held.message.timestamp_ms)
+                self.full_count += len(consumer.held) >= consumer.backlog_max
             if waits and not consumer.browses and not consumer.has_room:
                 self.slow_count += 1
 
     def finish(self) -> None:
         """All consumers were looked at."""
         self.delivering_age_s = self._age_s(self._delivering_ms)
-        self.age_s = self._age_s(_earlier(self._delivering_ms, self.queue.contents.order.oldest_ms()))
+        self.age_s = self._age_s(_earlier(self._delivering_ms, self.queue.contents.oldest_ms()))
 
     def _age_s(self, since_ms: int) -> int:
         return max(self._now_ms - since_ms, 0) // 1000 if since_ms else 0

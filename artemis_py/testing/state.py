@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, final
 
+from artemis_py.core.queue.reasons import messages
+
 if TYPE_CHECKING:
     from artemis_py.core.queue.queue import Queue
 
@@ -61,11 +63,6 @@ class QueueState:
         if self.added != self.count or gone:
             parts.append(f"{self.added} came" + (f", {gone}" if gone else ""))
         return "; ".join(parts)
-
-
-def messages(count: int) -> str:
-    """So many messages, in words."""
-    return "1 message" if count == 1 else f"{count or 'no'} messages"
 
 
 def state_of(queue: Queue | None) -> QueueState:

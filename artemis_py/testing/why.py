@@ -5,7 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from artemis_py.config.problems import nearest
-from artemis_py.testing.state import QueueState, messages, state_of
+from artemis_py.core.queue.reasons import (
+    BACKLOG,
+    WINDOW,
+    messages,
+    span,
+    what_is_leased,
+    what_it_holds,
+    why_closed,
+    why_nobody,
+    why_not_to,
+)
+from artemis_py.testing.state import QueueState, state_of
 
 if TYPE_CHECKING:
     from artemis_py.core.addresses.address import Address
@@ -27,11 +38,12 @@ def why_not_delivered(server: Server, name: str) -> list[str]:
     if queue is None:
         return _about_no_queue(broker, name)
     state = state_of(queue)
+    now_ms = broker.log.now_ms
     found: list[str] = []
     if state.ready or state.paged:
-        found += _about_gate(broker, queue, state)
-        found += _about_consumers(server, queue)
-    found += _about_delivery(server, queue)
+        found += _about_gate(queue, now_ms)
+        found += _about_consumers(server, queue, now_ms)
+    found += _about_delivery(server, queue, now_ms)
     if state.scheduled:
         found.append(f"{messages(state.scheduled)} must wait for {_until_due(broker)}")
     if not state.count:
@@ -56,69 +68,29 @@ def _about_no_queue(broker: Broker, name: str) -> list[str]:
     return found
 
 
-def _about_gate(broker: Broker, queue: Queue, state: QueueState) -> list[str]:
-    gate = queue.gate
-    if gate.paused:
-        return ["the queue is paused, and has to be resumed"]
-    if not gate.started:
-        found = f"its gate is closed: {queue.taker_count} of {gate.consumers_min} consumers (consumers-before-dispatch)"
-        if gate.opens_at_ms:
-            left_ms = gate.opens_at_ms - broker.clock.steady_ms(broker.log.now_ms)
-            found += f"; delay-before-dispatch opens it in {_span(left_ms)}"
-        return [found]
-    if not gate.lets_out(queue.contents.tally.held_count):
-        held = messages(queue.contents.tally.held_count + gate.unconfirmed_count)
-        return [f"its backlog is used up: consumers hold {held} without an acknowledgement (max-backlog)"]
-    if queue.is_held:
-        return ["messages are on their way back to it, and until they are in their places nothing is delivered"]
-    return []
+def _about_gate(queue: Queue, now_ms: int) -> list[str]:
+    reason = why_closed(queue.parts.basis, now_ms, is_held=queue.is_held)
+    return [] if reason is None else [reason.text]
 
 
-def _about_consumers(server: Server, queue: Queue) -> list[str]:
+def _about_consumers(server: Server, queue: Queue, now_ms: int) -> list[str]:
+    nobody = why_nobody(queue.parts.basis)
+    if nobody is not None:
+        return [nobody.text]
     takers = [consumer for consumer in queue.distribution.consumers if not consumer.browses]
-    if not takers:
-        browsers = len(queue.distribution.consumers)
-        return ["no consumer is attached" + (f", only {browsers} browsing" if browsers else "")]
-    found = [f"{_shown(server, one)}: {_why_not_to(server, queue, one)}" for one in takers[:_LINES_MAX]]
+    found = [f"{_shown(server, one)}: {_why_not_to(server, queue, one, now_ms)}" for one in takers[:_LINES_MAX]]
     if len(takers) > _LINES_MAX:
         found.append(f"… and {len(takers) - _LINES_MAX} more consumers")
     return found
 
 
-def _why_not_to(server: Server, queue: Queue, consumer: Consumer) -> str:
+def _why_not_to(server: Server, queue: Queue, consumer: Consumer, now_ms: int) -> str:
     """Why a consumer gets none of the ready messages."""
-    ready = list(queue.contents.order)
-    unwanted = sum(not consumer.wants(entry.message) for entry in ready)
-    if len(consumer.held) >= consumer.backlog_max:
-        return (
-            f"its backlog is used up: it holds {messages(len(consumer.held))} without an acknowledgement "
-            f"(max-backlog {consumer.backlog_max}); it may ask for more in its SUBSCRIBE, within the queue's "
-            "max-per-subscription-backlog"
-        )
-    if consumer.credit_bytes <= 0:
-        return (
-            f"its window is used up: it holds {messages(len(consumer.held))} without an acknowledgement "
-            f"(consumer-window-size {consumer.window_bytes} bytes)"
-        )
-    if consumer.room_bytes <= 0 and _is_stalled(server, consumer):
+    reason = why_not_to(queue.parts.basis, consumer, now_ms)
+    has_room = reason.kind not in {BACKLOG, WINDOW}
+    if has_room and consumer.room_bytes <= 0 and _is_stalled(server, consumer):
         return "its client does not read from its socket"
-    if unwanted and unwanted == len(ready):
-        return f"it wants none of the {len(ready)} ready: {_taste(consumer)}"
-    if queue.gate.is_open and consumer.parked:
-        if queue.grouping.groups is not None:
-            return "what is ready belongs to groups of other consumers"
-        if unwanted:
-            return f"it does not want {unwanted} of the {len(ready)} ready: {_taste(consumer)}"
-        return "it waits in line behind the consumers that are served first"
-    return "it takes messages; a turn of the broker is due"
-
-
-def _taste(consumer: Consumer) -> str:
-    if consumer.selector is not None:
-        return f"its selector is {consumer.selector.text}"
-    if consumer.no_local:
-        return "it wants none that its own connection sent (no-local)"
-    return "they are older than its replay period"
+    return reason.text
 
 
 def _is_stalled(server: Server, consumer: Consumer) -> bool:
@@ -140,18 +112,25 @@ def _shown(server: Server, consumer: Consumer) -> str:
     return f"consumer {consumer.id}" + (f" ({', '.join(known)})" if known else "")
 
 
-def _about_delivery(server: Server, queue: Queue) -> list[str]:
-    """Who holds messages without an acknowledgement."""
-    holders = [consumer for consumer in queue.distribution.consumers if consumer.held]
-    found = [f"{_shown(server, one)} has {messages(len(one.held))} and did not acknowledge" for one in holders]
-    return found[:_LINES_MAX] + ([f"… and {len(found) - _LINES_MAX} more consumers"] if found[_LINES_MAX:] else [])
+def _about_delivery(server: Server, queue: Queue, now_ms: int) -> list[str]:
+    """Who holds messages without an acknowledgement, and when leases end."""
+    basis = queue.parts.basis
+    held = [(one, what_it_holds(basis, one, now_ms)) for one in queue.distribution.consumers]
+    found = [f"{_shown(server, one)} {reason.text}" for one, reason in held if reason is not None]
+    more = len(found) - _LINES_MAX
+    leased = what_is_leased(basis, now_ms)
+    return [
+        *found[:_LINES_MAX],
+        *([f"… and {more} more consumers"] if more > 0 else []),
+        *([] if leased is None else [leased.text]),
+    ]
 
 
 def _until_due(broker: Broker) -> str:
     due_ms = broker.timers.next_due_ms(broker.clock.shift_ms)
     if due_ms is None:
         return "their time"
-    return f"their time: the next date of the broker is in {_span(due_ms - broker.log.now_ms)} (clock.advance)"
+    return f"their time: the next date of the broker is in {span(due_ms - broker.log.now_ms)} (clock.advance)"
 
 
 def _about_nothing(broker: Broker, queue: Queue, state: QueueState) -> list[str]:
@@ -188,10 +167,6 @@ def _about_losses(broker: Broker, queue: Queue, state: QueueState) -> list[str]:
         if count:
             found.append(f"{messages(count)} {what}" + (f"; see the address {target}" if target else ""))
     return found
-
-
-def _span(span_ms: int) -> str:
-    return f"{max(span_ms, 0) / 1000:g} s"
 
 
 def _listed(names: list[str]) -> str:

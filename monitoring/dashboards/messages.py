@@ -159,6 +159,25 @@ def queues() -> Dashboard:
     )  # fmt: skip
 
 
+def _leases() -> list[AnyPanel]:
+    """What consumers of a queue hold, and what they held for too long."""
+    return [
+        lines(
+            "Leased messages, and consumers at their backlog",
+            {
+                "leased": f"artemis_leased_messages{{{_Q}}}",
+                "consumers at their backlog": f"artemis_consumers_at_backlog{{{_Q}}}",
+            },
+            text="A consumer at its backlog gets nothing until it acknowledges: docs/queues.md",
+        ),
+        lines(
+            "Leases that ended per second",
+            {"ended": f"rate(artemis_leases_ended{{{_Q}}}{RATE})"},
+            text="Consumers held these messages for too long, and others get them.",
+        ),
+    ]
+
+
 def one_queue() -> Dashboard:
     """Everything about one queue."""
     depth = lines(
@@ -229,6 +248,7 @@ def one_queue() -> Dashboard:
                     ),
                 ],
             ),
+            ("Leases and backlogs", _leases()),
         ],
         [queue_variable()],
     )

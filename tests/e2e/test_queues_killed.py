@@ -28,6 +28,7 @@ CONFIGURATION = """\
     <persistence-enabled>true</persistence-enabled>
     <journal-directory>{folder}/journal</journal-directory>
     <paging-directory>{folder}/paging</paging-directory>
+    <large-messages-directory>{folder}/large-messages</large-messages-directory>
     <journal-file-size>64K</journal-file-size>
     {more}
     <security-enabled>false</security-enabled>
@@ -383,6 +384,75 @@ def test_leases_after_a_kill(depth: str, tmp_path: Path) -> None:
 
         broker.eventually("an empty queue", settle_what_came_again, lambda left: left == 0)
         assert len(found.acknowledging) == left
+
+
+def is_barrier(number: int) -> bool:
+    """Every seventh, by its header ``k``."""
+    return number * 5 % KEYS == 0
+
+
+def consume_between_barriers(port: int, destination: str, traffic: Traffic, acks_max: int, wrong: list[str]) -> None:
+    """Acknowledges messages, each with a receipt, and in the end keeps what it gets. Says what was not in order."""
+    last = 0
+    with connected(port) as client:
+        client.subscribe(destination, max_backlog="5")
+        while True:
+            message = client.message()
+            number = int(message.body)
+            if number <= last:
+                wrong.append(f"{number} behind {last}")
+            last = number
+            if is_barrier(number):
+                early = {one for one in range(1, number) if not is_barrier(one)} - traffic.acknowledging
+                if early or message.header("ack") is not None:
+                    wrong.append(f"barrier {number} before {early}")
+                traffic.acknowledging.add(number)
+            elif len(traffic.acknowledged) < acks_max:
+                traffic.acknowledging.add(number)
+                client.acknowledge(message)
+                traffic.acknowledged.add(number)
+
+
+@pytest.mark.parametrize(
+    "depth", ["", "overflow-policy='FLOW_TO_DISK' max-depth-messages='9'"], ids=["memory", "pages"]
+)
+def test_barriers_after_a_kill(depth: str, tmp_path: Path) -> None:
+    """Killed while barriers wait and go out: each came when all before it was done. After the restart those that had
+    not gone out wait again; none comes again that something behind it was acknowledged after.
+    """
+    journal = JournalFolder(tmp_path, f"barrier-expression=\"k = '0'\" max-per-subscription-backlog='5' {depth}")
+    traffic, wrong = Traffic(), list[str]()
+    with (
+        journal.broker() as broker,
+        at_work(consume_between_barriers, broker.port, "/queue/q", traffic, 25, wrong),
+        at_work(consume_between_barriers, broker.port, "/queue/q", traffic, 25, wrong),
+        at_work(produce, broker.port, "/queue/q", traffic),
+    ):
+        try:
+            broker.eventually(
+                "traffic",
+                lambda: (len(traffic.promised), len(traffic.acknowledged)),
+                lambda seen: seen[0] >= 60 and seen[1] >= 25,
+            )
+        finally:
+            broker.kill()
+    assert not wrong
+    assert sum(map(is_barrier, traffic.acknowledging)) >= 2
+    with journal.broker() as broker, connected(broker.port) as client:
+        client.subscribe("/queue/q", max_backlog="5")
+        left = int(broker.metric("artemis_message_count", queue="q"))
+        found: list[int] = []
+        while len(found) < left:
+            message = client.message()
+            found.append(int(message.body))
+            if not is_barrier(found[-1]):
+                client.acknowledge(message)
+        assert found == sorted(found)
+        check_whole(traffic, found)
+        again = [number for number in found if is_barrier(number)]
+        assert again
+        assert again[0] > max(traffic.acknowledged)
+        broker.await_metric(0, "artemis_message_count", queue="q")
 
 
 def test_a_retroactive_address_after_a_kill(tmp_path: Path) -> None:

@@ -59,10 +59,17 @@ QUEUE_AXES: Final[dict[str, dict[str, Fields]]] = {
     "hold": {"no": {}, "yes": {"holds": True}},
     "ttl-min": {"none": {}, "300": {"ttl_min": 300}},
     "ttl-max": {"none": {}, "250": {"ttl_max": 250}, "1000": {"ttl_max": 1000}},
+    "expiration": {"none": {}, "200": {"ttl_usual": 200}},
     "expiry-policy": {
         "none": {},
         "delete": {"expiry_policy": "DELETE"},
         "alternate": {"expiry_policy": "ROUTE_TO_ALTERNATE"},
+    },
+    "activation": {
+        "at-once": {},
+        "barriers": {"barriers": True},
+        "first-1": {"active_max": 1},
+        "first-3": {"active_max": 3},
     },
     "replay": {"all": {}, "future": {"replay_s": 0}, "1-s": {"replay_s": 1}},
     "selector": {"none": {}, "red": {"default_selector": plans.RED_ONLY}},
@@ -279,7 +286,9 @@ class Space:
         return chosen
 
 
-IN_MEMORY: Final = Space(QUEUE_AXES, ADDRESS_AXES, ("type", "served", "groups", "acquisition", "policy", "ring-size"))
+IN_MEMORY: Final = Space(
+    QUEUE_AXES, ADDRESS_AXES, ("type", "served", "groups", "acquisition", "policy", "ring-size", "activation")
+)
 """Queues that have all in memory."""
 
 _NOT_PAGED: Final = (
@@ -293,6 +302,7 @@ PAGED: Final = Space(
             "none": {},
             "to-disk-2": {"policy": plans.TO_DISK, "depth_messages": 2},
             "to-disk-250-bytes": {"policy": plans.TO_DISK, "depth_bytes": 250},
+            "file-backed-2": {"policy": plans.TO_DISK, "depth_messages": 2, "backed": True},
             **{name: fields for name, fields in QUEUE_AXES["policy"].items() if name != "none"},
         },
     },

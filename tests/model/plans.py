@@ -22,11 +22,13 @@ EXPIRED: Final = "expired"
 RED_ONLY: Final = "color = 'red'"
 KEY: Final = "key"
 
-# The kinds of queues: Artemis' order by all priorities and Qpid's three others, and the two kinds of last-value queues.
+# The kinds of queues: Artemis' order by all priorities, Qpid's three others, the one of AMPS, and the two kinds of
+# last-value queues.
 PLAIN: Final = "plain"
 STANDARD: Final = "standard"
 LEVELS: Final = "three-levels"
 SORTED: Final = "sorted"
+BY_VALUE: Final = "by-value"
 LAST_VALUE: Final = "last-value"
 LVQ: Final = "lvq"
 KINDS: Final[dict[str, dict[str, Any]]] = {
@@ -34,10 +36,14 @@ KINDS: Final[dict[str, dict[str, Any]]] = {
     STANDARD: {"queue_type": "standard"},
     LEVELS: {"priority_levels": 3},
     SORTED: {"sort_key": KEY},
+    BY_VALUE: {"priority_expression": "AMQPriority % 5 * 4 - 3"},
     LAST_VALUE: {"last_value_key": KEY},
     LVQ: {"queue_type": "lvq", "last_value_key": KEY},
 }
 
+
+# A message with this key is a barrier, on queues that have any.
+BARRIER_KEY: Final = "b"
 
 # How messages are grouped (group-type).
 UNGROUPED: Final = "NONE"
@@ -86,12 +92,17 @@ class QueuePlan:
     non_destructive: bool = False
     ring_size: int = -1
     policy: str = NO_POLICY
+    backed: bool = False
+    """Does the policy, TO_DISK, follow from file-backed-metadata?"""
     depth_messages: int = -1
     depth_bytes: int = -1
     resume_percent: float = 80
     holds: bool = False
     ttl_min: int = 0
     ttl_max: int = 0
+    ttl_usual: int = 0
+    barriers: bool = False
+    active_max: int = 0
     expiry_policy: str | None = None
     replay_s: int | None = None
     default_selector: str | None = None
@@ -126,10 +137,22 @@ class QueuePlan:
     @property
     def is_like_amps(self) -> bool:
         """Has a consumer one message unless it asks for more?"""
-        limited = self.deliveries_max > 0 or self.cancels_max > 0 or self.leases
+        limited = self.deliveries_max > 0 or self.cancels_max > 0 or self.leases or self.activates_in_order
+        rules = self.ttl_usual > 0 or self.kind == BY_VALUE or self.backed
+        limited = limited or (rules and not self.non_destructive)
         return (
             limited or self.once or self.fairness is not None or self.backlog_each is not None or self.backlog_all >= 0
         )
+
+    @property
+    def activates_in_order(self) -> bool:
+        """Do messages become active one after the other?"""
+        return self.barriers or self.active_max > 0
+
+    @property
+    def bounds_time(self) -> bool:
+        """Has the queue a say in how long messages live?"""
+        return max(self.ttl_min, self.ttl_max, self.ttl_usual) > 0
 
     @property
     def leases(self) -> bool:
@@ -174,13 +197,17 @@ class QueuePlan:
             group_first_key="first" if self.marks_first else None,
             non_destructive=self.non_destructive,
             ring_size=self.ring_size,
-            overflow_policy=self.policy,
+            overflow_policy=NO_POLICY if self.backed else self.policy,
+            file_backed_metadata=self.backed,
             max_depth_messages=self.depth_messages,
             max_depth_bytes=self.depth_bytes,
             flow_resume_percent=self.resume_percent,
             hold_on_publish=self.holds,
             min_message_ttl=self.ttl_min,
             max_message_ttl=self.ttl_max,
+            expiration=self.ttl_usual or -1,
+            barrier_expression=f"{KEY} = '{BARRIER_KEY}'" if self.barriers else None,
+            target_queue_depth=self.active_max or -1,
             expiry_policy=self.expiry_policy,
             consumer_replay_period=self.replay_s,
             consumer_selector=self.default_selector,

@@ -63,7 +63,7 @@ class Life:
         self.write(client, "SEND", f"destination:/queue/{to}", "persistent:true", *headers, body=body)
 
     def read(self, client: Client, count_max: int = 100) -> list[str]:
-        """What comes one by one, each acknowledged but the last of ``count_max``."""
+        """What comes one by one, each acknowledged but the last of ``count_max``, and those that need it not."""
         self.write(client, "SUBSCRIBE", "id:1", "destination:/queue/q", "ack:client-individual", ONE_AT_A_TIME)
         bodies: list[str] = []
         while frames := client.collect():
@@ -71,5 +71,6 @@ class Life:
             bodies.append(frame.body.decode())
             if len(bodies) == count_max:
                 break
-            self.write(client, "ACK", f"id:{frame.header('ack')}")
+            if frame.header("ack"):
+                self.write(client, "ACK", f"id:{frame.header('ack')}")
         return bodies

@@ -219,7 +219,7 @@ def test_A_61_large_bodies_of_the_past() -> None:
     past.publish("x" * 300_000, "y" * 300_000)
     assert [body[:1] for body in past.take("desk", 1)] == ["x"]
     now = past.then(DESK, over())
-    assert now.life.broker.broker.events.counts["ART-1008"] == 1
+    assert now.life.broker.broker.events.counts["ART-1010"] == 1
     again = now.then(DESK, over())
     assert [(body[:1], len(body)) for body in again.take("work")] == [("y", 300_000)]
 
@@ -322,8 +322,8 @@ def test_A_61_what_retention_has_removed_is_told_of() -> None:
     now = past.then(DESK, begins(first))
     left = now.bookmarks()
     assert now.count_of("work") == len(left) < 29
-    assert now.life.broker.broker.events.counts["ART-1008"] == 1
-    assert now.life.broker.broker.events.counts["ART-1007"] == 1
+    assert now.life.broker.broker.events.counts["ART-1010"] == 1
+    assert now.life.broker.broker.events.counts["ART-1009"] == 1
 
 
 # ---- a changed recovery point --------------------------------------------------------------------

@@ -155,7 +155,8 @@ class FillWorld:
         if filling:
             raise Lost(f"{filling} are still being filled")
         events = self.events()
-        for name, reads, colour in (("all", ("a.x", "a.y"), ""), ("red", ("a.x",), "red"), ("values", ("a.x", "a.y"), "")):
+        both = ("a.x", "a.y")
+        for name, reads, colour in (("all", both, ""), ("red", ("a.x",), "red"), ("values", both, "")):
             self._check_queue(life.broker.queues[name].id, name, reads, colour, events)
 
     def events(self) -> list[Event]:

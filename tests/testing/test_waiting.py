@@ -90,6 +90,52 @@ def test_a_window_that_is_used_up(broker: ArtemisBroker, client: StompSocket) ->
     assert "has 1 message and did not acknowledge" in said
 
 
+def test_a_backlog_that_is_used_up() -> None:
+    queues = {"orders": {"lease-period": 60_000, "max-per-subscription-backlog": 2}}
+    with ArtemisBroker(queues=queues) as broker, StompSocket(broker.port) as client:
+        client.connect(client_id="shop")
+        headers = {"destination": "orders", "id": "1", "ack": "client-individual", "max-backlog": "2"}
+        client.ask("SUBSCRIBE", headers)
+        for _ in range(3):
+            broker.send("orders", "x")
+        client.expect("MESSAGE")
+        client.expect("MESSAGE")
+        broker.clock.advance(seconds=20)
+        said = why(broker)
+        who = r"consumer 1 \(client-id shop, from 127\.0\.0\.1:\d+\)"
+        full = r"its backlog is used up: 2 of 2 messages held without an acknowledgement, the oldest for 20\.?\d* s"
+        assert re.search(rf"{who}: {full}; its SUBSCRIBE may ask for more with max-backlog", said)
+        assert re.search(rf"{who} has 2 messages and did not acknowledge, the oldest for 20\.?\d* s", said)
+        assert re.search(r"2 messages are leased; the first lease ends in (40|39\.\d+) s, of consumer 1", said)
+
+
+def test_the_backlog_of_a_queue_that_is_used_up() -> None:
+    queues = {"orders": {"max-backlog": 1, "max-per-subscription-backlog": 5}}
+    with ArtemisBroker(queues=queues) as broker, StompSocket(broker.port) as client:
+        client.connect()
+        headers = {"destination": "orders", "id": "1", "ack": "client-individual", "max-backlog": "5"}
+        client.ask("SUBSCRIBE", headers)
+        for _ in range(2):
+            broker.send("orders", "x")
+        client.expect("MESSAGE")
+        said = why(broker)
+        assert "its backlog is used up: 1 message in delivery, of max-backlog 1" in said
+        assert "1 message is leased without an end (no lease-period)" in said
+
+
+def test_what_was_sent_at_most_once_and_not_acknowledged() -> None:
+    queues = {"orders": {"delivery-semantics": "at-most-once"}}
+    with ArtemisBroker(queues=queues) as broker, StompSocket(broker.port) as client:
+        client.connect()
+        client.ask("SUBSCRIBE", {"destination": "orders", "id": "1", "ack": "client-individual"})
+        for _ in range(2):
+            broker.send("orders", "x")
+        client.expect("MESSAGE")
+        said = why(broker)
+        assert "its backlog is used up: 1 of 1 message sent at most once and not acknowledged" in said
+        assert "was sent 1 message at most once and did not acknowledge" in said
+
+
 def test_a_paused_queue(broker: ArtemisBroker, client: StompSocket) -> None:
     client.subscribe("orders", ack="auto")
     broker.queue("orders").pause()

@@ -84,6 +84,7 @@ class FakeContents:
     """The contents of a queue, with the core's own tally."""
 
     delivering_count: int = 0
+    leases: None = None
     order: FakeOrder = field(default_factory=lambda: FakeOrder())
     paged: FakePages = field(default_factory=FakePages)
     scheduled: dict[int, object] = field(default_factory=dict)

@@ -60,6 +60,27 @@ def test_ages_and_slow_consumers_are_found_by_a_look() -> None:
     assert value(found, "artemis_slow_consumers") == 0, "it has room again"
 
 
+def test_leases_and_consumers_at_their_backlog() -> None:
+    broker = broker_of(queue_config(lease_period=5000, max_per_subscription_backlog=2))
+    queue = broker.queues["q"]
+    names = ("artemis_leased_messages", "artemis_leases_ended", "artemis_consumers_at_backlog")
+
+    def found() -> list[float]:
+        families = of_real(broker)
+        return [value(families, name) for name in names]
+
+    for _ in range(2):
+        consumer_on(broker, queue, backlog_max=2)
+    assert found() == [0, 0, 0]
+    send(broker, count=3)
+    turn(broker)
+    assert found() == [3, 0, 1]
+    turn(broker, NOW_MS + 4999)
+    assert found() == [3, 0, 1]
+    turn(broker, NOW_MS + 5000)
+    assert found() == [3, 3, 1], "and each was leased again"
+
+
 def test_the_first_of_a_sorted_queue_is_not_always_its_oldest() -> None:
     broker = broker_of(queue_config(sort_key="k"))
     send(broker, head=head_of(k="z"), now_ms=NOW_MS)

@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 from artemis_py.config.checks.readers import Readers
 from artemis_py.config.draft import Draft
 from artemis_py.config.merging import SettingsRepository
+from artemis_py.config.tables.address_settings import AddressSettings
 from artemis_py.config.tables.entities import NOWHERE, DivertConfig, Origin, QueueConfig
 
 EXPIRY: Final = "expiry_address"
@@ -76,13 +77,12 @@ def _ends(name: str, queues: Sequence[QueueConfig], settings: SettingsRepository
     merged = settings.settings_for(name)
     gives = max(merged.expiry_delay, merged.min_expiry_delay, merged.max_expiry_delay) >= 0 and not merged.no_expiry
     for queue in queues or (None,):
-        longest = None if queue is None else queue.max_message_ttl
         policy = None if queue is None else queue.expiry_policy
         own = None if queue is None else queue.dead_letter_address
         attempts = None if queue is None else queue.max_delivery_attempts
         home = merged if queue is None or queue.address == name else settings.settings_for(queue.address)
         dead = merged.dead_letter_address if own is None else own
-        if gives or (home.default_max_message_ttl if longest is None else longest):
+        if gives or _gives_expiry(queue, home):
             policy = home.default_expiry_policy if policy is None else policy
             expired, setting = merged.expiry_address, EXPIRY
             if not expired and policy == "ROUTE_TO_ALTERNATE":
@@ -94,6 +94,17 @@ def _ends(name: str, queues: Sequence[QueueConfig], settings: SettingsRepository
                 yield Hop(name, dead, DEAD, queue, fails=True)
             if not queues and merged.send_to_dla_on_no_route:
                 yield Hop(name, dead, DEAD, queue)
+
+
+def _gives_expiry(queue: QueueConfig | None, merged: AddressSettings) -> bool:
+    """Do messages that do not expire elsewhere expire on this queue, or on those that create themselves?"""
+    longest = None if queue is None else queue.max_message_ttl
+    usual = None if queue is None else queue.expiration
+    if longest is None:
+        longest = merged.default_max_message_ttl
+    if usual is None:
+        usual = merged.default_expiration
+    return longest > 0 or usual > 0
 
 
 def _groups(hops: Mapping[str, Sequence[Hop]]) -> list[set[str]]:

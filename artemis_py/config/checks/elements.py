@@ -67,20 +67,26 @@ def check_no_route(draft: Draft, settings: SettingsRepository) -> None:
 
 
 def check_filters(draft: Draft) -> None:
-    """Parse every selector of queues, diverts and address-settings."""
+    """Parse every selector and expression of queues, diverts and address-settings."""
     for queue in draft.queues.values():
+        _check_expression(draft, queue.written, "priority_expression", f"priority-expression of queue {queue.name!r}")
         _check_selector(draft, queue.written, "filter", f"filter of queue {queue.name!r}")
         _check_selector(draft, queue.written, "consumer_selector", f"consumer-selector of queue {queue.name!r}")
+        _check_selector(draft, queue.written, "barrier_expression", f"barrier-expression of queue {queue.name!r}")
     for divert in draft.diverts.values():
         _check_selector(draft, divert.written, "filter", f"filter of divert {divert.name!r}")
     for entry in draft.entries.values():
         name = f"default-consumer-selector of {entry.name!r}"
         _check_selector(draft, entry.written, "default_consumer_selector", name)
+        name = f"default-barrier-expression of {entry.name!r}"
+        _check_selector(draft, entry.written, "default_barrier_expression", name)
+        name = f"default-priority-expression of {entry.name!r}"
+        _check_expression(draft, entry.written, "default_priority_expression", name)
 
 
 def _check_selector(draft: Draft, written: Values, attribute: str, name: str) -> None:
     text = written.values.get(attribute)
-    if text is None:
+    if text is None or (text == "" and attribute.endswith("barrier_expression")):
         return
     from artemis_py.selector import compile_selector
 
@@ -88,6 +94,19 @@ def _check_selector(draft: Draft, written: Values, attribute: str, name: str) ->
         compile_selector(text)
     except SelectorError as error:
         draft.problems.error(written.origins[attribute], f"{name} is not a valid selector: {error.reason}", value=text)
+
+
+def _check_expression(draft: Draft, written: Values, attribute: str, name: str) -> None:
+    text = written.values.get(attribute)
+    if text is None:
+        return
+    from artemis_py.selector import compile_expression
+
+    try:
+        compile_expression(text)
+    except SelectorError as error:
+        what = f"{name} is not a valid expression: {error.reason}"
+        draft.problems.error(written.origins[attribute], what, value=text)
 
 
 def check_limits(draft: Draft, settings: SettingsRepository) -> None:

@@ -9,6 +9,7 @@ from artemis_py.config.draft import Draft
 from artemis_py.config.merging import SettingsEntry, SettingsRepository
 from artemis_py.config.tables.entities import QUEUE_DEFAULTS, AddressConfig, Origin, QueueConfig
 from artemis_py.config.tables.queue_types import (
+    BY_EXPRESSION,
     LAST_VALUE,
     SORTED,
     TYPE_ATTRIBUTES,
@@ -84,7 +85,8 @@ def _refuse_pair(draft: Draft, subject: str, pair: tuple[str, str], place: Origi
     draft.problems.error(
         place,
         f"{subject} has {first} and {second}, which ask for different queue types",
-        allowed="one type: standard, priority (priority-levels), sorted (sort-key) or last-value (last-value-key)",
+        allowed="one type: standard, priority (priority-levels), sorted (sort-key), priority-expression or last-value "
+        "(last-value-key)",
     )
 
 
@@ -101,7 +103,7 @@ def _check_chosen(
         )
     if not pages or chosen == QueueType(name="standard"):
         return
-    what = LAST_VALUE if chosen.last_value_key is not None else chosen.name
+    what = LAST_VALUE if chosen.last_value_key is not None else chosen.name or BY_EXPRESSION
     if what == LAST_VALUE and non_destructive:
         draft.problems.error(
             place,

@@ -102,14 +102,18 @@ class QueueConfig:
     queue_type: str | None = inherited(_SETTINGS["default-queue-type"])
     priority_levels: int | None = inherited(_SETTINGS["default-priority-levels"])
     sort_key: str | None = inherited(_SETTINGS["default-sort-key"])
+    priority_expression: str | None = inherited(_SETTINGS["default-priority-expression"])
     group_type: str | None = inherited(_SETTINGS["default-group-type"])
     group_key: str | None = inherited(_SETTINGS["default-group-key"])
     fallback_group: str | None = inherited(_SETTINGS["default-fallback-group"])
     min_message_ttl: int | None = inherited(_SETTINGS["default-min-message-ttl"])
     max_message_ttl: int | None = inherited(_SETTINGS["default-max-message-ttl"])
+    expiration: int | None = inherited(_SETTINGS["default-expiration"])
     consumer_replay_period: int | None = inherited(_SETTINGS["default-consumer-replay-period"])
     consumer_selector: str | None = inherited(_SETTINGS["default-consumer-selector"])
     hold_on_publish: bool | None = inherited(_SETTINGS["default-hold-on-publish"])
+    barrier_expression: str | None = inherited(_SETTINGS["default-barrier-expression"])
+    target_queue_depth: int | None = inherited(_SETTINGS["default-target-queue-depth"])
     expiry_policy: str | None = inherited(_SETTINGS["default-expiry-policy"])
     overflow_policy: str | None = inherited(_SETTINGS["default-overflow-policy"])
     max_depth_messages: int | None = inherited(_SETTINGS["default-max-depth-messages"])
@@ -125,6 +129,7 @@ class QueueConfig:
     leasing: str | None = inherited(_SETTINGS["default-leasing"])
     max_deliveries: int | None = inherited(_SETTINGS["default-max-deliveries"])
     max_cancels: int | None = inherited(_SETTINGS["default-max-cancels"])
+    file_backed_metadata: bool | None = inherited(_SETTINGS["default-file-backed-metadata"])
     alert_threshold_message_age: int | None = inherited(_SETTINGS["default-alert-threshold-message-age"])
     alert_threshold_message_size: int | None = inherited(_SETTINGS["default-alert-threshold-message-size"])
     alert_threshold_depth_messages: int | None = inherited(_SETTINGS["default-alert-threshold-depth-messages"])
@@ -176,14 +181,18 @@ QUEUE_DEFAULTS: Final = {
     "queue_type": "default_queue_type",
     "priority_levels": "default_priority_levels",
     "sort_key": "default_sort_key",
+    "priority_expression": "default_priority_expression",
     "group_type": "default_group_type",
     "group_key": "default_group_key",
     "fallback_group": "default_fallback_group",
     "min_message_ttl": "default_min_message_ttl",
     "max_message_ttl": "default_max_message_ttl",
+    "expiration": "default_expiration",
     "consumer_replay_period": "default_consumer_replay_period",
     "consumer_selector": "default_consumer_selector",
     "hold_on_publish": "default_hold_on_publish",
+    "barrier_expression": "default_barrier_expression",
+    "target_queue_depth": "default_target_queue_depth",
     "expiry_policy": "default_expiry_policy",
     "overflow_policy": "default_overflow_policy",
     "max_depth_messages": "default_max_depth_messages",
@@ -201,6 +210,7 @@ QUEUE_DEFAULTS: Final = {
     "leasing": "default_leasing",
     "max_deliveries": "default_max_deliveries",
     "max_cancels": "default_max_cancels",
+    "file_backed_metadata": "default_file_backed_metadata",
     "alert_threshold_message_age": "default_alert_threshold_message_age",
     "alert_threshold_message_size": "default_alert_threshold_message_size",
     "alert_threshold_depth_messages": "default_alert_threshold_depth_messages",

@@ -17,6 +17,11 @@ from artemis_py.config.tables.queue_types import TYPE_ATTRIBUTES, said_by, type_
 _ATTRIBUTES: Final = tuple(row.attribute for row in settings_of(QueueConfig).values())
 _PLAIN_ATTRIBUTES: Final = tuple(attribute for attribute in _ATTRIBUTES if attribute not in TYPE_ATTRIBUTES)
 _APART: Final = ("durable", "filter", "user")
+_FLOW_TO_DISK: Final = "FLOW_TO_DISK"
+FILE_BACKED_DEPTH: Final = 1000
+"""How many messages a queue with ``file-backed-metadata`` keeps in memory if it has no maximum depth: about as many as
+it would read ahead from pages, so a queue that its consumers keep up with has none.
+"""
 
 
 @final
@@ -47,14 +52,18 @@ class QueueSettings:
     queue_type: str | None
     priority_levels: int | None
     sort_key: str | None
+    priority_expression: str | None
     group_type: str
     group_key: str | None
     fallback_group: str
     min_message_ttl: int
     max_message_ttl: int
+    expiration: int
     consumer_replay_period: int | None
     consumer_selector: str | None
     hold_on_publish: bool
+    barrier_expression: str | None
+    target_queue_depth: int
     expiry_policy: str | None
     overflow_policy: str
     max_depth_messages: int
@@ -70,6 +79,7 @@ class QueueSettings:
     leasing: str | None
     max_deliveries: int
     max_cancels: int
+    file_backed_metadata: bool
     alert_threshold_message_age: int
     alert_threshold_message_size: int
     alert_threshold_depth_messages: int
@@ -82,8 +92,25 @@ class QueueSettings:
     max_delivery_attempts: int
 
     @property
+    def policy(self) -> str:
+        """The ``overflow-policy``, or the one that follows from ``file-backed-metadata``."""
+        by_itself = self.file_backed_metadata and self.overflow_policy == "NONE"
+        return _FLOW_TO_DISK if by_itself else self.overflow_policy
+
+    @property
+    def depth_messages_max(self) -> int:
+        """The ``max-depth-messages``, or the one that follows from ``file-backed-metadata``; -1: no limit."""
+        if self.file_backed_metadata and self.policy == _FLOW_TO_DISK and not self._sets_depth:
+            return FILE_BACKED_DEPTH
+        return self.max_depth_messages
+
+    @property
     def limits_depth(self) -> bool:
         """Is there a maximum depth? Without one an overflow-policy has no effect."""
+        return max(self.depth_messages_max, self.max_depth_bytes) >= 0
+
+    @property
+    def _sets_depth(self) -> bool:
         return max(self.max_depth_messages, self.max_depth_bytes) >= 0
 
     @property
@@ -92,9 +119,22 @@ class QueueSettings:
         AMPS (row A-30, tests/queues/rows.py).
         """
         asked = self.delivery_semantics, self.fairness_model, self.max_per_subscription_backlog
-        limited = self.max_backlog >= 0 or self.max_deliveries > 0 or self.max_cancels > 0
+        limited = self.max_backlog >= 0 or self.max_deliveries > 0 or self.max_cancels > 0 or self.activates_in_order
         leases = self.lease_period > 0 or self.leasing is not None
-        return limited or leases or any(attribute is not None for attribute in asked)
+        return limited or leases or any(attribute is not None for attribute in asked) or self._has_amps_rules
+
+    @property
+    def _has_amps_rules(self) -> bool:
+        """Has it an attribute of AMPS that says nothing of consumers? On a non-destructive queue, where nothing is
+        shared out, these do not limit backlogs.
+        """
+        rules = self.expiration > 0 or self.priority_expression is not None or self.file_backed_metadata
+        return rules and not self.non_destructive
+
+    @property
+    def activates_in_order(self) -> bool:
+        """Do messages become active one after the other, in order of arrival? Then the queue has no other order."""
+        return bool(self.barrier_expression) or self.target_queue_depth > 0
 
     @property
     def has_leases(self) -> bool:
@@ -136,6 +176,7 @@ def queue_settings(config: QueueConfig, settings: AddressSettings, *, declared: 
         "queue_type": chosen.name,
         "priority_levels": chosen.priority_levels,
         "sort_key": chosen.sort_key,
+        "priority_expression": chosen.priority_expression,
         "last_value": chosen.last_value_key is not None,
         "last_value_key": chosen.last_value_key,
     }

@@ -113,12 +113,13 @@ class Plan:
         """Add what a queue costs, and whether it limits senders."""
         is_first = not (self.anycast or self.multicast)
         self.only_queue = queue if is_first else None
-        if self.cost is PLAIN and not (is_first and queue.selector is None):
+        expression = queue.contents.order.expression
+        if self.cost is PLAIN and not (is_first and queue.selector is None and expression is None):
             self.cost = PlanCost()
             if not is_first:
                 self.cost.add(None)
         if self.cost is not PLAIN:
-            self.cost.add(queue.selector)
+            self.cost.add(queue.selector, expression)
         if queue.flow.limits_senders:
             self.limited = _with(self.limited, queue)
 

@@ -192,11 +192,11 @@ class Bindings:
         queue = route.queue
         if queue is None:
             return self.plan_of(route).cost
-        diverts = route.address.diverts
-        if queue.selector is None and not diverts:
+        diverts, expression = route.address.diverts, queue.contents.order.expression
+        if queue.selector is None and expression is None and not diverts:
             return PLAIN
         cost = PlanCost()
-        cost.add(queue.selector)
+        cost.add(queue.selector, expression)
         for divert in diverts:
             cost.add(divert.selector)
         return cost

@@ -51,13 +51,15 @@ class Pupil:
 class Fill:
     """``waiting`` is what was found and is not on the queues yet."""
 
-    __slots__ = ("mark_lsn", "pupils", "replay", "waiting")
+    __slots__ = ("lost_lsn", "mark_lsn", "pupils", "replay", "waiting")
 
     def __init__(self, pupils: list[Pupil], replay: Replay) -> None:
         self.pupils = pupils
         self.replay = replay
         replay.found = []
         self.waiting: deque[Logged] = deque()
+        self.lost_lsn = -1
+        """Where the log began when a pass before it could not go on; -1: there was none."""
         self.mark_lsn = -1
         """Its queues note what is published behind this lsn; -1: they do not."""
 

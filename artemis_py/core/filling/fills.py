@@ -103,7 +103,7 @@ class Fills:
             self._desk.open(replay, self._host.log.now_ms)
         except BrokerError:
             for pupil in pupils:
-                self._tell_lost(pupil.queue, _REMOVED, self._desk.log.first_lsn)
+                self._tell_lost(pupil.queue, _REMOVED, self._desk.log.first_lsn())
             replay = Replay(self._number, None, 0, addresses, Bounds(0, -1), choice, Unpaced())
             self._desk.open(replay, self._host.log.now_ms)
         fill = self._by_replay[replay.id] = Fill(pupils, replay)
@@ -128,13 +128,14 @@ class Fills:
             replay.completes = False
             fill.watch(self._host.log.last_lsn)
             return
-        first_lsn = self._desk.log.first_lsn
-        is_removed = replay.passed_lsn < first_lsn - 1
+        spot = replay.spot
+        first_lsn = self._desk.log.first_lsn(0 if spot is None else spot.segment)
+        is_removed = replay.passed_lsn < first_lsn - 1 and first_lsn != fill.lost_lsn
         for pupil in fill.pupils:
             self._tell_lost(pupil.queue, _REMOVED if is_removed else replay.failure, first_lsn)
         if is_removed:
             self._end(fill)
-            self._open(fill.pupils, Bounds(0, -1))
+            self._open(fill.pupils, Bounds(first_lsn - 1, -1)).lost_lsn = first_lsn
         else:
             self._finish(fill, now_ms)
 

@@ -6,6 +6,7 @@ from typing import Final, final
 
 from artemis_py.core.budget import Budget
 from artemis_py.core.consumer import Consumer
+from artemis_py.core.events import LEASES_ENDED
 from artemis_py.core.order.entry import LAPSED, Entry
 from artemis_py.core.queue.leases import Leases
 from artemis_py.core.queue.parts import QueueParts
@@ -53,6 +54,7 @@ class Lapse(QueueWork):
             if message_id in consumer.held:
                 entries = by_consumer.setdefault(consumer.id, (consumer, []))[1]
                 entries.append(consumer.let_go(message_id))
+        self._tell(by_consumer)
         returns = []
         for consumer, entries in by_consumer.values():
             if not consumer.closed:
@@ -60,6 +62,22 @@ class Lapse(QueueWork):
             returns.append(Return(self._parts, consumer, entries, failed=True, cause=LAPSED))
         returns.reverse()
         return returns
+
+    def _tell(self, by_consumer: dict[int, tuple[Consumer, list[Entry]]]) -> None:
+        """Count the leases that ended, and tell the operational log; of several holders it names the last."""
+        if not by_consumer:
+            return
+        count = sum([len(entries) for _, entries in by_consumer.values()])
+        self._leases.ended_count += count
+        last = next(reversed(by_consumer.values()))[0]
+        reader = last.reader
+        fields: dict[str, str | int] = {"consumer": last.id, "connection": reader.connection}
+        if reader.client_id is not None:
+            fields["client_id"] = reader.client_id
+        if reader.user is not None:
+            fields["user"] = reader.user
+        parts = self._parts
+        parts.host.note_event(LEASES_ENDED, parts.reference, fields, count=count)
 
 
 def take_late(

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections import OrderedDict
 from datetime import UTC, datetime
 from sys import maxsize
-from typing import Final, final
+from typing import final
 
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.host import Host
 from artemis_py.core.order.entry import Entry
 from artemis_py.message import Message
-
-_NEVER: Final = (maxsize, 0)
 
 
 @final
@@ -24,7 +22,8 @@ class Leases:
     """
 
     __slots__ = (
-        "_back", "_by_bookmark", "_held", "_host", "_queue_id", "_text", "_text_at_ms", "is_strict", "period_ms",
+        "_back", "_by_bookmark", "_held", "_host", "_queue_id", "_text", "_text_at_ms", "ended_count", "is_strict",
+        "period_ms",
     )  # fmt: skip
 
     def __init__(self, queue_id: int, host: Host, period_ms: int, *, is_strict: bool) -> None:
@@ -35,22 +34,21 @@ class Leases:
         self.is_strict = is_strict
         """Must others leave a message alone that is leased?"""
         self._held: OrderedDict[int, tuple[int, Consumer]] = OrderedDict()
-        """The end (steady ms) and the holder of each lease by message id, in the order in which they began."""
+        """When each lease began (steady ms), and its holder, by message id, in the order in which they began."""
         self._back: dict[int, Entry] = {}
         """Messages that were leased and have come back, by id."""
         self._by_bookmark: dict[int, int] = {}
         """The ids of messages that are or were leased, by bookmark (the lsn of their publication)."""
         self._text = ""
         self._text_at_ms = -1
+        self.ended_count = 0
+        """How many leases have run out since the start."""
 
     # ---- lives -----------------------------------------------------------------------------------
 
     def begin(self, entries: list[Entry], consumer: Consumer) -> None:
         """These entries were just sent to a consumer that is to settle them."""
-        ends_ms = maxsize
-        if self.period_ms:
-            ends_ms = self._host.clock.steady_ms(self._host.log.now_ms) + self.period_ms
-        lease = ends_ms, consumer
+        lease = self._host.clock.steady_ms(self._host.log.now_ms), consumer
         held, back = self._held, self._back
         by_bookmark = self._by_bookmark
         for entry in entries:
@@ -84,25 +82,26 @@ class Leases:
     # ---- ends ------------------------------------------------------------------------------------
 
     @property
-    def _first(self) -> tuple[int, object]:
+    def first_end_ms(self) -> int:
+        """The steady time at which the first lease ends; ``maxsize`` when none does."""
         held = self._held
-        return held[next(iter(held))] if held else _NEVER
+        return held[next(iter(held))][0] + self.period_ms if held and self.period_ms else maxsize
 
     def set_timer(self) -> None:
         """Have the queue look again when the first lease ends."""
-        ends_ms = self._first[0]
+        ends_ms = self.first_end_ms
         if ends_ms < maxsize:
             self._host.timers.note_lease(ends_ms, self._queue_id)
 
     def is_over(self, steady_ms: int) -> bool:
         """Is a lease over?"""
-        return self._first[0] <= steady_ms
+        return self.first_end_ms <= steady_ms
 
     def pop_over(self, steady_ms: int, count_max: int) -> list[tuple[int, Consumer]]:
         """Take leases that are over: message ids with their holders, the first first."""
         held = self._held
         over: list[tuple[int, Consumer]] = []
-        while held and len(over) < count_max and self._first[0] <= steady_ms:
+        while held and len(over) < count_max and self.first_end_ms <= steady_ms:
             message_id, (_, consumer) = held.popitem(last=False)
             over.append((message_id, consumer))
         return over
@@ -116,6 +115,16 @@ class Leases:
         """Who holds a message; None when nobody does."""
         lease = self._held.get(message_id)
         return None if lease is None else lease[1]
+
+    def begun_ms(self, message_id: int) -> int:
+        """The steady time at which a message was sent to its holder; -1 when nobody holds it."""
+        lease = self._held.get(message_id)
+        return -1 if lease is None else lease[0]
+
+    def first(self) -> tuple[int, Consumer] | None:
+        """When the lease began (steady ms) that is older than all others, and its holder; None without a lease."""
+        held = self._held
+        return held[next(iter(held))] if held else None
 
     def leased_ids(self) -> list[int]:
         """The ids of all messages that are leased, in the order in which the leases began."""

@@ -13,6 +13,7 @@ from artemis_py.core.queue.arrivals import Arrivals
 from artemis_py.core.queue.basis import QueueBasis
 from artemis_py.core.queue.delivery import Delivery
 from artemis_py.core.queue.growth import Growth
+from artemis_py.core.queue.hold_up import HoldUp
 from artemis_py.core.queue.pages import QueuePages
 from artemis_py.core.queue.redelivery import Redelivery
 from artemis_py.core.queue.tasks import Tasks
@@ -25,8 +26,9 @@ class QueueParts:
     """The parts of one queue. Each owns what it changes and knows only parts above it here."""
 
     __slots__ = (
-        "aftermath", "alerts", "arrivals", "basis", "contents", "delivery", "distribution", "flow", "gate", "grouping",
-        "growth", "host", "pages", "redelivery", "reference", "tasks", "waking", "works",
+        "activation", "aftermath", "alerts", "arrivals", "basis", "contents", "delivery", "distribution", "flow",
+        "gate", "grouping", "growth", "hold_up", "host", "pages", "redelivery", "reference", "tasks", "waking",
+        "works",
     )  # fmt: skip
 
     def __init__(self, basis: QueueBasis, *, redelivery: Redelivery, read_ahead: ReadAhead) -> None:
@@ -39,13 +41,16 @@ class QueueParts:
         self.gate = basis.gate
         self.flow = basis.flow
         self.waking = basis.waking
+        self.activation = basis.activation
         self.redelivery = redelivery
         alerts = basis.reference.rules.alerts
         self.alerts = None if alerts is None else AlertWatch(basis.reference, basis.host, basis.contents, alerts)
         self.pages = QueuePages(basis, self.alerts, read_ahead)
         self.works = QueueWorks()
         self.aftermath = Aftermath(basis, self.pages.reading)
-        self.delivery = Delivery(basis, self.pages, self.aftermath)
+        self.hold_up = HoldUp(basis) if basis.contents.deferred is not None else None
+        """Watches backlogs; None on a queue where nobody asks for any."""
+        self.delivery = Delivery(basis, self.pages, self.aftermath, self.hold_up)
         self.growth = Growth(basis, self.works, self.delivery, self.aftermath)
         self.tasks = Tasks(basis, self.works, self.growth, self.aftermath)
         self.arrivals = Arrivals(basis, self.pages, self.works, self.growth, self.aftermath, self.alerts)
@@ -91,7 +96,7 @@ class QueueParts:
         backlog again, and that is all.
         """
         self.gate.unconfirmed_count -= count
-        if self.gate.counts:
+        if self.gate.counts or self.activation is not None:
             self.note_ready()
 
     def note_attempt(self, entry: Entry, due_ms: int, consumer: Consumer, cause: str) -> None:

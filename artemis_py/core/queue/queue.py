@@ -24,7 +24,7 @@ from artemis_py.core.queue.removal import Expiring, Removal
 from artemis_py.core.queue.returning import Return
 from artemis_py.core.queue.seats import Seats
 from artemis_py.core.queue.settling import Settling
-from artemis_py.core.queue.sifting import Chosen, Sifting, take_leased
+from artemis_py.core.queue.sifting import Chosen, Sifting, still_there, take_leased
 from artemis_py.core.queue.works import QueueWork
 from artemis_py.message import Message
 from artemis_py.records import Actor, Depth
@@ -196,7 +196,11 @@ class Queue:
             if durable:
                 self.parts.host.log.story.delivered(self.id, durable, consumer.actor)
         contents = self.contents
-        if not consumer.settles:
+        if self.parts.hold_up is not None and consumer.destructive:
+            self.parts.hold_up.note_sent()
+        if consumer.barrier is not None:
+            self._sent_barrier(consumer)
+        elif not consumer.settles:
             if contents.leases is not None and consumer.destructive:
                 contents.leases.begin(entries, consumer)
         elif consumer.destructive:
@@ -205,6 +209,12 @@ class Queue:
             contents.acknowledge(messages, consumer.actor)
             self.grouping.settle(messages)
             self.parts.aftermath.run()
+
+    def _sent_barrier(self, consumer: Consumer) -> None:
+        activation = self.parts.activation
+        assert activation is not None
+        activation.note_written(consumer)
+        self.parts.aftermath.run()
 
     # ---- settling and returning ------------------------------------------------------------------
 
@@ -254,11 +264,13 @@ class Queue:
             return None
         return self.parts.tasks.begin(Return(self.parts, consumer, entries, failed=failed, cause=cause), now_ms)
 
-    def take_leased(
-        self, bookmarks: Sequence[int], connection: int
-    ) -> tuple[list[tuple[Consumer, Entry]], list[int]]:
+    def take_leased(self, bookmarks: Sequence[int], connection: int) -> tuple[list[tuple[Consumer, Entry]], list[int]]:
         """A client settles the messages with these bookmarks; see ``sifting.take_leased``."""
         return take_leased(self.parts, bookmarks, connection)
+
+    def still_there(self, bookmarks: Sequence[int]) -> list[int]:
+        """Which of these bookmarks are on the queue after a client has settled them; see ``sifting.still_there``."""
+        return still_there(self.parts, bookmarks)
 
     def sift(
         self, chosen: Chosen, outcome: str, now_ms: int, *, connection: int, actor: Actor | None = None
@@ -306,6 +318,8 @@ class Queue:
         self.expire_due(now_ms)
         if self.parts.alerts is not None:
             self.parts.alerts.look_again(now_ms)
+        if self.parts.hold_up is not None:
+            self.parts.hold_up.look(now_ms)
 
     def tick_gate(self, steady_ms: int) -> None:
         """Open the gate if ``delay-before-dispatch`` has ended."""
@@ -363,7 +377,7 @@ class Queue:
         Returns how many are killed, some of them perhaps in later turns.
         """
         contents = self.contents
-        removed = contents.order.count + len(contents.scheduled) + contents.paged.count
+        removed = contents.ready_count + len(contents.scheduled) + contents.paged.count
         self.purge(reason, self.parts.host.log.now_ms)
         return removed
 

@@ -20,9 +20,11 @@ from artemis_py.core.host import Host
 from artemis_py.core.order.last_value import LastValues
 from artemis_py.core.order.order import Order
 from artemis_py.core.order.priority import PRIORITIES, PriorityOrder
+from artemis_py.core.order.ranks import HeaderRank, ValueRank
 from artemis_py.core.order.sorted import SortedOrder
 from artemis_py.core.pages.backlog import ReadAhead
 from artemis_py.core.queue.basis import QueueBasis
+from artemis_py.core.queue.behind import BarrierRule, Behind, TargetDepth
 from artemis_py.core.queue.contents import Contents
 from artemis_py.core.queue.deferred import Deferred
 from artemis_py.core.queue.distribution import Distribution, RoundRobin
@@ -51,7 +53,7 @@ from artemis_py.core.reference.home import Home
 from artemis_py.core.reference.lifetime import Lifetime
 from artemis_py.core.reference.reference import QueueReference
 from artemis_py.core.reference.rules import MessageRules
-from artemis_py.selector import compile_selector
+from artemis_py.selector import compile_expression, compile_selector
 
 _SHARED_MAX: Final = 1024
 _UNBOUNDED: Final = Unbounded()
@@ -67,14 +69,14 @@ def overflow_for(ring_size: int) -> Overflow:
 
 def _overflow_by_policy(own: QueueSettings) -> Overflow:
     """The queue's ``overflow-policy``, if it has one and a limit of depth; otherwise its ``ring-size``."""
-    depth = Depth(own.max_depth_messages, own.max_depth_bytes)
-    if own.overflow_policy == "NONE" or not own.limits_depth:
+    depth = Depth(own.depth_messages_max, own.max_depth_bytes)
+    if own.policy == "NONE" or not own.limits_depth:
         return overflow_for(own.ring_size)
-    if own.overflow_policy == "RING":
+    if own.policy == "RING":
         return DepthRing(depth)
-    if own.overflow_policy == "REJECT":
+    if own.policy == "REJECT":
         return Reject(depth)
-    if own.overflow_policy == "FLOW_TO_DISK":
+    if own.policy == "FLOW_TO_DISK":
         return FlowToDisk(depth)
     return FlowControl(depth, own.flow_resume_percent)
 
@@ -99,11 +101,24 @@ def _redelivery(
 
 def _order_for(own: QueueSettings) -> Order:
     """The order for a ``queue-type``. One level is strict FIFO; a queue without a type has Artemis' ten priorities."""
+    if own.priority_expression is not None:
+        return SortedOrder(ValueRank(compile_expression(own.priority_expression)))
     if own.sort_key is not None:
-        return SortedOrder(own.sort_key)
+        return SortedOrder(HeaderRank(own.sort_key))
     if own.queue_type == PRIORITY:
         return PriorityOrder(own.priority_levels or PRIORITIES)
-    return PriorityOrder() if own.queue_type is None else PriorityOrder(1)
+    return PriorityOrder(1) if _is_fifo(own) else PriorityOrder()
+
+
+def _is_fifo(own: QueueSettings) -> bool:
+    """Does only the arrival count? So it does where messages become active in its order."""
+    return own.queue_type is not None or own.activates_in_order
+
+
+def _behind_for(own: QueueSettings) -> Behind | None:
+    if own.barrier_expression:
+        return Behind(BarrierRule(compile_selector(own.barrier_expression)))
+    return Behind(TargetDepth(own.target_queue_depth)) if own.target_queue_depth > 0 else None
 
 
 def _last_values_for(own: QueueSettings) -> LastValues | None:
@@ -127,8 +142,8 @@ def _gate_for(own: QueueSettings) -> Gate:
 
 
 def _lifetime_for(own: QueueSettings) -> Lifetime | None:
-    bounds = own.min_message_ttl, own.max_message_ttl
-    return Lifetime(*bounds) if any(bounds) else None
+    times = own.min_message_ttl, own.max_message_ttl, max(own.expiration, 0)
+    return Lifetime(*times) if any(times) else None
 
 
 def _alerts_for(own: QueueSettings) -> Alerts | None:
@@ -202,7 +217,8 @@ def build_queue(
 ) -> Queue:
     """Compose a queue. A temporary queue has one reader, so it has no groups.
 
-    Raises SelectorError for a ``filter`` or ``consumer-selector`` that does not parse.
+    Raises SelectorError for a ``filter``, ``consumer-selector``, ``priority-expression`` or ``barrier-expression`` that
+    does not parse.
     """
     settings = address.settings
     own = queue_settings(config, settings, declared=not auto_created)
@@ -224,6 +240,7 @@ def build_queue(
             last_values=_last_values_for(own),
             tries=_tries_for(own),
             leases=_leases_for(own, id, host),
+            behind=_behind_for(own),
             deferred=Deferred(address.memory.holdings) if own.limits_backlogs else None,
         ),
         grouping,
@@ -262,36 +279,50 @@ def _full_when(settings: AddressSettings) -> str:
 
 
 def _order_in_words(own: QueueSettings) -> tuple[str, str]:
+    if own.priority_expression is not None:
+        return "by priority-expression", f"the largest {own.priority_expression} first; equal ones in order of arrival"
     if own.sort_key is not None:
         return f"sorted by {own.sort_key}", "messages without it first; equal keys in order of arrival"
     if own.queue_type == PRIORITY:
         return f"priority in {own.priority_levels} levels", "arrival order inside a level"
-    if own.queue_type is None:
-        return "priority", "priority 9 to 0, arrival order inside a priority"
-    return "fifo", "arrival order, whatever the priority"
+    if _is_fifo(own):
+        return "fifo", "arrival order, whatever the priority"
+    return "priority", "priority 9 to 0, arrival order inside a priority"
+
+
+def _activation_in_words(own: QueueSettings) -> list[tuple[str, str, str]]:
+    if own.barrier_expression:
+        why = "it waits until all messages before it are done, goes to every consumer, and is done; then others follow"
+        return [("barriers", own.barrier_expression, why)]
+    if own.target_queue_depth > 0:
+        return [("active", f"the first {own.target_queue_depth} messages", "no other is delivered or shown")]
+    return []
 
 
 def _overflow_in_words(own: QueueSettings) -> tuple[str, str]:
-    depth = Depth(own.max_depth_messages, own.max_depth_bytes)
-    if own.overflow_policy == "NONE" or not own.limits_depth:
+    depth = Depth(own.depth_messages_max, own.max_depth_bytes)
+    if own.policy == "NONE" or not own.limits_depth:
         if own.ring_size < 0:
             return "unbounded", "no ring-size and no default-ring-size"
         return f"ring of {own.ring_size}", "the least ready entry is dropped when another arrives"
+    by_metadata = "; that is file-backed-metadata" if own.policy != own.overflow_policy else ""
     words = {
         "RING": (f"ring of {depth}", "the least ready entries are dropped; entries in delivery count and stay"),
         "REJECT": (f"reject beyond {depth}", "the sender gets an ERROR, and no other queue gets the message"),
-        "FLOW_TO_DISK": (f"flow to disk beyond {depth}", "messages beyond it go to pages of the address"),
+        "FLOW_TO_DISK": (f"flow to disk beyond {depth}", f"messages beyond it go to pages of the address{by_metadata}"),
         "PRODUCER_FLOW_CONTROL": (
             f"producer flow control beyond {depth}",
             f"senders wait until the depth is {depth.share(own.flow_resume_percent)}",
         ),
     }
-    return words[own.overflow_policy]
+    return words[own.policy]
 
 
 def _time_in_words(own: QueueSettings) -> list[tuple[str, str, str]]:
     """Rows for what the queue sets itself, besides the settings of its address."""
     rows = []
+    if own.expiration > 0:
+        rows.append(("time to live", f"{own.expiration} ms", "for messages that have none of their own"))
     if own.min_message_ttl:
         rows.append(("time to live", f"at least {own.min_message_ttl} ms", "for messages that expire"))
     if own.max_message_ttl:
@@ -305,16 +336,26 @@ def _ends_in_words(own: QueueSettings) -> list[tuple[str, str, str]]:
     rows = []
     if own.expiry_policy is not None:
         rows.append(("expired", own.expiry_policy, "expiry-policy of the queue"))
-    limit = own.max_delivery_attempts
-    attempts = f"after {limit} failed deliveries" if limit > 0 else "never: failed deliveries have no limit"
-    rows.append(("dead letters", own.dead_letter_address or "discarded", attempts))
-    if own.max_deliveries:
-        rows.append(("dead letters", f"after {own.max_deliveries} deliveries", "max-deliveries of the queue"))
-    if own.max_cancels:
-        rows.append(("dead letters", f"after {own.max_cancels} cancels", "max-cancels of the queue"))
+    if own.at_most_once:
+        rows.append(("dead letters", "none", "what is sent is gone, so no delivery fails"))
+    else:
+        rows += _dead_letters_in_words(own)
     alerts = _alerts_for(own)
     if alerts is not None:
         rows.append(("alerts", "on", f"each kind is repeated after {own.alert_repeat_gap} ms"))
+    return rows
+
+
+def _dead_letters_in_words(own: QueueSettings) -> list[tuple[str, str, str]]:
+    limit = own.max_delivery_attempts
+    attempts = f"after {limit} failed deliveries" if limit > 0 else "never: failed deliveries have no limit"
+    rows = [("dead letters", own.dead_letter_address or "discarded", attempts)]
+    if own.max_deliveries:
+        how = "delivery" if own.max_deliveries == 1 else "deliveries"
+        rows.append(("dead letters", f"after {own.max_deliveries} {how}", "that ended without an ACK, failed or not"))
+    if own.max_cancels:
+        how = "cancel" if own.max_cancels == 1 else "cancels"
+        rows.append(("dead letters", f"after {own.max_cancels} {how}", "each a NACK of a consumer"))
     return rows
 
 
@@ -328,7 +369,9 @@ def _distribution_in_words(own: QueueSettings) -> tuple[str, str]:
     }[own.fairness]
     if own.max_live_consumers:
         return f"{own.max_live_consumers} live consumers", f"the first to attach; of these {how}; the others wait"
-    return own.fairness, f"{how}, higher consumer priority first"
+    by_default = own.fairness_model is None and own.fairness == "proportional"
+    default = "; the default with an attribute of AMPS" if by_default else ""
+    return own.fairness, f"{how}, higher consumer priority first{default}"
 
 
 def _groups_in_words(own: QueueSettings) -> list[tuple[str, str, str]]:
@@ -349,14 +392,26 @@ def _backlogs_in_words(own: QueueSettings) -> list[tuple[str, str, str]]:
     if own.limits_backlogs:
         most = _backlog_max_for(own)
         shown = "as many messages as it asks for" if most == maxsize else f"up to {most} messages"
-        rows.append(("backlog", f"{shown}, for each consumer", "one message for consumers without max-backlog"))
-    if own.lease_period > 0 or own.leasing is not None:
-        until = f"{own.lease_period} ms" if own.lease_period > 0 else "no end"
-        others = "only the holder acknowledges" if own.leasing == "strict" else "any consumer acknowledges"
-        rows.append(("lease", until, f"then the message goes back; {others} what is leased"))
+        rows.append(("backlog", f"{'one message' if most == 1 else shown}, for each consumer", _why_backlog(own, most)))
     if own.max_backlog >= 0:
         rows.append(("backlog", f"{own.max_backlog} messages, for all", "at the limit nothing more is delivered"))
     return rows
+
+
+def _why_backlog(own: QueueSettings, most: int) -> str:
+    if own.max_per_subscription_backlog is None:
+        return "no max-per-subscription-backlog; with an attribute of AMPS it is 1"
+    return "that is max-per-subscription-backlog" if most == 1 else "one message for consumers without max-backlog"
+
+
+def _leases_in_words(own: QueueSettings) -> list[tuple[str, str, str]]:
+    if not own.has_leases:
+        return []
+    whose = "only its holder may" if own.leasing == "strict" else "any consumer may"
+    if own.lease_period > 0:
+        why = f"from when it is sent, then the message goes back; {whose} acknowledge it meanwhile"
+        return [("lease", f"{own.lease_period} ms", why)]
+    return [("lease", "until the consumer leaves", f"no lease-period; {whose} acknowledge the message")]
 
 
 def _acquisition_in_words(own: QueueSettings) -> tuple[str, str]:
@@ -364,7 +419,7 @@ def _acquisition_in_words(own: QueueSettings) -> tuple[str, str]:
         return "non-destructive", "messages stay after delivery"
     if own.at_most_once:
         return "at most once", "sending settles; an acknowledgement only frees the backlog"
-    return "hold until acknowledged", "ack:auto settles when sent"
+    return f"{'lease' if own.has_leases else 'hold'} until acknowledged", "ack:auto settles when sent"
 
 
 def _consumers_in_words(own: QueueSettings) -> list[tuple[str, str, str]]:
@@ -407,6 +462,7 @@ def describe(own: QueueSettings, settings: AddressSettings, address: str) -> lis
         *_view_in_words(own, address),
         *_recovery_in_words(own),
         ("order", *_order_in_words(own)),
+        *_activation_in_words(own),
         *(
             [("keeps", f"the last value of each {own.last_value_key}", ("older values are replaced"))]
             if own.last_value
@@ -415,6 +471,7 @@ def describe(own: QueueSettings, settings: AddressSettings, address: str) -> lis
         ("distribution", *_distribution_in_words(own)),
         *_groups_in_words(own),
         *_backlogs_in_words(own),
+        *_leases_in_words(own),
         *_consumers_in_words(own),
         ("acquisition", *_acquisition_in_words(own)),
         ("overflow", *_overflow_in_words(own)),

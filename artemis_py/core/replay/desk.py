@@ -308,10 +308,12 @@ class Replays:
 
     def _lose(self, replay: Replay, now_ms: int) -> None:
         """What a replay wanted to read was removed."""
+        spot = replay.spot
+        assert spot is not None
         if replay.start_over(self.log):
             self._go_on(replay, now_ms)
         else:
-            self._fail(replay, removed(replay.passed_lsn, self.log.first_lsn))
+            self._fail(replay, removed(replay.passed_lsn, self.log.first_lsn(spot.segment)))
 
     def _look_at_tail(self, budget: Budget, now_ms: int) -> None:
         """Hand out what has become durable, and have more of it read."""
@@ -338,3 +340,5 @@ class Replays:
                     self._arrive(replay, tail.lsn)
                 if replay.has_ended:
                     self._rest(replay)
+                elif replay.state == FOLLOWING and not replay.has_caught_up:
+                    tail.await_end(replay)

@@ -64,9 +64,13 @@ class Tail:
             self.spot = spot
             self.lsn = replay.passed_lsn
         if not is_end and not replay.has_caught_up:
-            self._behind[replay.id] = replay
+            self.await_end(replay)
         replay.state = FOLLOWING
         self.followers.add(replay)
+
+    def await_end(self, replay: Replay) -> None:
+        """Tell of a follower when it has everything that the log had when the next slice was asked for."""
+        self._behind[replay.id] = replay
 
     def leave(self, replay: Replay) -> None:
         """A follower does something else: it is where all of them are."""

@@ -79,7 +79,7 @@ class Forwarding:
         if target:
             self._resolver.obtain_resources(source, target, dead=True)
             self._forwards.add_dead(target, source, queue.name, message, reason)
-        self._tell_dead(queue, message, target)
+        self._tell_dead(queue, message, target, reason)
 
     def _copy_expired(self, queue: QueueReference, message: Message, reason: str, now_ms: int) -> None:
         source = self._bindings.source_of(message, queue)
@@ -89,14 +89,15 @@ class Forwarding:
             self._resolver.obtain_resources(source, target, dead=False)
             self._forwards.add_expired(target, source, queue.name, message, reason, now_ms)
 
-    def _tell_dead(self, queue: QueueReference, message: Message, target: str | None) -> None:
-        """Tell the operational log what became of a message after its last attempt."""
-        fields: dict[str, str | int] = {"message": message.id}
+    def _tell_dead(self, queue: QueueReference, message: Message, target: str | None, reason: str) -> None:
+        """Tell the operational log what became of a message after its last attempt, and which limit it reached."""
+        fields: dict[str, str | int] = {"message": message.id, "reason": reason}
         if target:
             fields["dead_letter_address"] = target
         address = self._bindings.addresses.get(target) if target else None
         reached = address is not None and (bool(address.diverts) or self._bindings.has_queues(address))
-        self._host.note_event(DEAD if reached else NOT_ROUTED if target else DISCARDED, queue, fields)
+        code = DEAD if reached else NOT_ROUTED if target else DISCARDED
+        self._host.note_event(code, queue, fields, kind=reason)
 
     def _publish(self, forward: Forward, now_ms: int) -> None:
         route = self._route_of(forward)

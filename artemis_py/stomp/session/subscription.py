@@ -22,6 +22,7 @@ from artemis_py.stomp.temporaries import Client, obtain_address
 from artemis_py.stomp.wire.destinations import split_qualified
 from artemis_py.stomp.wire.dialect import routing_type_of
 from artemis_py.stomp.wire.frames import FrameError
+from artemis_py.stomp.wire.head_writer import HeadWriter
 from artemis_py.stomp.wire.writer import MessageWriter
 
 SELECTOR_CHARACTERS_PER_UNIT: Final = 2
@@ -38,6 +39,7 @@ _BACKLOG_HEADERS: Final = ("max-backlog",)
 _REPLAY_HEADERS: Final = ("x-qpid-replay-period", "replay-period")
 _REPLACE_HEADERS: Final = ("replace",)
 BROWSER: Final = ("browser",)
+_HEADS_HEADERS: Final = ("headers-only",)
 
 
 class Subscription:
@@ -125,19 +127,27 @@ def subscribe(service: StompService, subscriber: Subscriber, headers: dict[str, 
         queue.no_local = no_local
     consumer_id = broker.next_consumer_id()
     acks = ack_mode != AUTO
-    writer = MessageWriter(headers.get("id"), consumer_id, subscriber.version, settles=not acks)
+    writer = writer_for(headers, consumer_id, subscriber.version, settles=not acks)
     writer.amq_message_id = service.enable_message_id
     writer.lifetime = queue.contents.expiry.lifetime
     writer.ingress_timestamp = queue.address.settings.enable_ingress_timestamp
     browses = is_true(headers, BROWSER)
     destructive = not (queue.non_destructive or browses)
+    settles = not acks or (destructive and queue.consumer_defaults.at_most_once)
+    if is_true(headers, _HEADS_HEADERS) and destructive and settles:
+        if queue.temporary and not queue.consumer_count:
+            broker.registry.delete_queue(queue, now_ms)
+        raise FrameError(
+            "headers-only:true would lose the bodies of messages that are gone when they are sent: it needs another "
+            "ack than auto, and a queue that is not at-most-once"
+        )
     if selector is None:
         selector, filters_itself = queue.consumer_defaults.selector, False
     since_ms, after_id = queue.consumer_defaults.replay(replay_period_s, now_ms, broker.host.message_id)
     consumer = Consumer(
         consumer_id,
         subscriber.owner,
-        settles=not acks or (destructive and queue.consumer_defaults.at_most_once),
+        settles=settles,
         destructive=destructive,
         acks=acks,
         browses=browses,
@@ -145,7 +155,7 @@ def subscribe(service: StompService, subscriber: Subscriber, headers: dict[str, 
         window_bytes=window_bytes,
         priority=priority,
         no_local=0 if queue.temporary else no_local,
-        weigh=encoded_size if window_bytes == UNLIMITED else writer.frame_bytes,
+        weigh=writer.frame_bytes if window_bytes != UNLIMITED or isinstance(writer, HeadWriter) else encoded_size,
         since_ms=since_ms,
         after_id=after_id,
         exclusive=is_true(headers, EXCLUSIVE_HEADERS),
@@ -203,12 +213,14 @@ def replace(
         "ack": subscription.ack_mode,
         _PRIORITY_HEADERS[0]: str(consumer.priority),
         WINDOW_HEADERS[0]: str(consumer.window_bytes),
+        _HEADS_HEADERS[0]: str(isinstance(subscription.writer, HeadWriter)).lower(),
     }
     asked = {
         "destination": headers["destination"],
         "ack": headers.get("ack", AUTO),
         _PRIORITY_HEADERS[0]: str(_first_number(headers, _PRIORITY_HEADERS) or 0),
         WINDOW_HEADERS[0]: str(_window(service, headers, subscription.ack_mode)),
+        _HEADS_HEADERS[0]: str(is_true(headers, _HEADS_HEADERS)).lower(),
     }
     for name, value in asked.items():
         if value != known[name]:
@@ -220,6 +232,13 @@ def replace(
     backlog_max = queue.consumer_defaults.backlog_for(_backlog(headers))
     no_local = origin if is_true(headers, NO_LOCAL_HEADERS) else 0
     return queue.replace(consumer, selector, no_local, backlog_max, now_ms)
+
+
+def writer_for(headers: dict[str, str], consumer_id: int, version: str, *, settles: bool) -> MessageWriter:
+    """What writes the frames: with or without the bodies."""
+    if is_true(headers, _HEADS_HEADERS):
+        return HeadWriter(headers.get("id"), consumer_id, version, settles=settles)
+    return MessageWriter(headers.get("id"), consumer_id, version, settles=settles)
 
 
 def selector_of(service: StompService, headers: dict[str, str]) -> Selector | None:

@@ -206,7 +206,7 @@ class Subscriptions:
             self._state.service.traffic.count_out("MESSAGE", len(handed))
         if entries:
             lsn = max(entry.message.lsn for entry in entries)
-            subscription.writer.write(entries, out.parts(lsn))
+            subscription.writer.write(entries, out.parts(lsn), is_settled=consumer.barrier is not None)
             consumer.outbox = []
             self._state.service.traffic.count_out("MESSAGE", len(entries))
             subscription.queue.sent(consumer, entries)

@@ -216,6 +216,55 @@ def test_explain_a_queue(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert {"order:", "distribution:", "acquisition:", "overflow:"} <= set(rows)
 
 
+AMPS = {
+    "delivery-semantics": ("at-least-once", "at-least-once"),
+    "lease-period": ("30s", "30000 ms"),
+    "leasing": ("strict", "strict"),
+    "max-backlog": ("10", "10 messages"),
+    "max-per-subscription-backlog": ("5", "5 messages"),
+    "max-deliveries": ("3", "3 deliveries"),
+    "max-cancels": ("2", "2 cancels"),
+    "fairness-model": ("fast", "fast"),
+    "file-backed-metadata": ("true", "true"),
+}
+"""Attributes of AMPS: as written, and as shown."""
+COMPOSED = {
+    ("distribution", "fast"),
+    ("backlog", "up to 5 messages, for each consumer"),
+    ("backlog", "10 messages, for all"),
+    ("lease", "30000 ms"),
+    ("acquisition", "lease until acknowledged"),
+    ("dead letters", "after 3 deliveries"),
+    ("dead letters", "after 2 cancels"),
+    ("overflow", "flow to disk beyond 1000 messages"),
+}
+
+
+@pytest.mark.parametrize("by_setting", sorted(AMPS))
+def test_explain_tells_each_attribute_of_amps_and_where_it_comes_from(
+    by_setting: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """All on the queue but one, which comes from an address-setting."""
+    (word, shown), name = AMPS[by_setting], f"default-{by_setting}"
+    written = " ".join(f'{other}="{value}"' for other, (value, _) in AMPS.items() if other != by_setting)
+    file = write(
+        tmp_path,
+        settings(("jobs.#", f"\n<{name}>{word}</{name}>"))
+        + f'\n<addresses><address name="jobs.a"><anycast><queue name="q" {written}/></anycast></address></addresses>',
+    )
+    rows = explained(capsys, "jobs.a::q", "--config", file)
+    assert rows[by_setting] == [shown, "match jobs.#", f"{file}:5"]
+    assert [rows[other] for other in AMPS if other != by_setting] == [
+        [text, f"{file}:6"] for other, (_, text) in AMPS.items() if other != by_setting
+    ]
+    run(explain, "jobs.a::q", "--config", file, "--format", "json")
+    found = json.loads(capsys.readouterr().out)["queue"]
+    attributes = {row["name"]: row for row in found["attributes"]}
+    places = {other: (attributes[other]["file"], attributes[other]["line"]) for other in AMPS}
+    assert places == {other: (file, 5 if other == by_setting else 6) for other in AMPS}
+    assert {(part["axis"], part["choice"]) for part in found["composition"]} >= COMPOSED
+
+
 def test_explain_shows_what_is_set_and_what_it_is_composed_of_first(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

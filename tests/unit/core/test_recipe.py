@@ -194,13 +194,14 @@ def test_describe_says_what_is_built() -> None:
 def test_describe_says_what_else_a_queue_does() -> None:
     config = queue_config(
         overflow_policy="PRODUCER_FLOW_CONTROL", max_depth_messages=10, max_depth_bytes=1000, flow_resume_percent=25.0,
-        min_message_ttl=5, max_message_ttl=6, hold_on_publish=True, expiry_policy="DELETE", dead_letter_address="dead",
-        max_delivery_attempts=3, alert_threshold_depth_messages=5,
+        min_message_ttl=5, max_message_ttl=6, expiration=4, hold_on_publish=True, expiry_policy="DELETE",
+        dead_letter_address="dead", max_delivery_attempts=3, alert_threshold_depth_messages=5,
     )  # fmt: skip
     rows = described(config, AddressSettings())
     assert ("overflow", "producer flow control beyond 10 messages and 1000 bytes") in [row[:2] for row in rows]
     assert "senders wait until the depth is 3 messages and 250 bytes" in [row[2] for row in rows]
     assert [row[:2] for row in rows if row[0] in ("time to live", "hold", "expired", "dead letters", "alerts")] == [
+        ("time to live", "4 ms"),
         ("time to live", "at least 5 ms"),
         ("time to live", "at most 6 ms"),
         ("hold", "until x-qpid-not-valid-before"),
@@ -235,11 +236,74 @@ def test_describe_says_what_a_full_queue_does(policy: str, words: str) -> None:
         ({"exclusivity_policy": "CONTAINER"}, "admits", "container"),
         ({"consumer_selector": "a = 1"}, "selector", "a = 1"),
         ({"consumer_replay_period": 60}, "replay", "60 s"),
+        ({"barrier_expression": "a = 1"}, "barriers", "a = 1"),
+        ({"barrier_expression": "a = 1"}, "order", "fifo"),
+        ({"target_queue_depth": 5}, "active", "the first 5 messages"),
     ],
 )
 def test_describe_says_who_gets_what(attributes: dict[str, Any], axis: str, choice: str) -> None:
     shown = {axis: choice for axis, choice, _ in described(queue_config(**attributes), AddressSettings())}
     assert shown[axis] == choice
+
+
+ANYBODY = "any consumer may acknowledge"
+HOLDER = "only its holder may acknowledge"
+NO_PERIOD = ("lease", "until the consumer leaves")
+ONE = ("backlog", "one message, for each consumer")
+
+
+@pytest.mark.parametrize(
+    ("attributes", "rows", "reasons"),
+    [
+        ({}, [], []),
+        ({"delivery_semantics": "at-least-once"}, [ONE, NO_PERIOD], ["no max-per-subscription-backlog", ANYBODY]),
+        (
+            {"delivery_semantics": "at-most-once"},
+            [ONE, ("acquisition", "at most once"), ("dead letters", "none"), ("distribution", "round-robin")],
+            ["an acknowledgement only frees the backlog", "so no delivery fails"],
+        ),
+        ({"lease_period": 700}, [ONE, ("lease", "700 ms")], ["then the message goes back", ANYBODY]),
+        ({"lease_period": 700, "leasing": "strict"}, [("lease", "700 ms")], [HOLDER]),
+        ({"leasing": "strict"}, [ONE, NO_PERIOD], [f"no lease-period; {HOLDER}"]),
+        ({"leasing": "sublet"}, [ONE, NO_PERIOD], [f"no lease-period; {ANYBODY}"]),
+        (
+            {"max_backlog": 9},
+            [ONE, ("backlog", "9 messages, for all"), NO_PERIOD, ("distribution", "proportional")],
+            ["at the limit nothing more is delivered", ANYBODY, "the default with an attribute of AMPS"],
+        ),
+        (
+            {"max_per_subscription_backlog": 5},
+            [("backlog", "up to 5 messages, for each consumer"), NO_PERIOD],
+            ["one message for consumers without max-backlog", ANYBODY],
+        ),
+        ({"max_per_subscription_backlog": 1}, [ONE, NO_PERIOD], ["that is max-per-subscription-backlog"]),
+        (
+            {"max_per_subscription_backlog": -1},
+            [("backlog", "as many messages as it asks for, for each consumer"), NO_PERIOD],
+            [],
+        ),
+        ({"max_deliveries": 4}, [ONE, NO_PERIOD, ("dead letters", "after 4 deliveries")], [ANYBODY]),
+        ({"max_cancels": 1}, [ONE, NO_PERIOD, ("dead letters", "after 1 cancel")], [ANYBODY]),
+        ({"fairness_model": "fast"}, [ONE, NO_PERIOD, ("distribution", "fast")], ["the first consumer with room"]),
+        (
+            {"file_backed_metadata": True},
+            [ONE, NO_PERIOD, ("overflow", "flow to disk beyond 1000 messages")],
+            ["go to pages of the address; that is file-backed-metadata"],
+        ),
+    ],
+)
+def test_describe_says_each_attribute_of_amps(
+    attributes: dict[str, Any], rows: list[tuple[str, str]], reasons: list[str]
+) -> None:
+    """Also what follows from any of them: one message at a time, and leases that do not end."""
+    found = described(queue_config(**attributes), AddressSettings())
+    assert set(rows) <= {(axis, choice) for axis, choice, _ in found}
+    assert all(any(reason in why for _, _, why in found) for reason in reasons)
+    axes = {axis for axis, _, _ in found}
+    assert ("backlog" in axes) == bool(attributes)
+    assert ("lease" in axes) == (bool(attributes) and attributes.get("delivery_semantics") != "at-most-once")
+    acquisition = next(choice for axis, choice, _ in found if axis == "acquisition")
+    assert acquisition.startswith("lease") == ("lease" in axes)
 
 
 def test_describe_says_when_an_address_is_full() -> None:

@@ -1,0 +1,221 @@
+"""Why a queue delivers nothing (more): one source of the words, for the operational log and for whoever asks.
+
+Pure functions over the parts of a queue. They know a consumer by its number; whoever knows its client says so, too.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+from sys import maxsize
+from typing import Final, final
+
+from artemis_py.core.consumer import Consumer
+from artemis_py.core.queue.basis import QueueBasis
+
+PAUSED: Final = "paused"
+FEW_CONSUMERS: Final = "consumers-before-dispatch"
+MAX_BACKLOG: Final = "max-backlog"
+MOVING: Final = "moving"
+NO_CONSUMER: Final = "no-consumer"
+BACKLOGS: Final = "consumer-backlogs"
+BACKLOG: Final = "backlog"
+WINDOW: Final = "window"
+UNWANTED: Final = "unwanted"
+GROUPS: Final = "groups"
+IN_LINE: Final = "in-line"
+DUE: Final = "due"
+HELD: Final = "held"
+LEASED: Final = "leased"
+"""What kinds of reasons there are, for programs."""
+LOOKS_MAX: Final = 10_000
+"""Of so many ready messages it is looked at whether a consumer wants them."""
+
+
+@final
+class Reason:
+    """One reason: its kind, its numbers and names, and a sentence without a full stop."""
+
+    __slots__ = ("fields", "kind", "text")
+
+    def __init__(self, kind: str, text: str, **fields: str | int) -> None:
+        self.kind = kind
+        self.text = text
+        self.fields = fields
+
+
+def messages(count: int) -> str:
+    """So many messages, in words."""
+    return "1 message" if count == 1 else f"{count or 'no'} messages"
+
+
+def span(span_ms: int) -> str:
+    """A span of time, in words."""
+    return f"{max(span_ms, 0) / 1000:g} s"
+
+
+# ---- the queue as a whole ------------------------------------------------------------------------
+
+
+def why_closed(basis: QueueBasis, now_ms: int, *, is_held: bool) -> Reason | None:
+    """Why the queue lets nothing out, whoever asks. ``is_held``: its entries are being moved."""
+    gate = basis.gate
+    if gate.paused:
+        return Reason(PAUSED, "the queue is paused, and has to be resumed")
+    if not gate.started:
+        return _few_consumers(basis, now_ms)
+    if not gate.lets_out(basis.contents.tally.held_count):
+        return why_used_up(basis)
+    if is_held:
+        return Reason(
+            MOVING, "messages are on their way back to it, and until they are in their places nothing is delivered"
+        )
+    return None
+
+
+def _few_consumers(basis: QueueBasis, now_ms: int) -> Reason:
+    gate = basis.gate
+    here, wanted = basis.distribution.taker_count, gate.consumers_min
+    text = f"its gate is closed: {here} of {wanted} consumers (consumers-before-dispatch)"
+    if gate.opens_at_ms:
+        left_ms = gate.opens_at_ms - basis.host.clock.steady_ms(now_ms)
+        text += f"; delay-before-dispatch opens it in {span(left_ms)}"
+    return Reason(FEW_CONSUMERS, text, consumers=here, consumers_min=wanted)
+
+
+def why_used_up(basis: QueueBasis) -> Reason:
+    """The queue's own backlog is used up."""
+    gate = basis.gate
+    held, unconfirmed = basis.contents.tally.held_count, gate.unconfirmed_count
+    text = f"its backlog is used up: {messages(held)} in delivery"
+    if unconfirmed:
+        text += f" and {unconfirmed} sent at most once and not acknowledged"
+    text += f", of max-backlog {gate.backlog_max}"
+    return Reason(MAX_BACKLOG, text, in_delivery=held, unconfirmed=unconfirmed, max_backlog=gate.backlog_max)
+
+
+def why_nobody(basis: QueueBasis) -> Reason | None:
+    """Why there is nobody to deliver to."""
+    distribution = basis.distribution
+    if distribution.taker_count:
+        return None
+    browsers = len(distribution.consumers)
+    text = "no consumer is attached" + (f", only {browsers} browsing" if browsers else "")
+    return Reason(NO_CONSUMER, text, browsers=browsers)
+
+
+def why_full(basis: QueueBasis, consumers: int, full: int, held: int, now_ms: int) -> Reason:
+    """Of so many ``consumers``, ``full`` have used up their backlogs, with ``held`` messages together."""
+    text = f"{full} of {consumers} consumers hold {messages(held)} and have room for no more (max-backlog)"
+    fields: dict[str, str | int] = {"consumers": consumers, "full": full, "held": held}
+    first = None if basis.contents.leases is None else basis.contents.leases.first()
+    if first is not None:
+        begun_ms, holder = first
+        oldest_ms = basis.host.clock.steady_ms(now_ms) - begun_ms
+        text += f"; consumer {holder.id} has had the oldest for {span(oldest_ms)}"
+        fields["consumer"] = holder.id
+        fields["oldest_ms"] = oldest_ms
+    return Reason(BACKLOGS, text, **fields)
+
+
+# ---- one consumer --------------------------------------------------------------------------------
+
+
+def is_full(consumer: Consumer) -> bool:
+    """Has the consumer used up its backlog?"""
+    return len(consumer.held) >= consumer.backlog_max
+
+
+def why_not_to(basis: QueueBasis, consumer: Consumer, now_ms: int) -> Reason:
+    """Why a consumer, which is no browser, gets none of the ready messages."""
+    if is_full(consumer):
+        return _backlog(basis, consumer, now_ms)
+    if consumer.credit_bytes <= 0:
+        return Reason(
+            WINDOW,
+            f"its window is used up: it holds {messages(len(consumer.held))} without an acknowledgement "
+            f"(consumer-window-size {consumer.window_bytes} bytes)",
+            held=len(consumer.held),
+            window_bytes=consumer.window_bytes,
+        )
+    looked = unwanted = 0
+    for entry in islice(basis.contents.order, LOOKS_MAX):
+        looked += 1
+        unwanted += not consumer.wants(entry.message)
+    consumer.take_asked()
+    if unwanted and unwanted == looked:
+        return Reason(UNWANTED, f"it wants none of the {looked} ready: {_taste(consumer)}", unwanted=unwanted)
+    if basis.gate.is_open and consumer.parked:
+        if basis.grouping.groups is not None:
+            return Reason(GROUPS, "what is ready belongs to groups of other consumers")
+        if unwanted:
+            text = f"it does not want {unwanted} of the {looked} ready: {_taste(consumer)}"
+            return Reason(UNWANTED, text, unwanted=unwanted)
+        return Reason(IN_LINE, "it waits in line behind the consumers that are served first")
+    return Reason(DUE, "it takes messages; a turn of the broker is due")
+
+
+def _backlog(basis: QueueBasis, consumer: Consumer, now_ms: int) -> Reason:
+    held, most = len(consumer.held), consumer.backlog_max
+    what = "sent at most once and not acknowledged" if consumer.settles else "held without an acknowledgement"
+    text = f"its backlog is used up: {held} of {messages(most)} {what}"
+    fields: dict[str, str | int] = {"held": held, "max_backlog": most}
+    oldest_ms = _held_ms(basis, consumer, now_ms)
+    if oldest_ms >= 0:
+        text += f", the oldest for {span(oldest_ms)}"
+        fields["oldest_ms"] = oldest_ms
+    text += "; its SUBSCRIBE may ask for more with max-backlog, within the queue's max-per-subscription-backlog"
+    return Reason(BACKLOG, text, **fields)
+
+
+def _taste(consumer: Consumer) -> str:
+    if consumer.selector is not None:
+        return f"its selector is {consumer.selector.text}"
+    if consumer.no_local:
+        return "it wants none that its own connection sent (no-local)"
+    return "they are older than its replay period"
+
+
+def _held_ms(basis: QueueBasis, consumer: Consumer, now_ms: int) -> int:
+    """For how long the consumer has had the oldest message that it holds; -1 where nobody knows."""
+    leases = basis.contents.leases
+    oldest_id = next(iter(consumer.held), 0)
+    begun_ms = leases.begun_ms(oldest_id) if leases is not None and oldest_id else -1
+    return basis.host.clock.steady_ms(now_ms) - begun_ms if begun_ms >= 0 else -1
+
+
+# ---- what is out ---------------------------------------------------------------------------------
+
+
+def what_it_holds(basis: QueueBasis, consumer: Consumer, now_ms: int) -> Reason | None:
+    """What a consumer has and did not acknowledge; None when it has nothing."""
+    held = len(consumer.held)
+    if not held:
+        return None
+    if consumer.settles and consumer.destructive:
+        return Reason(HELD, f"was sent {messages(held)} at most once and did not acknowledge", held=held)
+    text = f"has {messages(held)} and did not acknowledge"
+    fields: dict[str, str | int] = {"held": held}
+    oldest_ms = _held_ms(basis, consumer, now_ms)
+    if oldest_ms >= 0:
+        text += f", the oldest for {span(oldest_ms)}"
+        fields["oldest_ms"] = oldest_ms
+    return Reason(HELD, text, **fields)
+
+
+def what_is_leased(basis: QueueBasis, now_ms: int) -> Reason | None:
+    """What is leased, and when the first lease ends; None when nothing is."""
+    leases = basis.contents.leases
+    first = None if leases is None else leases.first()
+    if leases is None or first is None:
+        return None
+    count, holder = len(leases), first[1]
+    is_or_are = "is" if count == 1 else "are"
+    fields: dict[str, str | int] = {"leased": count, "consumer": holder.id}
+    ends_ms = leases.first_end_ms
+    if ends_ms == maxsize:
+        text = f"{messages(count)} {is_or_are} leased without an end (no lease-period)"
+    else:
+        left_ms = ends_ms - basis.host.clock.steady_ms(now_ms)
+        text = f"{messages(count)} {is_or_are} leased; the first lease ends in {span(left_ms)}, of consumer {holder.id}"
+        fields["ends_in_ms"] = left_ms
+    return Reason(LEASED, text, **fields)

@@ -1,0 +1,211 @@
+"""Why a queue delivers nothing, in words and numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from artemis_py.core.broker import Broker
+from artemis_py.core.queue.queue import Queue
+from artemis_py.core.queue.reasons import (
+    BACKLOG,
+    DUE,
+    FEW_CONSUMERS,
+    GROUPS,
+    IN_LINE,
+    LOOKS_MAX,
+    MAX_BACKLOG,
+    MOVING,
+    NO_CONSUMER,
+    PAUSED,
+    UNWANTED,
+    WINDOW,
+    Reason,
+    span,
+    what_is_leased,
+    what_it_holds,
+    why_closed,
+    why_nobody,
+    why_not_to,
+)
+from tests.unit.core.parts import NOW_MS, broker_of, consumer_on, head_of, queue_config, send, turn
+
+
+def made(**attributes: Any) -> tuple[Broker, Queue]:
+    """A queue with these attributes."""
+    broker = broker_of(queue_config(**attributes))
+    return broker, broker.queues["q"]
+
+
+def closed(queue: Queue, *, is_held: bool = False) -> Reason | None:
+    """Why the queue lets nothing out, a second after the start."""
+    return why_closed(queue.parts.basis, NOW_MS + 1000, is_held=is_held)
+
+
+def kind_of(reason: Reason | None) -> str:
+    """The kind of a reason that must be there."""
+    assert reason is not None
+    return reason.kind
+
+
+def test_the_gate() -> None:
+    _, queue = made(consumers_before_dispatch=2, delay_before_dispatch=5000)
+    reason = closed(queue)
+    assert (kind_of(reason), reason and reason.fields) == (FEW_CONSUMERS, {"consumers": 0, "consumers_min": 2})
+    broker, queue = made(consumers_before_dispatch=2, delay_before_dispatch=5000)
+    consumer_on(broker, queue)
+    reason = closed(queue)
+    assert reason is not None
+    assert reason.text.endswith("delay-before-dispatch opens it in 4 s")
+    queue.pause()
+    assert kind_of(closed(queue)) == PAUSED
+    _, queue = made()
+    assert closed(queue) is None
+    assert kind_of(closed(queue, is_held=True)) == MOVING
+
+
+def test_the_backlog_of_the_queue_counts_what_is_out_either_way() -> None:
+    broker, queue = made(max_backlog=3, max_per_subscription_backlog=9)
+    consumer_on(broker, queue, backlog_max=9)
+    send(broker, count=2)
+    turn(broker)
+    assert closed(queue) is None
+    send(broker, count=2)
+    turn(broker)
+    reason = closed(queue)
+    assert reason is not None
+    assert reason.fields == {"in_delivery": 3, "unconfirmed": 0, "max_backlog": 3}
+    assert reason.text == "its backlog is used up: 3 messages in delivery, of max-backlog 3"
+    broker, queue = made(delivery_semantics="at-most-once", max_backlog=2, max_per_subscription_backlog=9)
+    consumer_on(broker, queue, settles=True, acks=True, backlog_max=9)
+    send(broker, count=3)
+    turn(broker)
+    reason = closed(queue)
+    assert (kind_of(reason), reason and reason.fields["unconfirmed"]) == (MAX_BACKLOG, 2)
+    assert reason is not None
+    assert "no messages in delivery and 2 sent at most once and not acknowledged, of max-backlog 2" in reason.text
+
+
+def test_nobody_is_there() -> None:
+    broker, queue = made()
+    assert kind_of(why_nobody(queue.parts.basis)) == NO_CONSUMER
+    consumer_on(broker, queue, browses=True)
+    reason = why_nobody(queue.parts.basis)
+    assert reason is not None
+    assert (reason.text, reason.fields) == ("no consumer is attached, only 1 browsing", {"browsers": 1})
+    consumer_on(broker, queue)
+    assert why_nobody(queue.parts.basis) is None
+
+
+def test_a_consumer_at_its_backlog() -> None:
+    broker, queue = made(lease_period=60_000, max_per_subscription_backlog=2)
+    consumer = consumer_on(broker, queue, backlog_max=2)
+    send(broker)
+    turn(broker)
+    broker.tick(NOW_MS + 2500)
+    send(broker, count=2, now_ms=NOW_MS + 2500)
+    turn(broker, NOW_MS + 2500)
+    reason = why_not_to(queue.parts.basis, consumer, NOW_MS + 4000)
+    assert (reason.kind, reason.fields) == (BACKLOG, {"held": 2, "max_backlog": 2, "oldest_ms": 4000})
+    assert "2 of 2 messages held without an acknowledgement, the oldest for 4 s" in reason.text
+    held = what_it_holds(queue.parts.basis, consumer, NOW_MS + 4000)
+    assert held is not None
+    assert held.text == "has 2 messages and did not acknowledge, the oldest for 4 s"
+    consumer.let_go(next(iter(consumer.held)))
+    held = what_it_holds(queue.parts.basis, consumer, NOW_MS + 4000)
+    assert held is not None
+    assert held.fields == {"held": 1, "oldest_ms": 1500}
+
+
+def test_what_is_sent_at_most_once_has_no_lease() -> None:
+    broker, queue = made(delivery_semantics="at-most-once", max_per_subscription_backlog=1)
+    consumer = consumer_on(broker, queue, settles=True, acks=True, backlog_max=1)
+    assert what_it_holds(queue.parts.basis, consumer, NOW_MS) is None
+    send(broker, count=2)
+    turn(broker)
+    reason = why_not_to(queue.parts.basis, consumer, NOW_MS + 9)
+    assert (reason.kind, reason.fields) == (BACKLOG, {"held": 1, "max_backlog": 1})
+    assert "1 of 1 message sent at most once and not acknowledged;" in reason.text
+    held = what_it_holds(queue.parts.basis, consumer, NOW_MS)
+    assert held is not None
+    assert held.text == "was sent 1 message at most once and did not acknowledge"
+    assert what_is_leased(queue.parts.basis, NOW_MS) is None
+
+
+def test_what_is_leased_and_until_when() -> None:
+    broker, queue = made(lease_period=60_000, max_per_subscription_backlog=5)
+    assert what_is_leased(queue.parts.basis, NOW_MS) is None
+    consumer = consumer_on(broker, queue, backlog_max=5)
+    send(broker, count=3)
+    turn(broker)
+    reason = what_is_leased(queue.parts.basis, NOW_MS + 15_500)
+    assert reason is not None
+    assert reason.fields == {"leased": 3, "consumer": consumer.id, "ends_in_ms": 44_500}
+    assert reason.text == f"3 messages are leased; the first lease ends in 44.5 s, of consumer {consumer.id}"
+    broker, queue = made(max_per_subscription_backlog=5)
+    consumer_on(broker, queue, backlog_max=5)
+    send(broker)
+    turn(broker)
+    reason = what_is_leased(queue.parts.basis, NOW_MS)
+    assert reason is not None
+    assert reason.text == "1 message is leased without an end (no lease-period)"
+    assert "ends_in_ms" not in reason.fields
+
+
+def test_leases_go_by_steady_time() -> None:
+    broker, queue = made(lease_period=60_000)
+    consumer_on(broker, queue, backlog_max=1)
+    send(broker)
+    turn(broker)
+    broker.clock.shift_ms = 3_600_000
+    reason = what_is_leased(queue.parts.basis, NOW_MS + 3_600_000 + 10_000)
+    assert reason is not None
+    assert reason.fields["ends_in_ms"] == 50_000
+
+
+@pytest.mark.parametrize(
+    ("attributes", "options", "expected"),
+    [
+        ({}, {"window_bytes": 1}, WINDOW),
+        ({}, {"selector": "color = 'red'"}, UNWANTED),
+        ({}, {"no_local": 7}, UNWANTED),
+        ({}, {"since_ms": NOW_MS + 1, "after_id": 99}, UNWANTED),
+        ({"paused": True}, {}, DUE),
+    ],
+)
+def test_one_consumer(attributes: dict[str, Any], options: dict[str, Any], expected: str) -> None:
+    broker, queue = made()
+    if attributes:
+        queue.pause()
+    consumer = consumer_on(broker, queue, **options)
+    send(broker, count=2, origin=7)
+    turn(broker)
+    assert why_not_to(queue.parts.basis, consumer, NOW_MS).kind == expected
+
+
+def test_consumers_behind_others() -> None:
+    broker, queue = made(max_live_consumers=1)
+    consumer_on(broker, queue, window_bytes=1)
+    standby = consumer_on(broker, queue)
+    send(broker, count=2)
+    turn(broker)
+    assert why_not_to(queue.parts.basis, standby, NOW_MS).kind == IN_LINE
+    broker, queue = made()
+    consumer_on(broker, queue, window_bytes=1)
+    other = consumer_on(broker, queue, window_bytes=1)
+    send(broker, count=2, head=head_of(JMSXGroupID="a"))
+    turn(broker)
+    assert why_not_to(queue.parts.basis, other, NOW_MS).kind == GROUPS
+
+
+def test_only_so_many_messages_are_looked_at() -> None:
+    broker, queue = made()
+    consumer = consumer_on(broker, queue, selector="color = 'red'")
+    send(broker, count=LOOKS_MAX + 5)
+    turn(broker)
+    assert why_not_to(queue.parts.basis, consumer, NOW_MS).fields == {"unwanted": LOOKS_MAX}
+
+
+def test_spans() -> None:
+    assert [span(ms) for ms in (-5, 0, 1, 1500, 60_000)] == ["0 s", "0 s", "0.001 s", "1.5 s", "60 s"]
