@@ -25,7 +25,7 @@ from artemis_py.core.replay.addresses import Addresses
 from artemis_py.core.replay.bookmarks import Bounds
 from artemis_py.core.replay.desk import Replays
 from artemis_py.core.replay.pace import Unpaced
-from artemis_py.core.replay.replay import Replay
+from artemis_py.core.replay.replay import FOLLOWING, Replay
 from artemis_py.errors import BrokerError
 from artemis_py.logged import Logged
 from artemis_py.message import LargeBody, Message
@@ -109,6 +109,11 @@ class Fills:
         fill = self._by_replay[replay.id] = Fill(pupils, replay)
         return fill
 
+    def _passed_lsn(self, fill: Fill) -> int:
+        """A pass has found everything up to this lsn that it wants. At the end of the log, that is where all are."""
+        replay = fill.replay
+        return max(replay.passed_lsn, self._desk.tail.lsn) if replay.state == FOLLOWING else replay.passed_lsn
+
     def _end(self, fill: Fill) -> None:
         del self._by_replay[fill.replay.id]
         self._desk.close(fill.replay)
@@ -150,7 +155,7 @@ class Fills:
         for fill in [one for one in self._by_replay.values() if one.mark_lsn >= 0 and not one.waiting]:
             if not fill.sees_all:
                 fill.watch(self._host.log.last_lsn)
-            elif self._desk.passed_lsn(fill.replay) >= fill.mark_lsn:
+            elif self._passed_lsn(fill) >= fill.mark_lsn:
                 self._finish(fill, now_ms)
 
     def serve(self, replay: Replay, budget: Budget, now_ms: int) -> None:
@@ -204,7 +209,7 @@ class Fills:
     def _part(self, fill: Fill, pupil: Pupil) -> None:
         """A queue that has no room goes on alone."""
         fill.pupils = [one for one in fill.pupils if one is not pupil]
-        alone = self._open([pupil], Bounds(self._desk.passed_lsn(fill.replay), -1))
+        alone = self._open([pupil], Bounds(self._passed_lsn(fill), -1))
         alone.waiting = fill.waiting.copy()
         pupil.recovery.noted = None
         self._desk.stall(alone.replay)
