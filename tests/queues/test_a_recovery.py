@@ -9,11 +9,17 @@ import pytest
 from artemis_py.cli.explain import compose
 from artemis_py.config.explain.explanation import explain
 from artemis_py.core.filling import fills
+from artemis_py.server.replays import ReplayTurns
+from artemis_py.storage.journal.settings import JournalSettings
 from tests.queues.life import Life
 from tests.queues.replays import Stage
 from tests.queues.views import addresses, view
+from tests.sim.incarnation import Incarnation
+from tests.sim.opening import SimStore
+from tests.sim.projection import Projection
 from tests.sim.retained import Archive
 from tests.unit.config.documents import errors_of, load_core
+from tests.wire.in_process import configuration
 
 pytestmark = pytest.mark.wire
 
@@ -284,6 +290,48 @@ def test_A_61_a_queue_without_room_does_not_keep_others_waiting(monkeypatch: pyt
     assert now.take("limited") == [str(number) for number in range(20)]
     now.publish("live")
     assert (now.take("limited"), now.take("work")[-1]) == (["live"], "live")
+
+
+@pytest.mark.interpreted
+def test_A_61_a_queue_may_be_deleted_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody reads the log for it any more, and one of the same name is a new one."""
+    now = full(monkeypatch)
+    broker = now.life.broker.broker
+    broker.registry.delete_queue(broker.queues["work"], broker.log.now_ms)
+    now.publish("live")
+    assert now.replays.count == 0
+    assert now.take("desk") == ["live"]
+    monkeypatch.setattr(fills, "AHEAD_BYTES", 1 << 20)
+    again = now.then(DESK, over(), settings=FULL)
+    assert again.take("work") == [*[f"h{number}" for number in range(12)], "live"]
+
+
+@pytest.mark.interpreted
+def test_A_61_a_turn_has_time_for_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long the history is, few of its messages come in a turn."""
+    past = Past(DESK)
+    past.write("producer", "BEGIN", "transaction:t")
+    for number in range(2000):
+        past.write("producer", "SEND", "destination:orders.eu", "persistent:true", "transaction:t", body=str(number))
+    past.write("producer", "COMMIT", "transaction:t")
+    placed: list[int] = []
+    run = ReplayTurns.run
+
+    def counted(turns: ReplayTurns, units: int, now_ms: int) -> None:
+        before = past.life.broker.records.last_lsn if not placed else placed[-1]
+        run(turns, units, now_ms)
+        placed.append(broker.records.last_lsn)
+        assert placed[-1] - before < 150, "all of them would be 2000"
+
+    monkeypatch.setattr(ReplayTurns, "run", counted)
+    past.life.broker.drain()
+    disk, archive = past.life.disk, past.archive
+    journal = JournalSettings(file_bytes=65536, compact_files_min=0, duplicate_ids_kept=10, retains=True)
+    config = configuration(RETAINED + addresses(DESK, over()))
+    broker = Incarnation(config, SimStore(disk, journal, archive), Projection(10), 1_000_000)
+    broker.drain()
+    assert broker.broker.queues["work"].message_count == 2000
+    assert len(placed) > 20
 
 
 @pytest.mark.interpreted
