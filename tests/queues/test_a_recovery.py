@@ -9,6 +9,7 @@ import pytest
 from artemis_py.cli.explain import compose
 from artemis_py.config.explain.explanation import explain
 from artemis_py.core.filling import fills
+from artemis_py.core.queue.recovery import Recovery
 from artemis_py.server.replays import ReplayTurns
 from artemis_py.storage.journal.settings import JournalSettings
 from tests.queues.life import Life
@@ -161,6 +162,28 @@ def test_A_61_a_view_that_was_there_before_the_log_was_kept_begins_nowhere() -> 
     assert now.then(DESK, over("recovery-point=' now '")).count_of("work") == 0
 
 
+def test_A_61_a_default_that_is_another_one_now_is_no_change() -> None:
+    """A view that was made before the log was kept; then what is written is a change."""
+    fields = {"written": "", "point": "now", "created": 5}
+    recovery = Recovery("", is_view=True, has_past=True)
+    recovery.resume(fields, 10)
+    assert (recovery.is_filling, recovery.fields()) == (False, fields)
+    written = Recovery("epoch", is_view=True, has_past=True)
+    written.resume(fields, 10)
+    assert (written.is_filling, written.after_lsn) == (True, 0)
+
+
+def test_A_63_a_queue_that_begins_at_a_time_in_a_pass_with_others() -> None:
+    past = Past(DESK)
+    past.publish("a")
+    past.advance(5000)
+    second = datetime.fromtimestamp(past.life.broker.loop.now_ms / 1000, UTC)
+    past.publish("b")
+    late = over(f"recovery-point='{second:%Y%m%dT%H%M%SZ}'", "late")
+    now = past.then(DESK, over(), late)
+    assert (now.take("work"), now.take("late")) == (["a", "b"], ["b"])
+
+
 def test_A_61_only_what_the_queue_would_get() -> None:
     """Nothing that its filter refuses, that is expired, that was sent to another address or to one queue alone, and
     nothing transient.
@@ -175,6 +198,7 @@ def test_A_61_only_what_the_queue_would_get() -> None:
     past.publish("last", headers=("colour:red", "expires:99000000000"))
     red = view("underlying-address='orders.eu'", "work", "<filter string=\"colour='red'\"/>")
     now = past.then(DESK, US, red)
+    assert now.life.broker.broker.queues["work"].contents.tally.added == 2
     assert now.take("work") == ["red", "last"]
 
 

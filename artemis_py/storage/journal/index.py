@@ -73,7 +73,7 @@ class Index:
         message_id = kept.message.id
         former = self.home.get(message_id)
         if kept.flags & FLAG_RECALLED:
-            self._note_recalled(kept, segment)
+            self._note_recalled(kept)
             if former is not None:  # as long as it lives there, its segment and all later ones stay
                 _add_queues(former.live[message_id], kept)
                 return
@@ -86,11 +86,10 @@ class Index:
         segment.live[message_id] = kept
         segment.live_bytes += kept.message.inline_bytes + _OVERHEAD_BYTES
 
-    def _note_recalled(self, kept: Kept, segment: Segment) -> None:
-        """Queues that are filled from the log have got as far as this message. Its record is needed as long as those of
-        the queues are: so the segment has a part of the bindings.
+    def _note_recalled(self, kept: Kept) -> None:
+        """Queues that are filled from the log have got as far as this message. That lasts: the record stands behind
+        those of the queues, and before these are removed they are written again.
         """
-        segment.has_bindings = True
         for queue_id in kept.queue_ids:
             fields = self.queues.get(queue_id, _NO_FIELDS)
             recovery = fields.get("recovery", _NO_FIELDS)
