@@ -156,6 +156,7 @@ class Journeys:
             return
         traced = Traced(message.id, lsn, arrived_ms, message.head.address, parent)
         traced.body_bytes = len(message.body)
+        traced.recalled_lsn = lsn if lsn != kept.lsn else 0
         traced.correlation_id = message.head.first(_CORRELATION) or ""
         sender = self._sessions.get(session)
         traced.sender = "" if sender is None else sender.client
