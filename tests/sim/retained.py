@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from artemis_py.message import LargeBody
 from artemis_py.records import Depth
+from artemis_py.storage.format.codec import Kept
 from artemis_py.storage.format.log_events import (
     Attempted,
     Changed,
@@ -17,6 +18,7 @@ from artemis_py.storage.format.log_events import (
     PageOpened,
     Published,
     Purged,
+    Recalled,
     Refused,
     Session,
     Settled,
@@ -45,7 +47,8 @@ class Telling:
     """What stands on each queue: encoded size by message id."""
     depths: int = 0
     """How often the broker's own count was told, and was the same."""
-    _places: dict[int, tuple[str, int]] = field(default_factory=dict)
+    _places: dict[tuple[int, int], tuple[str, int]] = field(default_factory=dict)
+    """(queue, message): the address in whose pages the queue has it, and where."""
     _pages: dict[tuple[int, int], tuple[int, str]] = field(default_factory=dict)
     _clients: dict[int, str] = field(default_factory=dict)
     _holders: dict[tuple[int, int], int] = field(default_factory=dict)
@@ -75,6 +78,8 @@ class Telling:
                 self._named.add(number)
             case Published():
                 self._published(event)
+            case Recalled():
+                self._recalled(event)
             case Delivered(queue_id=queue_id, message_ids=message_ids, consumer=consumer):
                 self._must_know(event, consumer)
                 self._holders.update(((queue_id, number), consumer) for number in message_ids)
@@ -111,11 +116,22 @@ class Telling:
         sender = "" if "reason" in properties else properties.get(SENDER, "")
         if self._clients.get(event.session, "") != sender:
             raise Untrue(f"message {message.id} of {sender!r} came from {self._clients.get(event.session)!r}")
+        self._arrive(kept, event.place)
+
+    def _recalled(self, event: Recalled) -> None:
+        for queue_id in event.kept.queue_ids:
+            if event.kept.message.id in self.live.get(queue_id, {}):
+                raise Untrue(f"{event}: queue {queue_id} has it already")
+        self._arrive(event.kept, 0)
+
+    def _arrive(self, kept: Kept, place: int) -> None:
+        message = kept.message
         body_bytes = message.body.size_bytes if isinstance(message.body, LargeBody) else len(message.body)
         for queue_id in kept.queue_ids:
             self.live.setdefault(queue_id, {})[message.id] = message.head.size_bytes + body_bytes
-        if event.place:
-            self._places[message.id] = message.head.address, event.place
+            self._places.pop((queue_id, message.id), None)
+            if place:
+                self._places[queue_id, message.id] = message.head.address, place
 
     def _settled(self, event: Settled) -> None:
         self._must_know(event, event.consumer)
@@ -136,10 +152,10 @@ class Telling:
         gone = [
             number
             for number in on_queue
-            if number in self._places
-            and self._places[number][0] == address
-            and first <= self._places[number][1] < end_place
-            and self._places[number][1] not in event.kept_places
+            if (event.queue_id, number) in self._places
+            and self._places[event.queue_id, number][0] == address
+            and first <= self._places[event.queue_id, number][1] < end_place
+            and self._places[event.queue_id, number][1] not in event.kept_places
         ]
         size_bytes = sum(on_queue.pop(number) for number in gone)
         if (len(gone), size_bytes) != (event.count, event.size_bytes):
