@@ -39,9 +39,9 @@ class Contents:
     """Entries of one queue, in every state. ``Tally`` says what the counts mean."""
 
     __slots__ = (
-        "_grouping", "_host", "_picked_bytes", "_reference", "ages", "barrier_is_out", "behind", "deferred", "expiry", "has_left",
-        "held_back", "holds", "is_in_log_order", "last_values", "leases", "order", "paged", "picked_count", "scheduled",
-        "tally", "tries", "was_used",
+        "_grouping", "_host", "_picked_bytes", "_reference", "ages", "barrier_is_out", "behind", "deferred", "expiry",
+        "has_left", "held_back", "holds", "is_in_log_order", "last_values", "leases", "order", "paged",
+        "picked_count", "scheduled", "tally", "tries", "was_used",
     )  # fmt: skip
 
     def __init__(
