@@ -4,6 +4,8 @@ deep queue, and the same beside many subscriptions.
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 from artemis_py.perf.fairness import LeasedQueue
@@ -27,11 +29,11 @@ def costs_of(depth: int, consumers: int, model: str, backlog: int) -> dict[str, 
         each[name] = lines / count
 
     note("acknowledge", lines_run(queue.acknowledge_all), queue.held)
-    note("arrive", lines_run(lambda: queue.arrive(queue.held)), queue.held)
+    note("arrive", lines_run(partial(queue.arrive, queue.held)), queue.held)
     note("dispatch", lines_run(queue.dispatch), queue.held)
     note("lease", lines_run(queue.send), queue.held)
     some = queue.consumers[:: max(len(queue.consumers) // 20, 1)]
-    note("alone", sum(lines_run(lambda one=one: queue.one_more(one)) for one in some), len(some))
+    note("alone", sum(lines_run(partial(queue.one_more, one)) for one in some), len(some))
     queue.wait()
     note("lapse", lines_run(queue.lapse), queue.held)
     note("dispatch again", lines_run(queue.dispatch), queue.held)
