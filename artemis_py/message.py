@@ -177,6 +177,13 @@ class Head:
             routing_type=self.routing_type, duplicate_id=self.duplicate_id,
         )  # fmt: skip
 
+    def at(self, address: str) -> Head:
+        """The same head on another address; the block stays as it is."""
+        return Head(
+            self.block, address, priority=self.priority, persistent=self.persistent, sized=self.sized,
+            routing_type=self.routing_type, duplicate_id=self.duplicate_id,
+        )  # fmt: skip
+
     def forwarded(self, address: str, changes: dict[str, str], drop: frozenset[str] = frozenset()) -> Head:
         """A new head for a copy of the message to ``address``: ``changes`` come first, headers in ``drop`` are
         removed.

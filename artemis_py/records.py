@@ -134,6 +134,10 @@ class Story:
         """The log's number of the session on a connection; 0: the broker itself, or the story is not recorded."""
         return 0
 
+    def known_number(self, origin: int) -> int:
+        """The log's number of the session on a connection, if a record has named it by now; else 0."""
+        return 0
+
     def delivered(self, queue_id: int, messages: list[Message], consumer: Actor) -> int:
         """These persistent messages were sent to a consumer of a durable queue. Returns the lsn of the record."""
         return 0

@@ -157,12 +157,8 @@ def have_lapse(process: Process, rate: int, seconds: float) -> None:
     took_s = time.monotonic() - began_s
     lapsed, used_s = ended(process) - before, process.cpu_s - cpu_s
     longest_s, _ = process.scrape()
-    say(
-        f"{lapsed / took_s:,.0f} leases ended in a second ({count} for {_LAPSING_MS} ms each), {came / took_s:,.0f} came,"
-    )
-    say(
-        f"{used_s * 1e6 / max(lapsed, 1):.2f} us of CPU each with the next delivery, {used_s / took_s:.0%} of a processor,"
-    )
+    say(f"{lapsed / took_s:,.0f} leases ended in a second ({count} of {_LAPSING_MS} ms), {came / took_s:,.0f} came,")
+    say(f"{used_s * 1e6 / max(lapsed, 1):.2f} us of CPU each with the next delivery, {used_s / took_s:.0%} busy,")
     say(f"longest turn {longest_s * 1e3:.1f} ms")
 
 

@@ -20,6 +20,7 @@ ROOT: Final = Path(__file__).resolve().parent.parent
 PACKAGE: Final = "artemis_py"
 MODULES: Final = (
     "histogram.py",
+    "logged.py",
     "message.py",
     "paged.py",
     "records.py",
@@ -34,6 +35,7 @@ MODULES: Final = (
     "core/placing/*.py",
     "core/queue/*.py",
     "core/reference/*.py",
+    "core/replay/*.py",
     "core/routing/*.py",
     "core/timing/*.py",
     "stomp/*.py",
@@ -44,6 +46,7 @@ MODULES: Final = (
     "storage/format/page_codec.py",
     "storage/journal/index.py",
     "storage/pages/index.py",
+    "storage/replay/slices.py",
     "storage/format/segment_index.py",
     "storage/journal/segments.py",
     "storage/journal/compaction.py",

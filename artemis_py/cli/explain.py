@@ -110,7 +110,7 @@ def compose(explanation: Explanation) -> Composition:
         return ()
     from artemis_py.core.queue.recipe import describe
 
-    return describe(explanation.queue_settings, explanation.address_settings)
+    return describe(explanation.queue_settings, explanation.address_settings, explanation.address)
 
 
 def as_json(explanation: Explanation, composition: Composition) -> dict[str, object]:
@@ -120,6 +120,7 @@ def as_json(explanation: Explanation, composition: Composition) -> dict[str, obj
         "address": explanation.address,
         "declared": address is not None,
         "routing_types": list(address.routing_types) if address else [],
+        "views": [f"{view.address}::{view.name}" for view in explanation.views],
         "settings": [_row_as_json(row) for row in explanation.settings],
         "queue": None
         if queue is None
@@ -162,6 +163,9 @@ def print_text(explanation: Explanation, composition: Composition, *, show_all: 
         _print_queue(explanation, composition, paint, show_all)
         say()
     _print_head(paint, f"address {explanation.address}", f"({_declaration(explanation)})")
+    if explanation.views:
+        names = ", ".join(f"{view.address}::{view.name}" for view in explanation.views)
+        say(f"  views over it: {names}")
     _print_rows(explanation.settings, paint, show_all)
     _print_security(explanation, paint)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,12 +14,13 @@ from artemis_py.config.checks.elements import (
     check_no_route,
     check_persistence,
     check_rings,
-    is_meant_to_page,
 )
 from artemis_py.config.checks.groups import check_groups
 from artemis_py.config.checks.logins import sources_of
 from artemis_py.config.checks.queue_combinations import check_queue_combinations
 from artemis_py.config.checks.queue_types import check_queue_types
+from artemis_py.config.checks.readers import Readers
+from artemis_py.config.checks.views import check_views
 from artemis_py.config.draft import Draft, NamedDraft
 from artemis_py.config.matching import WildcardSyntax, check_literal_markers, check_match
 from artemis_py.config.merging import SettingsEntry, SettingsRepository
@@ -28,7 +28,6 @@ from artemis_py.config.security_settings import SecurityConfig, SecuritySetting
 from artemis_py.config.settings import BrokerConfig
 from artemis_py.config.tables.acceptor import AcceptorConfig
 from artemis_py.config.tables.entities import AddressConfig, DivertConfig, Origin, QueueConfig
-from artemis_py.config.wildcards import is_wildcard
 from artemis_py.errors import MatchError
 
 
@@ -52,17 +51,18 @@ def assemble(draft: Draft) -> BrokerConfig:
     diverts = tuple(filter(None, (_divert(draft, divert) for divert in draft.diverts.values())))
     logins = sources_of(draft)
     acceptors = make_acceptors(draft, logins)
-    check_addresses(draft, settings, functools.partial(is_wildcard, syntax=syntax))
+    check_addresses(draft, settings, syntax)
     check_no_route(draft, settings)
     check_filters(draft)
     check_limits(draft, settings)
     check_persistence(draft)
-    check_rings(draft, addresses, settings)
+    readers = Readers(addresses, settings, syntax)
+    check_rings(draft, addresses, settings, readers)
     check_groups(draft, addresses, settings)
-    pages = functools.partial(is_meant_to_page, settings)
-    check_queue_types(draft, addresses, settings, pages)
-    check_queue_combinations(draft, addresses, settings, pages)
-    check_circles(draft, addresses, diverts, settings)
+    check_queue_types(draft, addresses, settings, readers)
+    check_queue_combinations(draft, addresses, settings, readers)
+    check_views(draft, addresses, settings, syntax)
+    check_circles(draft, readers, diverts, settings)
     if not draft.problems.has_errors:
         _add_notices(draft)
         _check_that_somebody_can_connect(draft, acceptors)

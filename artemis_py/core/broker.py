@@ -111,7 +111,8 @@ class Broker:
         self, route: Route, head: Head, body: bytes | LargeBody, now_ms: int, expires_ms: int = 0, origin: int = 0
     ) -> Message:
         """A new message for a route."""
-        return Message(head, body, self.host.next_message_id(), now_ms, expires_ms, route.address.account, origin)
+        number, account = self.host.next_message_id(), route.address.account
+        return Message(route.head_of(head), body, number, now_ms, expires_ms, account, origin)
 
     def next_consumer_id(self) -> int:
         """A number that no consumer has had."""

@@ -94,7 +94,7 @@ class Consumer:
     # fmt: off
     __slots__ = (
         "_head_only", "_last_head", "_last_verdict", "_units", "_units_per_kb", "acks", "actor", "after_id",
-        "asked_units", "backlog_max", "browses", "closed", "credit_bytes", "cursor", "destructive", "eased",
+        "asked_units", "backlog_max", "barrier", "browses", "closed", "credit_bytes", "cursor", "destructive", "eased",
         "exclusive", "firsts", "handed", "held", "id", "listed", "no_local", "outbox", "owner", "parked", "passed_over",
         "priority", "reader", "room_bytes", "selector", "settles", "since_ms", "weigh", "weights", "window_bytes",
     )
@@ -150,9 +150,7 @@ class Consumer:
         self.eased: list[Consumer] | None = None
         """Where it is noted that it has let something go, for a distribution that ranks consumers."""
         self.firsts: set[int] = set()
-        """Ids of messages in the outbox that brought their group to this consumer, where the queue marks them
-        (``group-first-key``).
-        """
+        """Ids of messages in the outbox that brought their group along, where ``group-first-key`` marks them."""
         self.asked_units = 0
         """What its selector has cost beyond the looks, in units. Whoever pays for it sets it to 0."""
         self.credit_bytes = max(window_bytes, 1)
@@ -164,6 +162,8 @@ class Consumer:
         """Entries picked for this consumer and not written yet."""
         self.handed: list[Entry] = []
         """Entries that never stood on the queue. They go out before the outbox."""
+        self.barrier: Entry | None = None
+        """The barrier in its outbox, which has nothing else then."""
         self.cursor: Cursor | None = None
         self.listed = False
         """Is it on the broker's list of consumers with output?"""
@@ -253,6 +253,12 @@ class Consumer:
         if self.window_bytes >= 0:
             self.weights[message.id] = size_bytes
             self.credit_bytes -= size_bytes
+
+    def take_barrier(self, entry: Entry) -> None:
+        """Put a barrier into the outbox. It needs no acknowledgement, so it takes room and nothing of the window."""
+        self.room_bytes -= self.weigh(entry.message)
+        self.barrier = entry
+        self.outbox.append(entry)
 
     def let_go(self, message_id: int) -> Entry:
         """Remove a held entry and give its window back. Raises KeyError when it is not held."""

@@ -25,9 +25,10 @@ IDS: Final = 8
 GROUPS: Final = 9
 HTTP: Final = 10
 TLS: Final = 11
+REPLAYS: Final = 12
 _NAMES: Final = (
     "connections", "input", "output", "transactions", "subscriptions", "selectors", "queues", "addresses", "ids",
-    "groups", "http", "tls",
+    "groups", "http", "tls", "replays",
 )  # fmt: skip
 
 CONNECTION_BYTES: Final = 6144

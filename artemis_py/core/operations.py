@@ -26,11 +26,15 @@ class Operations:
         """Change a ring while it runs; -1 makes it no ring. A smaller ring purges nothing: it stops growing (R-08).
 
         0 keeps nothing. Raises NotFoundError for an unknown queue, BrokerError for a size below -1 and for a queue with
-        an overflow-policy.
+        an overflow-policy, or with messages that are not active.
         """
         queue = self._queue(queue_name)
         if queue.flow.overflow.depth is not None:
             raise BrokerError(f"Queue {queue_name} has an overflow-policy; a ring-size would replace it")
+        if ring_size >= 0 and queue.contents.behind is not None:
+            raise BrokerError(
+                f"Queue {queue_name} has barrier-expression or target-queue-depth; a ring would give up what is active"
+            )
         if ring_size < -1:
             raise BrokerError(f"ring-size must be -1 (no ring), 0 (keeps nothing) or more, not {ring_size}")
         queue.flow.overflow = overflow_for(ring_size)

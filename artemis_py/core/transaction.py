@@ -130,9 +130,7 @@ class Transaction:
                     return queue
         return None
 
-    def commit(
-        self, broker: Broker, now_ms: int, commit_id: str | None = None, digest: str = ""
-    ) -> list[QueueWork]:
+    def commit(self, broker: Broker, now_ms: int, commit_id: str | None = None, digest: str = "") -> list[QueueWork]:
         """Carry everything out, as one group of records; ``commit_id``, which must be new, is remembered with it. What
         must be looked for follows, perhaps in later turns. Returns what of it is unfinished.
 
@@ -197,6 +195,8 @@ class Transaction:
                 known, current = route, broker.resolver.renewed(route)
             if current is not route:
                 message.account = current.address.account
+                if current.view is not route.view:
+                    message.head = message.head.at(current.address.name)
                 self.sends[place] = (current, message, due_ms)
 
     def _check(self, broker: Broker, now_ms: int) -> None:

@@ -51,7 +51,7 @@ class Look:
     def finish(self) -> None:
         """All consumers were looked at."""
         self.delivering_age_s = self._age_s(self._delivering_ms)
-        self.age_s = self._age_s(_earlier(self._delivering_ms, self.queue.contents.order.oldest_ms()))
+        self.age_s = self._age_s(_earlier(self._delivering_ms, self.queue.contents.oldest_ms()))
 
     def _age_s(self, since_ms: int) -> int:
         return max(self._now_ms - since_ms, 0) // 1000 if since_ms else 0

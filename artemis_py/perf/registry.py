@@ -16,6 +16,7 @@ from artemis_py.perf.idle import Idle
 from artemis_py.perf.latency import Latency, LatencyTls
 from artemis_py.perf.neighbours import NeighboursCrLf, NeighboursHeaders, NeighboursSelectors, NeighboursTiny
 from artemis_py.perf.recovery import Recovery
+from artemis_py.perf.replays import Replays
 from artemis_py.perf.scenario import Scenario
 from artemis_py.perf.startup import Startup
 from artemis_py.perf.streams import (
@@ -68,6 +69,7 @@ SCENARIOS: Final[dict[str, type[Scenario]]] = {
         NeighboursCrLf,
         NeighboursHeaders,
         NeighboursSelectors,
+        Replays,
     )
 }
 DEFAULT: Final = ("1", "1u", "2", "5", "6", "7", "8", "9")

@@ -22,6 +22,9 @@ Differences from Artemis: an error inside an expression makes only that expressi
 division by zero is NULL, not infinite; integers do not overflow below 4,096 bits, above that they are NULL, like joined
 texts of more than 65,536 characters; conversion accepts '21.5' next to an integer, adds numeric texts instead of
 joining them, and accepts only 'true' and 'false' as booleans.
+
+An expression (``priority-expression``) gives a number. In it every text that looks like a number is one, ``+`` joins
+nothing, and an integer that is too large is infinite.
 """
 
 from __future__ import annotations
@@ -62,6 +65,7 @@ from artemis_py.selector.values import (
     number_in,
     number_of,
     remainder,
+    saturated,
 )
 
 Lookup: TypeAlias = Callable[[str], Value]
@@ -152,6 +156,25 @@ class Selector:
         return f"Selector({self.text!r})"
 
 
+@final
+class Expression:
+    """A number made of a message's headers, with its text. Immutable; knows nothing of messages. ``units`` and
+    ``units_per_kb`` are as those of a program.
+    """
+
+    __slots__ = ("_evaluate", "text", "units", "units_per_kb")
+
+    def __init__(self, text: str, evaluate: _Evaluator, units: int, units_per_kb: int) -> None:
+        self.text: Final = text
+        self._evaluate: Final = evaluate
+        self.units: Final = units
+        self.units_per_kb: Final = units_per_kb
+
+    def value(self, lookup: Lookup) -> Number | None:
+        """The number; None where there is none. Raises only what ``lookup`` raises."""
+        return number_in(self._evaluate(lookup))
+
+
 _programs: Final[dict[bytes, Program]] = {}
 """The programs of all selectors, by their text without blanks, comments and the case of keywords."""
 
@@ -176,17 +199,29 @@ def compile_selector(text: str, limits: SelectorLimits = BROKER_LIMITS) -> Selec
     return Selector(text, program)
 
 
+def compile_expression(text: str, limits: SelectorLimits = BROKER_LIMITS) -> Expression:
+    """Parse ``text`` into an expression that gives a number.
+
+    Raises :class:`~artemis_py.errors.SelectorError` with line and column, also for an empty text and beyond ``limits``.
+    """
+    compiler = _Compiler(True, as_number=True)
+    evaluate = compiler.value(parse(text, limits, as_number=True).tree)
+    units = 1 + compiler.node_count // NODES_PER_UNIT
+    return Expression(text, evaluate, units, compiler.units_per_kb + compiler.node_count)
+
+
 @final
 class _Compiler:
     """Makes one function per node; chooses between the two sets of comparisons once."""
 
-    __slots__ = ("_convert", "_equal", "_number", "_ordered", "node_count", "units", "units_per_kb")
+    __slots__ = ("_as_number", "_convert", "_equal", "_number", "_ordered", "node_count", "units", "units_per_kb")
 
-    def __init__(self, convert_strings: bool) -> None:
+    def __init__(self, convert_strings: bool, *, as_number: bool = False) -> None:
         self.node_count = 0
         self.units = 0
         """Units in addition to those of the nodes."""
         self.units_per_kb = 0
+        self._as_number: Final = as_number
         self._convert: Final = convert_strings
         self._number: Final = number_in if convert_strings else number_of
         self._equal: Final = are_equal_converted if convert_strings else are_equal
@@ -218,7 +253,8 @@ class _Compiler:
                 return _constant(node.value is True, known=node.value is not None)
         raise TypeError(f"{type(node).__name__} is not a condition")  # the parser lets none through
 
-    def _value(self, node: Node) -> _Evaluator:
+    def value(self, node: Node) -> _Evaluator:
+        """Compile any node."""
         self.node_count += 1
         match node:
             case Literal():
@@ -244,7 +280,7 @@ class _Compiler:
             text = right.value
             if isinstance(text, str) and not self._convert:
                 return _equals_text(left.name, text, wanted)
-        first, second, equal = self._value(left), self._value(right), self._equal
+        first, second, equal = self.value(left), self.value(right), self._equal
 
         def compare(lookup: Lookup) -> bool | None:
             a = first(lookup)
@@ -256,7 +292,7 @@ class _Compiler:
         return compare
 
     def _order(self, node: Comparison) -> _Condition:
-        left, right = self._value(node.left), self._value(node.right)
+        left, right = self.value(node.left), self.value(node.right)
         ordered, in_order = self._ordered, _ORDERS[node.operator]
 
         def compare(lookup: Lookup) -> bool | None:
@@ -270,7 +306,7 @@ class _Compiler:
 
     def _between(self, node: Between) -> _Condition:
         """BETWEEN is ``>= low AND <= high``, NOT BETWEEN is ``< low OR > high``: neither is the other's NOT."""
-        operand, low, high = self._value(node.operand), self._value(node.low), self._value(node.high)
+        operand, low, high = self.value(node.operand), self.value(node.low), self.value(node.high)
         ordered = self._ordered
         negated = node.negated
         at_low, at_high = (operator.lt, operator.gt) if negated else (operator.ge, operator.le)
@@ -288,7 +324,7 @@ class _Compiler:
         return compare
 
     def _like(self, node: Like) -> _Condition:
-        operand, pattern = self._value(node.operand), Pattern(node.pattern, node.escape)
+        operand, pattern = self.value(node.operand), Pattern(node.pattern, node.escape)
         negated = node.negated
         headers, characters = texts_in(node.operand)
         self.units += pattern.units + (pattern.units_per_kb * characters >> 10)
@@ -303,7 +339,7 @@ class _Compiler:
         return looks_like
 
     def _is_null(self, node: IsNull) -> _Condition:
-        operand, negated = self._value(node.operand), node.negated
+        operand, negated = self.value(node.operand), node.negated
         return lambda lookup: (operand(lookup) is None) is not negated
 
     def _truth(self, node: Truth) -> _Condition:
@@ -316,7 +352,7 @@ class _Compiler:
         return truth
 
     def _negative(self, node: Negative) -> _Evaluator:
-        operand, number = self._value(node.operand), self._number
+        operand, number = self.value(node.operand), self._number
 
         def negative(lookup: Lookup) -> Value:
             value = number(operand(lookup))
@@ -325,9 +361,10 @@ class _Compiler:
         return negative
 
     def _arithmetic(self, node: Arithmetic) -> _Evaluator:
-        left, right, number = self._value(node.left), self._value(node.right), self._number
-        calculate, joins = _CALCULATIONS[node.operator], node.operator == "+"
-        headers, _ = texts_in(node)
+        left, right, number = self.value(node.left), self.value(node.right), self._number
+        calculate, joins = _CALCULATIONS[node.operator], node.operator == "+" and not self._as_number
+        limited = saturated if self._as_number else bounded
+        headers = texts_in(node)[0] if joins else 0
         self.units_per_kb += headers if self._convert else headers // _HEADERS_JOINED_PER_UNIT
 
         def arithmetic(lookup: Lookup) -> Value:
@@ -338,7 +375,7 @@ class _Compiler:
             first, second = number(a), number(b)
             try:
                 if first is not None and second is not None:
-                    return bounded(calculate(first, second))
+                    return limited(calculate(first, second))
                 return joined(a, b) if joins and isinstance(a, str) else None
             except (ArithmeticError, ValueError):
                 return None

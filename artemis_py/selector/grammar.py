@@ -18,6 +18,9 @@
     operand     = ("+" | "-") operand | literal | name | "(" condition ")"
     literal     = text | number | TRUE | FALSE | NULL
 
+An expression, which stands where a number is expected (``priority-expression``), is a ``sum`` with the same prefixes.
+In it there are no conditions, and no literals but numbers.
+
 Further rules, as in Artemis: operands of AND, OR and NOT must be conditions or names; operands of ``<`` and similar
 operators, and the bounds of BETWEEN, must not be text literals or conditions; ``= NULL`` is refused (``IS NULL`` is
 meant); IN needs a name on its left. There are no functions, and XPATH and XQUERY are refused.
@@ -123,13 +126,15 @@ class Parsed:
         self.convert_strings: Final = convert_strings
 
 
-def parse(text: str, limits: SelectorLimits = BROKER_LIMITS) -> Parsed:
-    """Parse a selector. Raises SelectorError, which says what was expected and where."""
+def parse(text: str, limits: SelectorLimits = BROKER_LIMITS, *, as_number: bool = False) -> Parsed:
+    """Parse a selector or, ``as_number``, an expression. Raises SelectorError, which says what was expected and
+    where.
+    """
     size_bytes = len(text.encode(errors="surrogatepass"))
     if size_bytes > limits.bytes_max:
         fail(f"it has {size_bytes:,} bytes, at most {limits.bytes_max:,} are allowed", text, 0)
     if not text or text.isspace():
-        fail("it is empty; to get every message, leave it out", text, 0)
+        fail("it is empty" if as_number else "it is empty; to get every message, leave it out", text, 0)
     convert_strings = False
     hyphenated = False
     start = 0
@@ -143,8 +148,8 @@ def parse(text: str, limits: SelectorLimits = BROKER_LIMITS) -> Parsed:
     count = sum([token.kind not in _PUNCTUATION for token in found])
     if count > limits.terms_max:
         fail(f"it has {count:,} names, values and operators, at most {limits.terms_max:,} are allowed", text, 0)
-    parser = _Parser(text, found)
-    tree = parser.selector()
+    parser = _Parser(text, found, as_number)
+    tree = parser.expression() if as_number else parser.selector()
     return Parsed(_key(found, convert_strings), tree, frozenset(parser.identifiers), convert_strings)
 
 
@@ -157,10 +162,11 @@ def _key(found: list[Token], convert_strings: bool) -> bytes:
 class _Parser:
     """Recursive descent, with one method for all levels of binary operators."""
 
-    __slots__ = ("identifiers", "_text", "_tokens", "_place", "_token", "_nesting")
+    __slots__ = ("identifiers", "_as_number", "_text", "_tokens", "_place", "_token", "_nesting")
 
-    def __init__(self, text: str, found: list[Token]) -> None:
+    def __init__(self, text: str, found: list[Token], as_number: bool) -> None:
         self.identifiers: Final[set[str]] = set()
+        self._as_number: Final = as_number
         self._text: Final = text
         self._tokens: Final = found
         self._place = 0
@@ -173,6 +179,12 @@ class _Parser:
         if self._token.kind != END:
             self._fail_after_operand("AND, OR or the end of the selector")
         return self._condition(tree, start)
+
+    def expression(self) -> Node:
+        tree = self._expression(_SUM)
+        if self._token.kind != END:
+            self._fail_after_operand("+, -, *, /, % or the end of the expression")
+        return tree
 
     def _expression(self, level_min: int) -> Node:
         """Parse operands joined by operators that bind at ``level_min`` or tighter."""
@@ -276,7 +288,7 @@ class _Parser:
             return self._signed()
         if token.kind == "(":
             self._advance()
-            inner = self._expression(_CONDITION)
+            inner = self._expression(_SUM if self._as_number else _CONDITION)
             if self._token.kind != ")":
                 self._fail_after_operand("')' or an operator")
             self._advance()
@@ -285,11 +297,13 @@ class _Parser:
             self._advance()
             self.identifiers.add(str(token.value))
             return Property(str(token.value))
-        if token.kind in (TEXT, NUMBER):
+        if token.kind == NUMBER or (token.kind == TEXT and not self._as_number):
             self._advance()
             return Literal(token.value)
         if token.kind in ("XPATH", "XQUERY"):
             fail(f"{token.kind} is not supported: a selector sees headers, not the body", self._text, token.offset)
+        if self._as_number:
+            self._fail_expected("a name, a number or '('")
         if token.kind not in ("TRUE", "FALSE", "NULL"):
             self._fail_expected("a name, a text, a number or '('")
         self._advance()
@@ -359,11 +373,13 @@ class _Parser:
         fail(f"it is nested deeper than {MAX_NESTING} levels", self._text, offset)
 
     def _fail_expected(self, expected: str) -> NoReturn:
-        found = "the end of the selector" if self._token.kind == END else f"{self._token.image!r}"
+        end = "the end of the expression" if self._as_number else "the end of the selector"
+        found = end if self._token.kind == END else f"{self._token.image!r}"
         fail(f"expected {expected}, found {found}", self._text, self._token.offset)
 
     def _fail_after_operand(self, expected: str) -> NoReturn:
         before = self._tokens[self._place - 1]
         if self._token.kind == "(" and before.kind == NAME:
-            fail(f"a selector has no functions, found {before.image!r} with '('", self._text, before.offset)
+            what = "an expression" if self._as_number else "a selector"
+            fail(f"{what} has no functions, found {before.image!r} with '('", self._text, before.offset)
         self._fail_expected(expected)

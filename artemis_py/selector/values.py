@@ -95,6 +95,13 @@ def bounded(number: Number) -> Number | None:
     return None if isinstance(number, int) and number.bit_length() > INTEGER_BITS_MAX else number
 
 
+def saturated(number: Number) -> Number:
+    """A computed number; an integer that is too large is infinite."""
+    if not isinstance(number, int) or number.bit_length() <= INTEGER_BITS_MAX:
+        return number
+    return math.inf if number > 0 else -math.inf
+
+
 def joined(left: str, right: Value) -> str | None:
     """``+`` with a text on its left; None if the result is too long."""
     text = ("true" if right else "false") if isinstance(right, bool) else str(right)

@@ -35,6 +35,8 @@ from artemis_py.storage.recovery.absent import DataDirectories
 from artemis_py.storage.recovery.findings import damage_lines
 from artemis_py.storage.recovery.recovery import Recovered, weigh
 from artemis_py.storage.relief import Relief, make_room, rooms_of
+from artemis_py.storage.replay.log import RetainedReplayLog
+from artemis_py.storage.replay.source import RetainedFiles
 from artemis_py.storage.retention.cursors import Cursors
 from artemis_py.storage.retention.keeping import Keeping
 from artemis_py.storage.retention.retained_log import RetainedLog
@@ -140,6 +142,15 @@ class JournalStore(Store):
         self.log_view = LogView(files.journal, self._disk.directory, identity.text, body_directories, retention)
         opened.callback(self.log_view.stop)
         self.cursor_desk = CursorDesk(files.journal, retention, cursors, wall_clock_ms)
+        if retention is not None:
+            self.replay_log = RetainedReplayLog(
+                files.journal,
+                RetainedFiles(self._disk.directory, retention),
+                files.large,
+                _thread(wake, "log reader", opened),
+                _thread(wake, "log tail reader", opened),
+                _say,
+            )
 
     def _open_retained(self, kept: RetentionConfig, cursors: Cursors) -> RetainedLog:
         settings = RetentionSettings(Path(kept.directory), kept.period_ms, kept.storage_limit)

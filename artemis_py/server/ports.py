@@ -132,6 +132,7 @@ class Ports:
             logins=None if gate is None else gate.desk,
             authorizer=None if gate is None else gate.authorizer,
             wake=turns.schedule,
+            replays=None if turns.replays is None else turns.replays.desk,
         )
         self.stomp_services.append(service)
         newcomers_max = _NEWCOMERS_MAX if gate is not None else -1

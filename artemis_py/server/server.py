@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from artemis_py.config.settings import BrokerConfig
 from artemis_py.core.broker import Broker
+from artemis_py.core.replay.desk import Replays
 from artemis_py.errors import ArtemisError
 from artemis_py.metrics import MetricsExporter
 from artemis_py.security.authenticator import Authenticator
@@ -30,6 +31,7 @@ from artemis_py.server.memory import destinations_max, global_max_bytes, held_ma
 from artemis_py.server.open_store import open_store
 from artemis_py.server.operational import OperationalLog
 from artemis_py.server.ports import Held, Ports
+from artemis_py.server.replays import ReplayTurns
 from artemis_py.server.stats import TURN_BUCKET_BOUNDS_S, ServerStats
 from artemis_py.server.store import Store
 from artemis_py.server.surroundings import OF_THIS_MACHINE, Surroundings
@@ -108,6 +110,9 @@ class Server:
         self.stats.clock_steps = self._clocks.steps
         self.turns = Turns(loop, self.broker, store.durability, self.stats, self._clocks.date_ms, store.large)
         self.turns.on_failure = self._fail
+        if store.replay_log is not None:
+            desk = Replays(store.replay_log, self.broker.holdings, self.broker.clock, config.wildcards)
+            self.turns.replays = ReplayTurns(desk, store.durability, self.turns.output, self.turns.isolation)
         self.stats.blocked = self.turns.input.blocked
         self.turns.tell = OperationalLog().tell
         self._gate = gate_of(config, authenticator, loop, self.stats, self.complaints.tell)

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from artemis_py.logged import ReplayLog
 from artemis_py.records import Durability, PageLog, RecordLog, RecoveredState
 from artemis_py.storage.bodies.store import LargeStore
 from artemis_py.storage.disk.room import Room
@@ -27,6 +28,8 @@ class Store(ABC):
     """The log for readers; None: there is no log to read."""
     cursor_desk: CursorDesk | None = None
     """The cursors of these readers; None: there is no log to read."""
+    replay_log: ReplayLog | None = None
+    """The log for replays; None: nothing is retained."""
     report: list[str]
     """Lines for standard error about what the start found."""
     rooms: tuple[Room, ...] = ()

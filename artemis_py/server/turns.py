@@ -5,7 +5,8 @@
 3. ``broker.tick``: what is due;
 4. dispatch, and write out what consumers got;
 5. seal the turn's records;
-6. flush every connection that has output, up to the durable lsn.
+6. flush every connection that has output, up to the durable lsn;
+7. move replays of the log on (``server/replays.py``), and flush what they wrote.
 
 A turn runs when something happened: bytes arrived, a socket accepted output, a time came. Nothing in it awaits.
 
@@ -30,6 +31,7 @@ from artemis_py.server.client import Client
 from artemis_py.server.faults import TurnError, shown
 from artemis_py.server.isolation import Isolation
 from artemis_py.server.memory_guard import MemoryGuard
+from artemis_py.server.replays import ReplayTurns
 from artemis_py.server.stats import ServerStats
 from artemis_py.server.turn_input import TurnInput
 from artemis_py.server.turn_output import TurnOutput
@@ -81,6 +83,8 @@ class Turns:
         self.on_failure: Callable[[ArtemisError], None] = _raise
         self.tell: Callable[[list[Event], int], None] | None = None
         """Gets the events once a turn (the operational log)."""
+        self.replays: ReplayTurns | None = None
+        """Moves replays of the log on; None where no log is retained."""
         self.on_end: Callable[[], None] | None = None
         """Called at the end of each turn, when what happened in it can be looked at."""
         self._wakeup = Wakeup(loop, broker.clock, self.run)
@@ -177,11 +181,15 @@ class Turns:
         output.flush(now_ms)
         self.guard.look(now_ms, self.isolation.cut_off)
         output.make_room(served)
+        replays = self.replays
+        if replays is not None and replays.desk.count:
+            replays.run(self.units, now_ms)
+            output.flush(now_ms)
         if self.tell is not None and not broker.events.is_empty:
             self.tell(broker.events.take(), broker.clock.steady_ms(now_ms))
         if self._has_more:
             self._wakeup.schedule_behind()
-        self._wakeup.set_timer(broker.next_due_ms(), self.watches.next_due_ms(), now_ms)
+        self._wakeup.set_timer(broker.next_due_ms(), self._next_watch_ms(), now_ms)
         self.stats.turn_took(perf_counter_ns() - started_ns)
         if self.on_end is not None:
             self.on_end()
@@ -193,7 +201,18 @@ class Turns:
             return True
         if self.input.blocked and self.input.blocked.has_ready:
             return True
+        replays = self.replays
+        if replays is not None and replays.desk.count and replays.desk.has_ready:
+            return True
         return self.large is not None and self.large.has_released
+
+    def _next_watch_ms(self) -> int | None:
+        """The steady time of the next look at a connection, or at a replay."""
+        watch_ms, replays = self.watches.next_due_ms(), self.replays
+        if replays is None or not replays.desk.count:
+            return watch_ms
+        replay_ms = replays.desk.next_due_ms()
+        return replay_ms if watch_ms is None else watch_ms if replay_ms is None else min(watch_ms, replay_ms)
 
     def _poll_large(self) -> ArtemisError | None:
         """Handle large bodies that were written, and pieces of them that were read."""

@@ -48,10 +48,12 @@ class ArtemisDataSource(DataSource):
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         """The source of a streaming query. Raises PipelineError for invalid options."""
+        from artemis_py.spark.consume.reader import QueueStreamReader
         from artemis_py.spark.read.options import read_options
         from artemis_py.spark.stream.reader import LogStreamReader
 
-        return LogStreamReader(read_options(self._given(schema), streaming=True))
+        options = read_options(self._given(schema), streaming=True)
+        return LogStreamReader(options) if options.queue is None else QueueStreamReader(options)
 
     def _given(self, asked: StructType) -> dict[str, str]:
         """The options, with those of the table where one of a catalog is read. Raises PipelineError where a user named

@@ -7,6 +7,7 @@ from typing import Final, Protocol
 
 from artemis_py.config.settings import AcceptorConfig
 from artemis_py.core.broker import Broker
+from artemis_py.core.replay.desk import Replays
 from artemis_py.errors import NotAllowedError, NotFoundError
 from artemis_py.security.login import LoginDesk
 from artemis_py.security.rights import NAMELESS, Authorizer
@@ -68,6 +69,7 @@ class StompService:
 
     Without ``large``, bodies of every size stay in memory. Without ``logins``, nobody has to log in; without
     ``authorizer``, everybody may do everything. ``wake`` has the server look at sessions whose login is decided.
+    Without ``replays``, there is no log to replay.
     """
 
     def __init__(
@@ -81,8 +83,10 @@ class StompService:
         logins: LoginDesk | None = None,
         authorizer: Authorizer | None = None,
         wake: Callable[[], None] = _nobody,
+        replays: Replays | None = None,
     ) -> None:
         self.broker = broker
+        self.replays = replays
         self.temporaries = temporaries
         self.routes = Routes()
         self._large = large

@@ -139,6 +139,7 @@ def open_files(
         syncs=settings.syncs_bodies,
         retire=keeping.retire_body,
         start_min=max(keeping.body_start_min, given_up.start + 1),
+        former=keeping.bodies,
     )
     store = OpenStore(journal, pages, large, findings, given_up.stream)
     _take_back(store, disks, given_up, is_unsure=is_unsure)

@@ -146,7 +146,9 @@ class StompSocket:
 
     def nothing_waits_but_messages(self) -> None:
         """Everything sent so far was carried out; messages that came meanwhile are kept."""
-        self.ask("BEGIN", {"transaction": f"done-{next(_NUMBERS)}"})
+        transaction = {"transaction": f"done-{next(_NUMBERS)}"}
+        self.ask("BEGIN", transaction)
+        self.send("ABORT", transaction)
 
     def messages_here(self) -> list[ServerFrame]:
         """The messages that the broker has sent by now; nothing else may have come."""

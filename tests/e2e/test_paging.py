@@ -24,6 +24,7 @@ CONFIGURATION = """\
     <name>paging</name>
     <persistence-enabled>{persistence}</persistence-enabled>
     <journal-directory>{folder}/journal</journal-directory>
+    <large-messages-directory>{folder}/large-messages</large-messages-directory>
     <paging-directory>{folder}/paging</paging-directory>
     <journal-file-size>{file_size}</journal-file-size>
     <security-enabled>false</security-enabled>

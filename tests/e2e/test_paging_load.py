@@ -20,6 +20,7 @@ CONFIGURATION = """\
     <name>load</name>
     <persistence-enabled>{persistence}</persistence-enabled>
     <journal-directory>{folder}/journal</journal-directory>
+    <large-messages-directory>{folder}/large-messages</large-messages-directory>
     <paging-directory>{folder}/paging</paging-directory>
     <security-enabled>false</security-enabled>
     <max-disk-usage>100</max-disk-usage>

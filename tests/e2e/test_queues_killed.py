@@ -4,18 +4,19 @@ rules (docs/queues.md) promise of the messages that were confirmed, and acknowle
 
 from __future__ import annotations
 
-import itertools
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from tests.e2e.broker_process import HTTP, STOMP, BrokerProcess, eventually
 from tests.e2e.stomp_socket import StompSocket, connected, frame
+from tests.wire.client_frames import ServerFrame
 
 pytestmark = pytest.mark.e2e
 
@@ -27,6 +28,7 @@ CONFIGURATION = """\
     <persistence-enabled>true</persistence-enabled>
     <journal-directory>{folder}/journal</journal-directory>
     <paging-directory>{folder}/paging</paging-directory>
+    <large-messages-directory>{folder}/large-messages</large-messages-directory>
     <journal-file-size>64K</journal-file-size>
     {more}
     <security-enabled>false</security-enabled>
@@ -311,7 +313,7 @@ def test_held_messages_after_a_kill(tmp_path: Path) -> None:
         assert found == sorted(found, key=lambda number: (overtaken and number % 3 == 0, number))
 
 
-LEASES = "queue-type='standard' lease-period='150ms' max-per-subscription-backlog='30'"
+LEASES = "queue-type='standard' lease-period='300ms' max-per-subscription-backlog='30'"
 
 
 def hang(port: int, destination: str) -> None:
@@ -322,19 +324,25 @@ def hang(port: int, destination: str) -> None:
             client.message()
 
 
-def consume_by_bookmarks(port: int, destination: str, traffic: Traffic, batches_max: int) -> None:
-    """Acknowledges messages by five bookmarks at a time, with a receipt. In the end it keeps what it gets."""
+def settle_by_bookmarks(client: StompSocket, destination: str, messages: list[ServerFrame], traffic: Traffic) -> None:
+    """One ACK for all, with a receipt. It counts for what was leased until after the receipt: else it may be late."""
+    traffic.acknowledging |= {int(message.body) for message in messages}
+    marks = ",".join(message.header("bookmark") or "" for message in messages)
+    client.ask("ACK", {"destination": destination, "bookmarks": marks})
+    now = datetime.now(UTC)
+    traffic.acknowledged |= {
+        int(message.body) for message in messages if datetime.fromisoformat(message.header("lease-expires") or "") > now
+    }
+
+
+def consume_by_bookmarks(port: int, destination: str, traffic: Traffic, acks_min: int) -> None:
+    """Acknowledges what is there by bookmarks until so many count. In the end it keeps what it gets."""
     with connected(port) as client:
         client.subscribe(destination, max_backlog="30")
-        for batch in itertools.count():
-            messages = [client.message() for _ in range(5)]
-            if batch >= batches_max:
-                continue
-            numbers = {int(message.body) for message in messages}
-            traffic.acknowledging |= numbers
-            marks = ",".join(message.header("bookmark") or "" for message in messages)
-            client.ask("ACK", {"destination": destination, "bookmarks": marks})
-            traffic.acknowledged |= numbers
+        while True:
+            messages = [client.message(), *client.messages_here()]
+            if len(traffic.acknowledged) < acks_min:
+                settle_by_bookmarks(client, destination, messages, traffic)
 
 
 @pytest.mark.parametrize(
@@ -350,7 +358,7 @@ def test_leases_after_a_kill(depth: str, tmp_path: Path) -> None:
     with (
         journal.broker() as broker,
         at_work(hang, broker.port, "/queue/q"),
-        at_work(consume_by_bookmarks, broker.port, "/queue/q", traffic, 4),
+        at_work(consume_by_bookmarks, broker.port, "/queue/q", traffic, 20),
         at_work(produce, broker.port, "/queue/q", traffic),
     ):
         try:
@@ -362,15 +370,89 @@ def test_leases_after_a_kill(depth: str, tmp_path: Path) -> None:
         finally:
             broker.kill()
     with journal.broker() as broker, connected(broker.port) as client:
+        left = int(broker.metric("artemis_message_count", queue="q"))
         client.subscribe("/queue/q", max_backlog="30")
+        found = Traffic()
+        while len(found.acknowledging) < left:
+            settle_by_bookmarks(client, "/queue/q", [client.message(), *client.messages_here()], found)
+        check_whole(traffic, list(found.acknowledging))
+
+        def settle_what_came_again() -> float:
+            if again := client.messages_here():
+                settle_by_bookmarks(client, "/queue/q", again, found)
+            return broker.metric("artemis_message_count", queue="q")
+
+        broker.eventually("an empty queue", settle_what_came_again, lambda left: left == 0)
+        assert len(found.acknowledging) == left
+
+
+def is_barrier(number: int) -> bool:
+    """Every seventh, by its header ``k``."""
+    return number * 5 % KEYS == 0
+
+
+def consume_between_barriers(port: int, destination: str, traffic: Traffic, acks_max: int, wrong: list[str]) -> None:
+    """Acknowledges messages, each with a receipt, and in the end keeps what it gets. Says what was not in order."""
+    last = 0
+    with connected(port) as client:
+        client.subscribe(destination, max_backlog="5")
+        while True:
+            message = client.message()
+            number = int(message.body)
+            if number <= last:
+                wrong.append(f"{number} behind {last}")
+            last = number
+            if is_barrier(number):
+                early = {one for one in range(1, number) if not is_barrier(one)} - traffic.acknowledging
+                if early or message.header("ack") is not None:
+                    wrong.append(f"barrier {number} before {early}")
+                traffic.acknowledging.add(number)
+            elif len(traffic.acknowledged) < acks_max:
+                traffic.acknowledging.add(number)
+                client.acknowledge(message)
+                traffic.acknowledged.add(number)
+
+
+@pytest.mark.parametrize(
+    "depth", ["", "overflow-policy='FLOW_TO_DISK' max-depth-messages='9'"], ids=["memory", "pages"]
+)
+def test_barriers_after_a_kill(depth: str, tmp_path: Path) -> None:
+    """Killed while barriers wait and go out: each came when all before it was done. After the restart those that had
+    not gone out wait again; none comes again that something behind it was acknowledged after.
+    """
+    journal = JournalFolder(tmp_path, f"barrier-expression=\"k = '0'\" max-per-subscription-backlog='5' {depth}")
+    traffic, wrong = Traffic(), list[str]()
+    with (
+        journal.broker() as broker,
+        at_work(consume_between_barriers, broker.port, "/queue/q", traffic, 25, wrong),
+        at_work(consume_between_barriers, broker.port, "/queue/q", traffic, 25, wrong),
+        at_work(produce, broker.port, "/queue/q", traffic),
+    ):
+        try:
+            broker.eventually(
+                "traffic",
+                lambda: (len(traffic.promised), len(traffic.acknowledged)),
+                lambda seen: seen[0] >= 60 and seen[1] >= 25,
+            )
+        finally:
+            broker.kill()
+    assert not wrong
+    assert sum(map(is_barrier, traffic.acknowledging)) >= 2
+    with journal.broker() as broker, connected(broker.port) as client:
+        client.subscribe("/queue/q", max_backlog="5")
         left = int(broker.metric("artemis_message_count", queue="q"))
         found: list[int] = []
         while len(found) < left:
             message = client.message()
-            client.ask("ACK", {"destination": "/queue/q", "bookmarks": message.header("bookmark")})
             found.append(int(message.body))
+            if not is_barrier(found[-1]):
+                client.acknowledge(message)
+        assert found == sorted(found)
         check_whole(traffic, found)
-        assert broker.metric("artemis_message_count", queue="q") == 0
+        again = [number for number in found if is_barrier(number)]
+        assert again
+        assert again[0] > max(traffic.acknowledged)
+        broker.await_metric(0, "artemis_message_count", queue="q")
 
 
 def test_a_retroactive_address_after_a_kill(tmp_path: Path) -> None:

@@ -59,10 +59,17 @@ QUEUE_AXES: Final[dict[str, dict[str, Fields]]] = {
     "hold": {"no": {}, "yes": {"holds": True}},
     "ttl-min": {"none": {}, "300": {"ttl_min": 300}},
     "ttl-max": {"none": {}, "250": {"ttl_max": 250}, "1000": {"ttl_max": 1000}},
+    "expiration": {"none": {}, "200": {"ttl_usual": 200}},
     "expiry-policy": {
         "none": {},
         "delete": {"expiry_policy": "DELETE"},
         "alternate": {"expiry_policy": "ROUTE_TO_ALTERNATE"},
+    },
+    "activation": {
+        "at-once": {},
+        "barriers": {"barriers": True},
+        "first-1": {"active_max": 1},
+        "first-3": {"active_max": 3},
     },
     "replay": {"all": {}, "future": {"replay_s": 0}, "1-s": {"replay_s": 1}},
     "selector": {"none": {}, "red": {"default_selector": plans.RED_ONLY}},
@@ -99,6 +106,7 @@ QUEUE_AXES: Final[dict[str, dict[str, Fields]]] = {
     "filter": {"none": {}, "red": {"red_only": True}},
     "purge": {"no": {}, "yes": {"purge": True}},
     "durable": {"yes": {}, "no": {"durable": False}},
+    "view": {"no": {}, "exact": {"view": plans.EXACT}, "wildcard": {"view": plans.WILDCARD}},
 }
 ADDRESS_AXES: Final[dict[str, dict[str, Fields]]] = {
     "redelivery": {
@@ -121,6 +129,8 @@ ADDRESS_AXES: Final[dict[str, dict[str, Fields]]] = {
     },
 }
 Axes = dict[str, dict[str, Fields]]
+_ELSEWHERE: Final = ("filter", "durable", "address", "routing_type")
+"""What of a queue is no attribute."""
 OF_GROUPS: Final = ("buckets", "rebalance", "first-key")
 
 
@@ -152,7 +162,7 @@ def element_of(queue: QueuePlan, name: str) -> str:
     texts: list[str] = []
     for field in fields(QueueConfig):
         value = getattr(written, field.name)
-        if value != getattr(usual, field.name) and field.name not in {"filter", "durable"}:
+        if value != getattr(usual, field.name) and field.name not in _ELSEWHERE:
             text = str(value).lower() if isinstance(value, bool) else str(value)
             texts.append(f" {field.name.replace('_', '-')}={quoteattr(text)}")
     inside = f"<filter string={quoteattr(queue.red_only * plans.RED_ONLY)}/>" if queue.red_only else ""
@@ -162,8 +172,11 @@ def element_of(queue: QueuePlan, name: str) -> str:
 
 def refusals(queues: Sequence[QueuePlan], setting: str = "") -> dict[int, str]:
     """What ``check`` has against some of these queues, by their index; ``setting`` is in the address-setting."""
-    lines = [element_of(queue, f"q{number}") for number, queue in enumerate(queues, 1)]
-    inside = "<address name='a'><multicast>" + "\n".join(["", *lines]) + "</multicast></address>"
+    lines = [
+        f"<address name='{queue.home(f'q{number}')}'><multicast>{element_of(queue, f'q{number}')}</multicast></address>"
+        for number, queue in enumerate(queues, 1)
+    ]
+    inside = "\n".join(["", *lines])
     settings = f"<address-settings><address-setting match='a'>{setting}</address-setting></address-settings>"
     core = f"<core xmlns='urn:activemq:core'><addresses>{inside}</addresses>{settings}</core>"
     try:
@@ -273,7 +286,9 @@ class Space:
         return chosen
 
 
-IN_MEMORY: Final = Space(QUEUE_AXES, ADDRESS_AXES, ("type", "served", "groups", "acquisition", "policy", "ring-size"))
+IN_MEMORY: Final = Space(
+    QUEUE_AXES, ADDRESS_AXES, ("type", "served", "groups", "acquisition", "policy", "ring-size", "activation")
+)
 """Queues that have all in memory."""
 
 _NOT_PAGED: Final = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from artemis_py.core.order.entry import Entry
 from artemis_py.core.queue.queue import Queue
 from tests.model.plans import ADDRESS, DEAD, EXPIRED
 from tests.model.queue_model import QueueModel
@@ -40,9 +41,31 @@ def _state(item: Item) -> tuple[int, int, bool]:
     return item.letter.id, item.attempts, item.redelivered
 
 
+def behind_on(queue: Queue) -> list[Entry]:
+    """What is not active, in order."""
+    behind, found = queue.contents.behind, []
+    entry = None if behind is None else behind.first()
+    while behind is not None and entry is not None:
+        found.append(entry)
+        entry = behind.next_from(entry.sequence + 1)
+    return found
+
+
+def active_ids(queue: Queue) -> set[int]:
+    """The ids of all messages that are active and ready, or would be ready if it were time."""
+    inactive = {entry.message.id for entry in behind_on(queue)}
+    held_back = {message_id for message_id in queue.contents.held_back if message_id not in inactive}
+    return {entry.message.id for entry in queue.contents.order} | held_back
+
+
 def _compare_contents(pair: Pair) -> None:
     queue, model = pair.queue, pair.model
-    ready = [(entry.message.id, entry.attempts, entry.redelivered) for entry in queue.contents.order]
+    standing = list(queue.contents.order)
+    waiting = [entry for entry in behind_on(queue) if not queue.contents.is_aside(entry)]
+    if queue.contents.behind is not None:
+        assert queue.contents.behind.count == len(waiting), "messages that are not active"
+        standing = sorted(standing + waiting, key=lambda entry: entry.sequence)
+    ready = [(entry.message.id, entry.attempts, entry.redelivered) for entry in standing]
     assert ready == [_state(item) for item in model.ready()], f"{queue.name} has other contents or another order"
     scheduled = {(entry.message.id, entry.attempts, entry.redelivered) for entry in queue.contents.scheduled.values()}
     assert scheduled == {_state(item) for _, _, item in model.scheduled}, f"{queue.name} has other scheduled messages"
@@ -139,7 +162,7 @@ def _compare_times(world: SideBySide) -> None:
         for item in seat.reader.sent
         if (lease := seat.reader.leases.get(item.letter.id))
     ]
-    bounded = [pair.model for pair in world.pairs if pair.model.plan.ttl_min or pair.model.plan.ttl_max]
+    bounded = [pair.model for pair in world.pairs if pair.model.plan.bounds_time]
     waiting = [(model, item) for model in bounded for item in model.items + model.held_back()]
     due += [over_ms for model, item in waiting if (over_ms := expires_ms(model.plan, item.letter))]
     next_due_ms = world.broker.next_due_ms()

@@ -57,7 +57,11 @@ class GroupsModel(LimitsModel):
     @property
     def must_settle(self) -> bool:
         """Must something be settled before anything else is delivered?"""
-        return self.waits_for_settling and bool(self.held_items())
+        return self.waits_for_settling and self._has_held()
+
+    def _has_held(self) -> bool:
+        """Is anything out? A barrier is held by nobody."""
+        return any(item is not self.barrier_out for item in self.held_items())
 
     def join_groups(self, reader: Reader) -> bool:
         """A reader comes: where groups are rebalanced they are with nobody now. True: and nothing goes out until
@@ -67,7 +71,7 @@ class GroupsModel(LimitsModel):
             return False
         self.pins = {}
         self.happened.add("rebalanced")
-        self.waits_for_settling = self.plan.rebalances == PAUSE and bool(self.held_items())
+        self.waits_for_settling = self.plan.rebalances == PAUSE and self._has_held()
         if self.waits_for_settling:
             self.happened.add("paused to rebalance")
         return self.waits_for_settling

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tests.model.plans import LAST_VALUE, LEVELS, PLAIN, SORTED, AddressPlan, QueuePlan
+from tests.model.plans import BY_VALUE, LAST_VALUE, LEVELS, PLAIN, SORTED, AddressPlan, QueuePlan
 from tests.model.reader_model import Item, Letter, Reader
-from tests.model.rules_model import is_over, valid_ms
+from tests.model.rules_model import is_over, valid_ms, value_of
 
 
 @dataclass(slots=True)
@@ -35,6 +35,8 @@ class ItemsModel:
         """Sent at most once, and acknowledged in a transaction."""
         self.readers: list[Reader] = []
         self.counts = Counts()
+        self.barrier_out: Item | None = None
+        """A barrier that consumers have got, and that others are still to get."""
         self.happened: set[str] = set()
         """What the queue was seen to do: a run must have seen everything."""
         self._last_number = 0
@@ -50,8 +52,12 @@ class ItemsModel:
     def worth(self, item: Item) -> tuple[int, str]:
         """Items that are worth less are delivered first; what is worth the same, in order of arrival."""
         letter, kind = item.letter, self.plan.kind
+        if self.plan.activates_in_order:
+            return 0, ""
         if kind == SORTED:
             return (0, "") if letter.key is None else (1, letter.key)
+        if kind == BY_VALUE:
+            return -value_of(letter), ""
         if kind == LEVELS:
             return -(0 if letter.priority < 4 else 1 if letter.priority == 4 else 2), ""
         return (-letter.priority if kind in (PLAIN, LAST_VALUE) else 0), ""
@@ -65,8 +71,9 @@ class ItemsModel:
         return next((item for item in self.items if item.letter.id == letter_id), None)
 
     def held_items(self) -> list[Item]:
-        """Out with a consumer that takes away, or with its transaction."""
+        """Out with a consumer that takes away, or with its transaction; a barrier that is out."""
         held = [item for reader in self.readers if not reader.reads for item in reader.held]
+        held += [] if self.barrier_out is None else [self.barrier_out]
         return held + [item for reader, item in self.pending if not reader.reads]
 
     def read_items(self) -> list[Item]:
@@ -95,8 +102,11 @@ class ItemsModel:
         self.scheduled.append((due_ms, self._scheduled_ever, item))
 
     def new_item(self, letter: Letter) -> Item:
-        """An item that has no place yet."""
-        return Item(letter, 0)
+        """An item that has no place yet; where messages become active in order, it has."""
+        if not self.plan.activates_in_order:
+            return Item(letter, 0)
+        self._last_number += 1
+        return Item(letter, self._last_number, is_held_back=True)
 
     def due_items(self, now_ms: int) -> list[Item]:
         """What waits and is due, the earliest first."""

@@ -26,6 +26,7 @@ class Event:
     added: int
     replaced: int
     senders_wait: bool
+    is_barrier: bool = False
 
 
 class ObservedConsumer(Consumer):
@@ -40,10 +41,19 @@ class ObservedConsumer(Consumer):
 
     def take(self, entry: Entry) -> None:
         """Note, and take."""
-        tally = self.queue.contents.tally
-        waits = self.queue.flow.stopped
-        self.events.append(Event(self.queue.name, entry.message.id, self.id, tally.added, tally.replaced, waits))
+        self._note(entry, is_barrier=False)
         super().take(entry)
+
+    def take_barrier(self, entry: Entry) -> None:
+        """Note, and take."""
+        self._note(entry, is_barrier=True)
+        super().take_barrier(entry)
+
+    def _note(self, entry: Entry, *, is_barrier: bool) -> None:
+        tally, waits = self.queue.contents.tally, self.queue.flow.stopped
+        self.events.append(
+            Event(self.queue.name, entry.message.id, self.id, tally.added, tally.replaced, waits, is_barrier)
+        )
 
 
 class ObservedCopies(Copies):

@@ -10,13 +10,26 @@ from math import ceil
 from sys import maxsize
 
 from artemis_py.core.queue.queue import Queue
-from tests.model.plans import FLOW_CONTROL, LVQ, PAUSE, REJECT, RING, SORTED, STANDARD, STAY, STICKY, QueuePlan
+from tests.model.plans import (
+    BARRIER_KEY,
+    BY_VALUE,
+    FLOW_CONTROL,
+    LVQ,
+    PAUSE,
+    REJECT,
+    RING,
+    SORTED,
+    STANDARD,
+    STAY,
+    STICKY,
+    QueuePlan,
+)
 from tests.model.reader_model import Letter, Wishes
-from tests.model.rules_model import group_of, is_over, valid_ms
+from tests.model.rules_model import group_of, is_over, valid_ms, value_of
 
-READY, HELD, PICKED, HANDED, PENDING, DONE = "ready", "held", "picked", "handed", "pending", "done"
+READY, HELD, PICKED, HANDED, PENDING, DONE, OUT = "ready", "held", "picked", "handed", "pending", "done", "out"
 """Ready is also what waits for its time. Picked: for a consumer that settles on send. Pending: in a transaction. Done:
-the next thing observed has to be its end.
+the next thing observed has to be its end. Out: a barrier that consumers have got.
 """
 
 
@@ -80,6 +93,9 @@ class Book:
         """Groups were handed out anew: what is out has to be settled first."""
         self.pending_out = 0
         """How many that were sent at most once are acknowledged in a transaction."""
+        self.barrier_got: set[int] = set()
+        """The readers that have the barrier that is out."""
+        self.barrier_was_written = False
         self._last_key = 0
         self._newest: dict[str | None, int] = {}
         self._floated: set[str | None] = set()
@@ -135,11 +151,62 @@ class Book:
             return False
         return slot.letter.id not in self.queue.contents.scheduled
 
+    # ---- what is active --------------------------------------------------------------------------
+
+    def is_barrier(self, slot: Slot) -> bool:
+        """Does everything wait for it?"""
+        return self.plan.barriers and slot.letter.key == BARRIER_KEY
+
+    def may_be_active(self, slot: Slot, *, surely: bool = False) -> bool:
+        """May the message be active? ``surely``: it is when nothing moves any more. What was aside may have become
+        active beyond the target.
+        """
+        if self.plan.barriers:
+            before = [other for other in self.slots.values() if self.is_barrier(other) and other.key <= slot.key]
+            return not before
+        earlier = [other for other in self.slots.values() if other.key < slot.key and (surely or not other.floats)]
+        return not self.plan.active_max or len(earlier) < self.plan.active_max
+
+    def barrier_in_turn(self, now_ms: int) -> Slot | None:
+        """The barrier that is out, or may go out now."""
+        slot = min(self.slots.values(), key=lambda slot: slot.key, default=None)
+        if slot is None or not self.is_barrier(slot):
+            return None
+        if slot.state == OUT:
+            return slot
+        unconfirmed = self.pending_out + sum(len(reader.out) for reader in self.readers)
+        return slot if self.available(slot, now_ms) and not unconfirmed else None
+
+    def barrier_for(self, reader: PagedReader, now_ms: int) -> Slot | None:
+        """The barrier that this reader is to get now."""
+        slot = self.barrier_in_turn(now_ms)
+        if slot is None or reader.browses or reader.number in self.barrier_got or not reader.wants(slot.letter):
+            return None
+        return slot if self.is_served(reader) and self.queue.gate.is_open and not self.must_settle else None
+
+    def barrier_delivered(self, reader: PagedReader, letter_id: int, now_ms: int) -> None:
+        """Take note of a barrier that goes to a reader; it must be its turn."""
+        slot = self.barrier_for(reader, now_ms)
+        assert slot is not None, f"barrier {letter_id} went to {reader.number} before its time, or against its wish"
+        assert slot.letter.id == letter_id, f"barrier {letter_id} overtook another"
+        slot.state = OUT
+        self.barrier_got.add(reader.number)
+
+    def see_barrier(self, *, is_out: bool) -> None:
+        """Is the barrier that was out still out? If it is there and is not, nobody was sent it."""
+        slot = next((slot for slot in self.slots.values() if slot.state == OUT), None)
+        if slot is not None and not is_out:
+            assert not self.barrier_was_written, "a barrier came back although it was sent"
+            slot.state = READY
+        if slot is None or slot.state == READY:
+            self.barrier_got, self.barrier_was_written = set(), False
+
     def delivered(self, reader: PagedReader, letter_id: int, now_ms: int) -> None:
         """Take note of a delivery; it must be a legal one."""
         slot = self.slots.get(letter_id)
         assert slot is not None, f"message {letter_id} was delivered and is not there"
         assert self.available(slot, now_ms), f"message {letter_id} was delivered while {slot.state}"
+        assert self.may_be_active(slot), f"message {letter_id} was delivered before it was active"
         assert reader.wants(slot.letter), "delivered against selector or no-local"
         assert self.queue.gate.is_open or reader.browses, "delivered through a closed gate"
         assert not self.must_settle or reader.browses, "delivered before what is out is settled"
@@ -231,6 +298,10 @@ class Book:
         """Is it in arrival order that the two are delivered?"""
         if self.plan.kind == SORTED:
             return one.letter.key == other.letter.key
+        if self.plan.kind == BY_VALUE:
+            return value_of(one.letter) == value_of(other.letter)
+        if self.plan.activates_in_order:
+            return True
         return self.plan.kind in (STANDARD, LVQ) or one.letter.priority == other.letter.priority
 
     def is_served(self, reader: PagedReader) -> bool:
@@ -245,7 +316,7 @@ class Book:
         slot = self.slots.pop(letter_id, None)
         assert slot is not None, f"message {letter_id} ends ({reason}) and is not there"
         if reason == "acked":
-            assert slot.state in {DONE, PICKED}, f"acknowledged while {slot.state}"
+            assert slot.state in {DONE, PICKED} or self.barrier_was_written, f"acknowledged while {slot.state}"
         elif reason == "expired":
             in_time = is_over(self.plan, slot.letter, now_ms) or slot.forced
             assert in_time, f"message {letter_id} expired before its time"
@@ -290,6 +361,7 @@ class Book:
             letter_id
             for letter_id, slot in self.slots.items()
             if self.available(slot, now_ms)
+            and self.may_be_active(slot, surely=True)
             and reader.wants(slot.letter)
             and self.may_have(reader, slot)
             and not (reader.reads and (letter_id in reader.shown or letter_id in reader.may_miss))

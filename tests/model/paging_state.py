@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
-from artemis_py.config.settings import BrokerConfig, SettingsEntry, SettingsRepository
+from artemis_py.config.settings import BrokerConfig
 from artemis_py.core.broker import Broker
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.copies import Copies
@@ -21,8 +21,9 @@ from artemis_py.paged import Page, PagedMessage
 from artemis_py.records import Actor, RecordLog, RecoveredState
 from artemis_py.storage.pages.files import PageFiles
 from artemis_py.storage.pages.spill import SpillLog
+from tests.model.compare import behind_on
 from tests.model.letters import Writer
-from tests.model.paging_model import HANDED, HELD, PENDING, PICKED, READY, Book, PagedReader
+from tests.model.paging_model import HANDED, HELD, OUT, PENDING, PICKED, READY, Book, PagedReader
 from tests.model.plans import ADDRESS, REJECT, AddressPlan, Plan, QueuePlan
 from tests.model.reader_model import Letter
 from tests.model.side_by_side import START_MS
@@ -105,10 +106,15 @@ class WatchedConsumer(Consumer):
     """Tells the world of each entry that it takes."""
 
     tell: Callable[[Entry], None]
+    tell_barrier: Callable[[Entry], None]
 
     def take(self, entry: Entry) -> None:
         self.tell(entry)
         super().take(entry)
+
+    def take_barrier(self, entry: Entry) -> None:
+        self.tell_barrier(entry)
+        super().take_barrier(entry)
 
 
 @dataclass(slots=True, eq=False)
@@ -154,15 +160,15 @@ class PagingState:
         self._lapsed: list[tuple[Consumer, int]] = []
         """What consumers held for too long, and must not hold any more."""
         self.transactions: dict[int, Open] = {}
-        self.route = self.broker.resolver.route(ADDRESS, None, "MULTICAST")
+        self.route = Plan(queues, address).route(self.broker.resolver)
         self.come_in = 0
         """How many letters came in."""
         self._writer = Writer()
 
     def _config(self, queues: tuple[QueuePlan, ...]) -> BrokerConfig:
         values = {**self.address_plan.settings(), **self.page_plan.settings()}
-        config = Plan(queues, self.address_plan).config()
-        return replace(config, address_settings=SettingsRepository([SettingsEntry(match=ADDRESS, values=values)]))
+        plan = Plan(queues, self.address_plan)
+        return replace(plan.config(), address_settings=plan.settings(values))
 
     def note_ends(self, name: str, messages: list[Message], reason: str) -> None:
         """A queue no longer holds messages."""
@@ -218,7 +224,10 @@ class PagingState:
         slots = {one: slot for one, slot in book.slots.items() if slot.state != HANDED}
         picked = sum(slot.state == PICKED for slot in slots.values())
         assert queue.message_count == len(slots) - picked, f"message count of {queue.name}"
-        held = sum(slot.state in {HELD, PENDING} for slot in slots.values())
+        activation = queue.parts.activation
+        if activation is not None:
+            book.see_barrier(is_out=activation._broadcast is not None and activation._broadcast.is_out)
+        held = sum(slot.state in {HELD, PENDING, OUT} for slot in slots.values())
         assert tally.held_count == held, "in delivery"
         gone = tally.acknowledged + tally.killed + tally.expired + tally.replaced
         assert tally.added == gone + len(slots), "what came is not what went and what is there"
@@ -228,6 +237,7 @@ class PagingState:
         durable = sum(letter.size_bytes for letter in letters if letter.persistent)
         assert tally.durable_size_bytes == durable, "durable bytes"
         places = [entry.message.id for entry in queue.contents.order] + list(queue.contents.scheduled)
+        places += [entry.message.id for entry in behind_on(queue) if not queue.contents.is_aside(entry)]
         places += [one for one, slot in slots.items() if slot.state != READY]
         ids = set(places)
         assert len(ids) == len(places), f"a message stands in {queue.name} at two places"

@@ -18,6 +18,7 @@ from artemis_py.errors import AddressFullError, QueueFullError
 from artemis_py.message import Message
 from artemis_py.selector import compile_selector
 from tests.model import paging_model
+from tests.model.compare import behind_on
 from tests.model.letters import Spec
 from tests.model.paging_model import DONE, HANDED, PENDING, READY, Book, PagedReader
 from tests.model.paging_state import Open, PagingState, Seat, WatchedConsumer
@@ -125,6 +126,7 @@ class PagingWorld(PagingState):
             replay_s=book.plan.replay_s if replay_s is None else replay_s,
         )  # fmt: skip
         consumer.tell = self._teller(book, reader)
+        consumer.tell_barrier = lambda entry: book.barrier_delivered(reader, entry.message.id, self.now_ms)
         book.come(reader)
         self.broker.attach(book.queue, consumer, self.now_ms)
         seat = Seat(consumer, reader, book)
@@ -189,6 +191,7 @@ class PagingWorld(PagingState):
         if queue.deleted or not book.plan.is_like_amps:
             return
         here = {entry.message.id for entry in queue.contents.order} | set(queue.contents.scheduled)
+        here -= {entry.message.id for entry in behind_on(queue)}
         for letter_id in [] if outcome == CANCEL else here:
             slot = book.slots[letter_id]
             if matches(slot.letter):
@@ -214,7 +217,7 @@ class PagingWorld(PagingState):
         reader, queue = seat.reader, seat.book.queue
         if reader.reads:
             return
-        if not reader.settles:
+        if not reader.settles and seat.consumer.barrier is None:
             unsent = [entry.message.id for entry in seat.consumer.outbox]
             self._release(seat.book, reader, unsent, failed=False, sent=False)
         reader.selector, reader.no_local = selector, False
@@ -241,7 +244,7 @@ class PagingWorld(PagingState):
     def leave(self, seat: Seat, *, failed: bool = False) -> None:
         """A consumer goes."""
         book, consumer = seat.book, seat.consumer
-        unsent = {entry.message.id for entry in consumer.outbox}
+        unsent = {entry.message.id for entry in consumer.outbox if entry is not consumer.barrier}
         self._release(book, seat.reader, [one for one in consumer.held if one not in unsent], failed=failed)
         self._release(book, seat.reader, list(unsent), failed=False, sent=False)
         for entry in consumer.handed:
@@ -250,6 +253,8 @@ class PagingWorld(PagingState):
         self.seats.remove(seat)
         last = all(reader.browses for reader in book.readers if reader is not seat.reader) and not seat.reader.browses
         book.kills = book.plan.purge and last
+        if last and not book.barrier_was_written:
+            book.see_barrier(is_out=False)
         self.broker.detach(book.queue, consumer, failed=failed, now_ms=self.now_ms)
         book.left(seat.reader)
         if book.kills:
@@ -424,9 +429,16 @@ class PagingWorld(PagingState):
             for entry in consumer.handed:
                 del seat.book.slots[entry.message.id]
             entries, consumer.outbox, consumer.handed = consumer.outbox, [], []
+            is_barrier = consumer.barrier is not None
+            seat.book.barrier_was_written = seat.book.barrier_was_written or is_barrier
             if entries:  # so does a session
                 seat.book.queue.sent(consumer, entries)
-            if entries and seat.book.plan.lease_ms and not (seat.reader.reads or seat.reader.settles):
+            if (
+                entries
+                and not is_barrier
+                and seat.book.plan.lease_ms
+                and not (seat.reader.reads or seat.reader.settles)
+            ):
                 ends_ms = self.now_ms + seat.book.plan.lease_ms
                 seat.reader.leases |= {entry.message.id: ends_ms for entry in entries}
 
@@ -446,18 +458,27 @@ class PagingWorld(PagingState):
         queue = book.queue
         if queue.deleted:
             return
+        has_space = queue.parts.pages.reading.has_space()
         for seat in self.seats:
+            if seat.book is book and seat.consumer.room_bytes > 0:
+                barrier = book.barrier_for(seat.reader, self.now_ms)
+                here = barrier is not None and (has_space or barrier.letter.id in self._in_memory(book))
+                assert not here, f"{queue.name}: consumer {seat.reader.number} waits for a barrier"
             if seat.book is not book or not seat.consumer.has_room or not book.is_served(seat.reader):
                 continue
             if (not queue.gate.is_open or book.must_settle or book.is_full) and not seat.reader.browses:
                 continue
             wanted = book.wanted_by(seat.reader, self.now_ms)
-            if seat.reader.is_plain and not queue.contents.order.count and not queue.parts.pages.reading.has_space():
+            if seat.reader.is_plain and not queue.contents.order.count and not has_space:
                 continue  # the limits on reading ahead count what others hold
-            if book.plan.is_grouped and not seat.reader.reads and not queue.parts.pages.reading.has_space():
-                here = {entry.message.id for entry in queue.contents.order}
-                wanted = [one for one in wanted if one in here]  # what waits for its group takes part of the memory
+            in_order = (book.plan.is_grouped and not seat.reader.reads) or book.plan.activates_in_order
+            if in_order and not has_space:  # what waits for its group, or is not active, takes part of the memory
+                wanted = [one for one in wanted if one in self._in_memory(book)]
             assert not wanted, f"{queue.name}: consumer {seat.reader.number} starves for {wanted}"
+
+    def _in_memory(self, book: Book) -> set[int]:
+        """Ids of what is ready, or not active yet, and not in a page."""
+        return {entry.message.id for entry in [*book.queue.contents.order, *behind_on(book.queue)]}
 
     # ---- the end ---------------------------------------------------------------------------------
 

@@ -13,6 +13,8 @@ from artemis_py.config.settings import (
     SettingsEntry,
     SettingsRepository,
 )
+from artemis_py.core.addresses.route import Route
+from artemis_py.core.destinations.resolver import Resolver
 
 ADDRESS: Final = "a"
 DEAD: Final = "dead"
@@ -20,11 +22,13 @@ EXPIRED: Final = "expired"
 RED_ONLY: Final = "color = 'red'"
 KEY: Final = "key"
 
-# The kinds of queues: Artemis' order by all priorities and Qpid's three others, and the two kinds of last-value queues.
+# The kinds of queues: Artemis' order by all priorities, Qpid's three others, the one of AMPS, and the two kinds of
+# last-value queues.
 PLAIN: Final = "plain"
 STANDARD: Final = "standard"
 LEVELS: Final = "three-levels"
 SORTED: Final = "sorted"
+BY_VALUE: Final = "by-value"
 LAST_VALUE: Final = "last-value"
 LVQ: Final = "lvq"
 KINDS: Final[dict[str, dict[str, Any]]] = {
@@ -32,10 +36,14 @@ KINDS: Final[dict[str, dict[str, Any]]] = {
     STANDARD: {"queue_type": "standard"},
     LEVELS: {"priority_levels": 3},
     SORTED: {"sort_key": KEY},
+    BY_VALUE: {"priority_expression": "AMQPriority % 5 * 4 - 3"},
     LAST_VALUE: {"last_value_key": KEY},
     LVQ: {"queue_type": "lvq", "last_value_key": KEY},
 }
 
+
+# A message with this key is a barrier, on queues that have any.
+BARRIER_KEY: Final = "b"
 
 # How messages are grouped (group-type).
 UNGROUPED: Final = "NONE"
@@ -62,6 +70,11 @@ STAY: Final = "stay"
 REBALANCE: Final = "rebalance"
 PAUSE: Final = "rebalance-and-pause"
 
+# What a queue reads if it is a view (underlying-address).
+NO_VIEW: Final = ""
+EXACT: Final = ADDRESS
+WILDCARD: Final = f"{ADDRESS},{ADDRESS}.#,#.{ADDRESS}"
+
 
 @dataclass(frozen=True, slots=True)
 class QueuePlan:
@@ -87,6 +100,9 @@ class QueuePlan:
     holds: bool = False
     ttl_min: int = 0
     ttl_max: int = 0
+    ttl_usual: int = 0
+    barriers: bool = False
+    active_max: int = 0
     expiry_policy: str | None = None
     replay_s: int | None = None
     default_selector: str | None = None
@@ -106,6 +122,7 @@ class QueuePlan:
     red_only: bool = False
     purge: bool = False
     durable: bool = True
+    view: str = NO_VIEW
 
     @property
     def keeps_last(self) -> bool:
@@ -120,11 +137,22 @@ class QueuePlan:
     @property
     def is_like_amps(self) -> bool:
         """Has a consumer one message unless it asks for more?"""
-        limited = self.deliveries_max > 0 or self.cancels_max > 0 or self.leases
-        limited = limited or (self.backed and not self.non_destructive)
+        limited = self.deliveries_max > 0 or self.cancels_max > 0 or self.leases or self.activates_in_order
+        rules = self.ttl_usual > 0 or self.kind == BY_VALUE or self.backed
+        limited = limited or (rules and not self.non_destructive)
         return (
             limited or self.once or self.fairness is not None or self.backlog_each is not None or self.backlog_all >= 0
         )
+
+    @property
+    def activates_in_order(self) -> bool:
+        """Do messages become active one after the other?"""
+        return self.barriers or self.active_max > 0
+
+    @property
+    def bounds_time(self) -> bool:
+        """Has the queue a say in how long messages live?"""
+        return max(self.ttl_min, self.ttl_max, self.ttl_usual) > 0
 
     @property
     def leases(self) -> bool:
@@ -143,6 +171,10 @@ class QueuePlan:
         most = 1 if self.backlog_each is None and self.is_like_amps else self.backlog_each or maxsize
         return min(asked, most)
 
+    def home(self, name: str) -> str:
+        """The address that the queue is on: a view has one of its own."""
+        return f"{name}.home" if self.view else ADDRESS
+
     def config(self, name: str) -> QueueConfig:
         """The queue as broker.xml would declare it."""
         alerting: dict[str, Any] = {
@@ -152,8 +184,8 @@ class QueuePlan:
         }
         return QueueConfig(
             name=name,
-            address=ADDRESS,
-            routing_type="MULTICAST",
+            address=self.home(name),
+            routing_type="ANYCAST" if self.view else "MULTICAST",
             durable=self.durable,
             filter=RED_ONLY if self.red_only else None,
             exclusive=self.exclusive,
@@ -173,6 +205,9 @@ class QueuePlan:
             hold_on_publish=self.holds,
             min_message_ttl=self.ttl_min,
             max_message_ttl=self.ttl_max,
+            expiration=self.ttl_usual or -1,
+            barrier_expression=f"{KEY} = '{BARRIER_KEY}'" if self.barriers else None,
+            target_queue_depth=self.active_max or -1,
             expiry_policy=self.expiry_policy,
             consumer_replay_period=self.replay_s,
             consumer_selector=self.default_selector,
@@ -189,6 +224,8 @@ class QueuePlan:
             max_cancels=self.cancels_max,
             max_backlog=self.backlog_all,
             max_per_subscription_backlog=self.backlog_each,
+            underlying_address=self.view or None,
+            default_publish_target=ADDRESS if self.view == WILDCARD else None,
             **(alerting if self.alerts else {}),
             **KINDS[self.kind],
         )
@@ -232,9 +269,26 @@ class Plan:
     queues: tuple[QueuePlan, ...] = (QueuePlan(),)
     address: AddressPlan = field(default_factory=AddressPlan)
 
+    def route(self, resolver: Resolver) -> Route:
+        """How clients send: to the address, as anycast where all queues are views; or to a view itself."""
+        if self.queues[0].view == WILDCARD:
+            return resolver.route(self.queues[0].home("q0"), None, "ANYCAST")
+        return resolver.route(ADDRESS, None, "ANYCAST" if all(queue.view for queue in self.queues) else "MULTICAST")
+
+    def settings(self, values: dict[str, Any]) -> SettingsRepository:
+        """These settings for the address under test, and for those of views."""
+        homes = {plan.home(f"q{number}"): None for number, plan in enumerate(self.queues)}
+        return SettingsRepository([SettingsEntry(match=name, values=values) for name in {ADDRESS: None, **homes}])
+
     def config(self) -> BrokerConfig:
         """The broker's configuration."""
-        queues = tuple(plan.config(f"q{number}") for number, plan in enumerate(self.queues))
+        queues = [plan.config(f"q{number}") for number, plan in enumerate(self.queues)]
+        own = tuple(queue for queue in queues if queue.address == ADDRESS)
+        views = tuple(
+            AddressConfig(name=queue.address, routing_types=("ANYCAST",), queues=(queue,))
+            for queue in queues
+            if queue.address != ADDRESS
+        )
         aside = tuple(
             AddressConfig(
                 name=name,
@@ -244,8 +298,8 @@ class Plan:
             for name in (DEAD, EXPIRED)
         )
         return BrokerConfig(
-            addresses=(AddressConfig(name=ADDRESS, routing_types=("MULTICAST",), queues=queues), *aside),
-            address_settings=SettingsRepository([SettingsEntry(match=ADDRESS, values=self.address.settings())]),
+            addresses=(AddressConfig(name=ADDRESS, routing_types=("MULTICAST",), queues=own), *views, *aside),
+            address_settings=self.settings(self.address.settings()),
             message_expiry_scan_period=self.address.scan_period,
             address_queue_scan_period=-1,
         )

@@ -11,7 +11,7 @@ from operator import itemgetter
 from sys import maxsize
 from typing import Final
 
-from tests.model.groups_model import GroupsModel
+from tests.model.activation_model import ActivationModel
 from tests.model.items_model import Counts
 from tests.model.plans import PROPORTIONAL, RING, ROUND_ROBIN, AddressPlan, QueuePlan
 from tests.model.reader_model import Item, Letter, Reader
@@ -20,7 +20,7 @@ from tests.model.rules_model import is_over, valid_ms
 _NEVER: Final = (maxsize, 0)
 
 
-class QueueModel(GroupsModel):
+class QueueModel(ActivationModel):
     """One queue, and who reads it."""
 
     def __init__(self, plan: QueuePlan, address: AddressPlan) -> None:
@@ -115,7 +115,7 @@ class QueueModel(GroupsModel):
         due = self.due_items(now_ms)
         for item in reversed(due):
             self.remove(item)
-            if not item.attempts or self.group_of(item) is None:
+            if not self.plan.activates_in_order and (not item.attempts or self.group_of(item) is None):
                 self._head_number -= 1
                 item.number = self._head_number
             self._put_back(item, returned=item.redelivered)
@@ -150,7 +150,7 @@ class QueueModel(GroupsModel):
 
     def next_for(self, reader: Reader, now_ms: int) -> Item | None:
         """The next item that this reader must be given."""
-        for item in self.ready():
+        for item in self.active():
             letter = item.letter
             if is_over(self.plan, letter, now_ms) or not reader.wants(letter) or not self.may_have(reader, item):
                 continue
@@ -173,6 +173,9 @@ class QueueModel(GroupsModel):
         """Take note of a delivery that was observed; it must be a legal one."""
         item = self.find(letter_id)
         assert item is not None, f"message {letter_id} was delivered but is not ready"
+        if self.plan.activates_in_order and not item.is_active:
+            self.note_end_of_barrier()
+            self.activate({one.letter.id for one in self.items + self.held_back() if one.is_active} | self._next_ids())
         self._check_legal(reader, item, now_ms)
         if not reader.browses:
             self.waits_for_settling = False
@@ -190,8 +193,15 @@ class QueueModel(GroupsModel):
             if reader.acks:
                 reader.out.append(item)
 
+    def _next_ids(self) -> set[int]:
+        return {item.letter.id for item in self.may_be_active()}
+
     def written(self, reader: Reader, now_ms: int) -> None:
         """What a reader got was written: for one that settles on send that is the end of it."""
+        if reader.has_barrier:
+            self.barrier_written(reader)
+            reader.unsent = []
+            return
         self._writes += 1
         held = {item.letter.id for item in reader.held}
         reader.written |= dict.fromkeys(reader.unsent, self._writes)
@@ -208,6 +218,7 @@ class QueueModel(GroupsModel):
 
     def _check_legal(self, reader: Reader, item: Item, now_ms: int) -> None:
         letter = item.letter
+        assert item.is_active or not self.plan.activates_in_order, "delivered before it was active"
         assert self.is_open or reader.browses, "delivered through a closed gate, or before what is out is settled"
         assert not is_over(self.plan, letter, now_ms), "an expired message was delivered"
         assert reader.wants(letter), "delivered against selector, no-local or replay period"
@@ -264,7 +275,7 @@ class QueueModel(GroupsModel):
             return None
         if len(self.readers) != 1 or self.items or not self.is_open or self.keeps_none:
             return None
-        if self.plan.keeps_last or self.knows_groups:
+        if self.plan.keeps_last or self.knows_groups or self.plan.activates_in_order:
             return None
         reader = self.readers[0]
         takes_it = reader.settles and not reader.acks and reader.takes_all
@@ -429,6 +440,9 @@ class QueueModel(GroupsModel):
     def leave(self, reader: Reader) -> None:
         """A reader is gone, what it had is back."""
         self.readers.remove(reader)
+        reader.has_barrier = False
+        if self.barrier_out is not None and not self.takers:
+            self.end_barrier()
         self.leave_groups(reader)
         if self.takers or reader.browses:
             return
@@ -449,10 +463,12 @@ class QueueModel(GroupsModel):
         ring-size are as they were, and so is a client that owns the queue.
         """
         left = [item for item in self.standing() if item.letter.persistent and self.plan.durable]
-        waiting = {item.letter.id: due_ms for due_ms, _, item in self.scheduled if not item.is_held_back}
+        in_order = self.plan.activates_in_order
+        waiting = {item.letter.id: due_ms for due_ms, _, item in self.scheduled if in_order or not item.is_held_back}
         if not self.plan.durable:
             self.paused, self.ring_size, self.owner = False, self.plan.ring_size, None
         self.items, self.scheduled, self.pending, self.pending_out, self.readers = [], [], [], [], []
+        self.barrier_out, self.barrier_got, self.barrier_was_written = None, set(), False
         self.counts = Counts(added=len(left))
         self.pins = {}
         self.knows_groups = self.waits_for_settling = self.senders_wait = False
@@ -462,7 +478,7 @@ class QueueModel(GroupsModel):
             item.letter.origin = 0  # nobody's connection is there any more
             item.redelivered = item.attempts > 0
             item.deliveries = item.cancels = 0
-            item.outdated = item.is_value = item.is_held_back = False
+            item.outdated = item.is_value = item.is_held_back = item.is_active = False
             self._stand_again(item, waiting.get(item.letter.id, 0), now_ms)
         aside = [item for _, _, item in self.scheduled if not item.is_held_back]
         self.fit(len(left) - len(aside), now_ms, offered=False)
@@ -473,11 +489,13 @@ class QueueModel(GroupsModel):
         """After a restart: what was aside is again (but what is due and has its place), what is left becomes a value in
         order.
         """
-        if due_ms <= now_ms and item.attempts and self.group_of(item) is not None:
+        keeps_place = self.plan.activates_in_order or (item.attempts and self.group_of(item) is not None)
+        if due_ms <= now_ms and keeps_place:
             due_ms = 0
         if not due_ms or item.attempts:
             self.become_value(item)
         if due_ms:
+            item.is_held_back = self.plan.activates_in_order and not item.attempts
             self.schedule(item, due_ms)
         elif valid_ms(self.plan, item.letter, now_ms):
             item.is_held_back = True

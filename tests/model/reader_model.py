@@ -38,6 +38,7 @@ class Item:
 
     On a last-value queue ``is_value`` says that it counts (a scheduled one does not until it is due), ``outdated`` that
     a newer value came while a consumer had it. ``is_held_back`` says that it has its place, and waits for its time.
+    ``is_active`` matters where messages become active in order; one that waits for its time may be, but for that.
     """
 
     letter: Letter
@@ -49,6 +50,7 @@ class Item:
     is_value: bool = False
     outdated: bool = False
     is_held_back: bool = False
+    is_active: bool = False
 
 
 SELECTORS: Final[dict[str, Callable[[Letter], bool]]] = {
@@ -104,7 +106,7 @@ class Reader(Wishes):
     ``written`` in which order all of them were sent, ``lapsed`` is what it held for too long. Of readers that are equal
     else the one with the lowest ``turn`` is next.
     ``acks``: its client acknowledges. If it settles on send as well, ``out`` is what was sent to it (at most once) and
-    not acknowledged.
+    not acknowledged. ``has_barrier``: a barrier waits to be written to it.
     """
 
     number: int
@@ -129,6 +131,7 @@ class Reader(Wishes):
     leases: dict[int, tuple[int, int]] = field(default_factory=dict)
     written: dict[int, int] = field(default_factory=dict)
     lapsed: list[Item] = field(default_factory=list)
+    has_barrier: bool = False
     turn: int = 0
 
     @property

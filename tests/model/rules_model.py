@@ -8,11 +8,17 @@ from tests.model.plans import FALLBACK, SHARED, QueuePlan
 from tests.model.reader_model import Letter
 
 
+def value_of(letter: Letter) -> int:
+    """What a queue is ordered by that is ordered by a value; see ``plans.BY_VALUE``."""
+    return max(letter.priority % 5 * 4 - 3, 0)
+
+
 def expires_ms(plan: QueuePlan, letter: Letter) -> int:
     """When a letter is over here: it may live longer than it asks, and no longer than the queue says; 0: never."""
     times = [letter.arrived_ms + plan.ttl_max] if plan.ttl_max else []
-    if letter.expires_ms:
-        times.append(max(letter.expires_ms, letter.arrived_ms + plan.ttl_min))
+    own_ms = letter.expires_ms or (letter.arrived_ms + plan.ttl_usual if plan.ttl_usual else 0)
+    if own_ms:
+        times.append(max(own_ms, letter.arrived_ms + plan.ttl_min))
     return min(times, default=0)
 
 

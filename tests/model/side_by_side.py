@@ -14,11 +14,11 @@ from artemis_py.errors import LimitError
 from artemis_py.message import Message
 from artemis_py.records import RecoveredState
 from artemis_py.selector import compile_selector
-from tests.model.compare import compare
+from tests.model.compare import active_ids, compare
 from tests.model.letters import Spec, Writer
 from tests.model.lives import StrictRecords, first_life, next_life
 from tests.model.observe import Event, LiveLog, ObservedConsumer, observe
-from tests.model.plans import ADDRESS, Plan
+from tests.model.plans import Plan
 from tests.model.queue_model import QueueModel
 from tests.model.reader_model import Letter, Reader
 from tests.tiny_turns import TinySteps
@@ -78,7 +78,7 @@ class SideBySide:
     def _begin_broker(self, kept: RecoveredState) -> None:
         self.broker = Broker(self.plan.config(), self.log, self.now_ms, kept)
         observe(self.broker, self.events)
-        self.route = self.broker.resolver.route(ADDRESS, None, "MULTICAST")
+        self.route = self.plan.route(self.broker.resolver)
         scan = self.plan.address.scan_period
         self._next_scan_ms = self.now_ms + scan if scan > 0 else None
 
@@ -149,7 +149,10 @@ class SideBySide:
             return
         seat = self.seat(event.consumer_id)
         assert seat.pair is pair, "a consumer took from a queue that it does not read"
-        pair.model.deliver(seat.reader, event.message_id, self.now_ms)
+        if event.is_barrier:
+            pair.model.deliver_barrier(seat.reader, event.message_id, self.now_ms)
+        else:
+            pair.model.deliver(seat.reader, event.message_id, self.now_ms)
 
     def _forward_expired(self, pair: Pair, letter_id: int) -> None:
         """An expired letter goes to the expiry address, or, if the queue says so, to the dead-letter address instead of
@@ -223,6 +226,8 @@ class SideBySide:
         """Nothing may be left unexplained, and both sides must look the same."""
         self.finish()
         assert not self.events, f"unexplained: {self.events}"
+        for pair in self.pairs:
+            self._see_what_is_active(pair)
         compare(self)
 
     # ---- time ------------------------------------------------------------------------------------
@@ -247,8 +252,7 @@ class SideBySide:
             self._next_scan_ms = self.now_ms + self.plan.address.scan_period
         for pair in self.pairs:
             self.absorb(pair)
-            bounded = pair.model.plan.ttl_min or pair.model.plan.ttl_max
-            if (scans or bounded) and pair not in seen_before_due:
+            if (scans or pair.model.plan.bounds_time) and pair not in seen_before_due:
                 assert not pair.model.overdue(self.now_ms), "one is over and still there"
         for pair in self.pairs:
             self._end_leases(pair)
@@ -268,6 +272,27 @@ class SideBySide:
             reader.lapsed += items
             self.bury(pair, pair.model.release(reader, items, failed=True, now_ms=self.now_ms))
 
+    def _see_what_is_active(self, pair: Pair) -> None:
+        """Where messages become active in order: take over what the broker has found by now."""
+        activation, model = pair.queue.parts.activation, pair.model
+        if activation is None:
+            return
+        broadcast = activation._broadcast
+        if model.barrier_out is not None and (broadcast is None or not broadcast.is_out):
+            model.end_barrier()
+        model.activate(active_ids(pair.queue))
+
+    def _check_activity(self, pair: Pair) -> None:
+        """A dispatch is over: what may be active is, and nobody waits for a barrier who could have it."""
+        self._see_what_is_active(pair)
+        if pair.queue.reference.noted_ready or pair.queue.parts.activation is None:
+            return
+        model = pair.model
+        model.check_all_are_active()
+        if model.is_open:
+            assert model.waits_for_barrier(self.now_ms) is None, "a barrier is withheld"
+            assert not model.barrier_is_over(), "a barrier is over and still there"
+
     def dispatch(self) -> None:
         """Offer what is ready. Afterwards nobody with room lacks anything."""
         if self.steps is None:
@@ -276,6 +301,7 @@ class SideBySide:
             self.steps.dispatch(self.broker, self.now_ms)
         for pair in self.pairs:
             self.absorb(pair)
+            self._check_activity(pair)
             withheld = pair.model.withheld(self.now_ms)
             assert withheld is None, f"{pair.queue.name} withholds {withheld}"
         self.forwarded = len(self.dead) + len(self.expired)
@@ -387,6 +413,7 @@ class SideBySide:
                 seat.pair.queue.sent(seat.consumer, entries)
             seat.consumer.firsts.clear()
             seat.pair.model.written(seat.reader, self.now_ms)
+            self._see_what_is_active(seat.pair)
         if isinstance(self.log, StrictRecords):
             self.log.write_down()
         self.check()

@@ -172,7 +172,8 @@ def resume(world: Trade, number: int) -> None:
 def resize(world: Trade, number: int, size: int) -> None:
     """Change the ring."""
     number %= len(world.pairs)
-    if world.pairs[number].model.plan.policy == NO_POLICY:
+    plan = world.pairs[number].model.plan
+    if plan.policy == NO_POLICY and not plan.activates_in_order:
         world.resize(size, number)
 
 

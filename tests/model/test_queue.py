@@ -26,12 +26,13 @@ PATIENCE: Final = 5
 """Some things happen in a few worlds of a thousand: so many times as many worlds must be enough to see all."""
 FULL: Final = ("type", "policy", "ring-size")
 EVERYTHING: Final = {
-    "cancelled too often", "COMMIT had to wait", "COMMIT refused", "consumer refused", "dead", "delayed",
-    "delayed in a group", "delivered too often", "expired", "expired by a consumer",
-    "expired to the dead-letter address", "expired while held back", "fast", "first of a group", "group closed",
-    "held back", "kept out of several queues", "late", "lease over", "lone end of a group", "outdated value",
-    "paused to rebalance", "proportional", "rebalanced", "refused", "replaced in place", "restarted", "ring",
-    "sender had to wait", "senders go on", "senders wait", "sifted", "sifted what others hold", "value replaced",
+    "barrier", "barrier came back", "barrier to several", "became active", "cancelled too often", "COMMIT had to wait",
+    "COMMIT refused", "consumer refused", "dead", "delayed", "delayed in a group", "delivered too often", "expired",
+    "expired by a consumer", "expired to the dead-letter address", "expired while held back", "fast",
+    "first of a group", "group closed", "held back", "kept out of several queues", "late", "lease over",
+    "lone end of a group", "outdated value", "paused to rebalance", "proportional", "rebalanced", "refused",
+    "replaced in place", "restarted", "ring", "sender had to wait", "senders go on", "senders wait", "sifted",
+    "sifted what others hold", "value replaced",
 }  # fmt: skip
 """What the model can see happen."""
 

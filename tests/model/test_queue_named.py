@@ -14,9 +14,11 @@ from tests.model.plans import (
     FLOW_CONTROL,
     LEVELS,
     LVQ,
+    PAUSE,
     REJECT,
     SHARED,
     STANDARD,
+    STICKY,
     AddressPlan,
     Plan,
     QueuePlan,
@@ -280,3 +282,79 @@ def test_senders_wait_for_what_is_picked_when_others_expired(short_count: int, *
         ("turn", {"ms": 0}),
     ]
     run_world(Plan((depth,), AddressPlan()), steps)
+
+
+# ---- barriers ------------------------------------------------------------------------------------
+
+
+BARRIER = Spec(key="b")
+
+
+def test_a_subscription_that_is_changed_keeps_the_barrier_that_waits_to_be_written() -> None:
+    """It is not held, so it cannot go back, and the others have it already."""
+    world = world_of(QueuePlan(barriers=True))
+    seats = [world.subscribe(connection=number, backlog=2) for number in (1, 2)]
+    assert seats[0] is not None
+    world.publish(BARRIER, A)
+    world.dispatch()
+    assert all(seat.consumer.barrier is not None for seat in world.seats)
+    world.replace(seats[0], "color = 'red'", no_local=False, backlog=1)
+    world.write()
+    turn(world)
+    assert world.pairs[0].model.happened >= {"barrier", "barrier to several"}
+    assert [len(handed_out(world, index)) for index in (0, 1)] in ([1, 0], [0, 1])
+
+
+def test_a_barrier_that_nobody_was_sent_waits_again() -> None:
+    """Both had it and left before it was written: it is there for the next, before what stands behind it."""
+    world = world_of(QueuePlan(barriers=True))
+    for number in (1, 2):
+        world.subscribe(connection=number)
+    world.publish(BARRIER, A)
+    world.dispatch()
+    for seat in list(world.seats):
+        world.unsubscribe(seat)
+    assert "barrier came back" in world.pairs[0].model.happened
+    world.subscribe(connection=3)
+    turn(world)
+    assert not handed_out(world)
+    turn(world)
+    assert len(handed_out(world)) == 1
+
+
+def test_a_subscription_that_is_changed_is_asked_again_while_a_barrier_is_out() -> None:
+    """It did not want the barrier, which waits for another one's connection. Now it does."""
+    world = world_of(QueuePlan(barriers=True))
+    world.subscribe(connection=1)
+    waited_for = world.subscribe(connection=2, room=0)
+    changed = world.subscribe(connection=3, selector="color = 'red'")
+    assert waited_for is not None
+    assert changed is not None
+    world.publish(Spec("blue", key="b"))
+    turn(world)
+    assert changed.reader.number not in world.pairs[0].model.barrier_got
+    world.replace(changed, None, no_local=False, backlog=1)
+    turn(world)
+    assert changed.reader.number in world.pairs[0].model.barrier_got
+    world.set_room(waited_for, 1000)
+    turn(world)
+    assert world.pairs[0].queue.message_count == 0
+
+
+def test_a_rebalance_that_pauses_does_not_wait_for_a_barrier() -> None:
+    """It is out until a connection takes it, which gets nothing during the pause: that would last for ever."""
+    world = world_of(QueuePlan(barriers=True, groups=STICKY, rebalances=PAUSE))
+    world.publish(Spec(group="g"))
+    first = world.subscribe(connection=1)
+    assert first is not None
+    turn(world)
+    world.settle(first, 0)
+    stalled = world.subscribe(connection=2, room=0)
+    assert stalled is not None
+    world.publish(BARRIER)
+    turn(world)
+    assert world.pairs[0].model.barrier_out is not None
+    world.subscribe(connection=3)
+    world.set_room(stalled, 1000)
+    turn(world)
+    assert world.pairs[0].queue.message_count == 0

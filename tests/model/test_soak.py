@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import pytest
 
+from artemis_py.core.addresses.views import Views
 from artemis_py.core.consumer import Consumer, ConsumerDefaults
 from artemis_py.core.groups.owners import GroupOwners
 from artemis_py.core.groups.parking import Parking
@@ -17,8 +18,12 @@ from artemis_py.core.groups.table import GroupTable
 from artemis_py.core.order.entry import Entry
 from artemis_py.core.order.last_value import LastValues
 from artemis_py.core.order.priority import LevelCursor, PriorityOrder
+from artemis_py.core.order.ranks import ValueRank
 from artemis_py.core.order.sorted import RankCursor, SortedOrder
+from artemis_py.core.queue.activation import Activation
 from artemis_py.core.queue.aftermath import Aftermath
+from artemis_py.core.queue.behind import BarrierRule, TargetDepth
+from artemis_py.core.queue.broadcast import Broadcast
 from artemis_py.core.queue.contents import Contents
 from artemis_py.core.queue.distribution import Distribution
 from artemis_py.core.queue.exclusivity import Exclusivity
@@ -30,6 +35,7 @@ from artemis_py.core.queue.lapse import Lapse
 from artemis_py.core.queue.leases import Leases
 from artemis_py.core.queue.overflow import Depth, DepthRing, FlowControl, Reject, Ring
 from artemis_py.core.queue.parts import QueueParts
+from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue.redelivery import Redelivery
 from artemis_py.core.queue.sifting import Sifting
 from artemis_py.core.queue.tries import Tries
@@ -39,7 +45,7 @@ from artemis_py.core.timing.schedule import Schedule
 from artemis_py.core.transaction import Transaction
 from artemis_py.message import Account, Message
 from tests.model.axes import IN_MEMORY, PAGED, Space, refusals
-from tests.model.plans import ROUND_ROBIN, Plan, QueuePlan
+from tests.model.plans import NO_VIEW, ROUND_ROBIN, Plan, QueuePlan
 from tests.model.soak import fails, main, run_world, shrink, worlds
 from tests.model.steps import Taken
 
@@ -203,6 +209,13 @@ def _as_it_asks(self: Lifetime, message: Message) -> int:
     return message.expires_ms
 
 
+def _without_expiration(self: Lifetime, message: Message) -> int:
+    return _OF_LIFETIME(Lifetime(self.shortest_ms, self.longest_ms), message)
+
+
+_OF_LIFETIME: Final = Lifetime.expires_ms
+
+
 def _all_of_the_past(self: ConsumerDefaults, *_: Any) -> tuple[int, int]:
     return 0, 0
 
@@ -215,11 +228,42 @@ def _always(self: Flow, size_bytes: int) -> bool:
     return True
 
 
+def _by_digits(self: ValueRank, message: Message) -> str:
+    return str(-self.value_of(message))
+
+
+def _comes_in(self: Any, message: Message, active_count: int) -> bool:
+    return True
+
+
+def _one_more_is_active(self: TargetDepth, message: Message, active_count: int) -> bool:
+    return active_count <= self._target
+
+
+def _has_come(self: Activation, *_: Any) -> bool:
+    return True
+
+
+def _without_those_out(self: Contents) -> int:
+    return self.order.count + len(self.scheduled) - len(self.held_back)
+
+
 def _late(self: Schedule[Any], now_ms: int, count_max: int = 1000) -> list[Any]:
     return _on_time(self, now_ms - 1, count_max)
 
 
 _on_time = Schedule.pop_due
+
+
+def _none_over(self: Views, name: str) -> list[Queue]:
+    return []
+
+
+def _each_twice(self: Views, name: str) -> list[Queue]:
+    return [queue for queue in _views_over(self, name) for _ in range(2)]
+
+
+_views_over = Views.over
 
 
 _NEEDS: Final[dict[type, Callable[[QueuePlan], bool]]] = {
@@ -228,6 +272,9 @@ _NEEDS: Final[dict[type, Callable[[QueuePlan], bool]]] = {
     Sifting: lambda queue: queue.is_like_amps,
     Ranked: lambda queue: queue.fair != ROUND_ROBIN,
     GroupOwners: lambda queue: queue.is_grouped,
+    Activation: lambda queue: queue.activates_in_order,
+    Broadcast: lambda queue: queue.barriers,
+    Views: lambda queue: queue.view != NO_VIEW,
 }
 """Mistakes in these show only on such queues, and some of them late: they get many worlds with one."""
 
@@ -250,6 +297,8 @@ def _met_by(owner: type) -> Iterator[tuple[Plan, list[Taken]]]:
         (LevelCursor, "revisit", _nothing),
         (RankCursor, "revisit", _nothing),
         (SortedOrder, "pop_least", SortedOrder.pop),
+        (ValueRank, "rank_of", _by_digits),
+        (ValueRank, "decides_who_goes", property(_no)),
         (PriorityOrder, "pop_least", PriorityOrder.pop),
         (LastValues, "is_outdated", _never),
         (LastValues, "forget", _nothing),
@@ -276,6 +325,14 @@ def _met_by(owner: type) -> Iterator[tuple[Plan, list[Taken]]]:
         (Leases, "holder_of", _nothing),
         (Leases, "note_back", _nothing),
         (Ranked, "put_last", _nothing),
+        (BarrierRule, "lets_in", _comes_in),
+        (TargetDepth, "lets_in", _one_more_is_active),
+        (Contents, "active_count", property(_without_those_out)),
+        (Activation, "_is_first", _has_come),
+        (Activation, "note_left", _nothing),
+        (Broadcast, "wait_for", _nothing),
+        (Broadcast, "note_room", _nothing),
+        (Broadcast, "note_left", _nothing),
         (ConsumerDefaults, "backlog_for", _as_asked),
         (Distribution, "wake_all", _nothing),
         (Account, "credit", _count_only),
@@ -296,8 +353,11 @@ def _met_by(owner: type) -> Iterator[tuple[Plan, list[Taken]]]:
         (GroupRule, "group_of", _no_bucket),
         (GroupOwners, "rebalance", _nothing),
         (Lifetime, "expires_ms", _as_it_asks),
+        (Lifetime, "expires_ms", _without_expiration),
         (ConsumerDefaults, "replay", _all_of_the_past),
         (Exclusivity, "admit", _admit),
+        (Views, "over", _none_over),
+        (Views, "over", _each_twice),
         (Transaction, "abort", _nothing),
     ],
     ids=lambda value: value if isinstance(value, str) else getattr(value, "__name__", None),

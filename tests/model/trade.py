@@ -193,7 +193,8 @@ class Trade(SideBySide):
         queue.sift(Chosen(compile_selector(selector)), outcome, self.now_ms, connection=connection)
         matches = SELECTORS[selector]
         if outcome != CANCEL:
-            here = [item for item in [*model.items, *(item for _, _, item in model.scheduled)] if matches(item.letter)]
+            here = [*model.items, *(item for _, _, item in model.scheduled)]
+            here = [item for item in here if matches(item.letter) and model.may_be_settled(item)]
             for item in here:
                 model.remove(item)
                 self._settle_nobodys(pair, item, expires=expires)
@@ -234,7 +235,7 @@ class Trade(SideBySide):
         compiled = defaults.selector if selector is None else compile_selector(selector)
         no_local_of = reader.connection if no_local else 0
         queue.replace(consumer, compiled, no_local_of, defaults.backlog_for(backlog), self.now_ms)
-        if not reader.settles:
+        if not (reader.settles or reader.has_barrier):
             seat.pair.model.put_back_unsent(reader)
         reader.selector = selector or plan.default_selector
         reader.no_local = no_local

@@ -16,7 +16,7 @@ from tests.wire.in_process import Client, configuration
 
 class Life:
     """A broker with a journal on a disk in memory, which is begun again on what the one before left. ``archive`` gets
-    the segments that retire, where the log is retained.
+    the segments that retire, where the log is retained; ``instead`` is XML below ``core`` in place of the queue ``q``.
     """
 
     def __init__(
@@ -27,11 +27,13 @@ class Life:
         more: str = "",
         core: str = "",
         archive: Archive | None = None,
+        instead: str | None = None,
     ) -> None:
         self.attributes, self.settings, self.more, self.core = attributes, settings, more, core
         self.archive = archive
+        self.instead = instead
         self.disk = disk or SimDisk(random.Random(1))
-        config = configuration(declared(attributes, settings, more) + core)
+        config = configuration((declared(attributes, settings, more) if instead is None else instead) + core)
         journal = JournalSettings(
             file_bytes=65536, compact_files_min=0, duplicate_ids_kept=10, retains=archive is not None
         )
@@ -42,7 +44,7 @@ class Life:
         """The next life."""
         self.broker.drain()
         own = self.attributes if attributes is None else attributes
-        return Life(own, self.disk, self.settings, self.more, self.core, self.archive)
+        return Life(own, self.disk, self.settings, self.more, self.core, self.archive, self.instead)
 
     def client(self) -> Client:
         """A client that has connected."""
@@ -61,7 +63,7 @@ class Life:
         self.write(client, "SEND", f"destination:/queue/{to}", "persistent:true", *headers, body=body)
 
     def read(self, client: Client, count_max: int = 100) -> list[str]:
-        """What comes one by one, each acknowledged but the last of ``count_max``."""
+        """What comes one by one, each acknowledged but the last of ``count_max``, and those that need it not."""
         self.write(client, "SUBSCRIBE", "id:1", "destination:/queue/q", "ack:client-individual", ONE_AT_A_TIME)
         bodies: list[str] = []
         while frames := client.collect():
@@ -69,5 +71,6 @@ class Life:
             bodies.append(frame.body.decode())
             if len(bodies) == count_max:
                 break
-            self.write(client, "ACK", f"id:{frame.header('ack')}")
+            if frame.header("ack"):
+                self.write(client, "ACK", f"id:{frame.header('ack')}")
         return bodies

@@ -122,6 +122,8 @@ RING: Final = {
 """Rings with ``ring-size``: Artemis'. Those of Qpid are Q-53 and Q-54."""
 
 AMPS: Final = {
+    "A-01": "a queue is a view of other addresses",
+    "A-02": "what a view reads is in the journal",
     "A-03": "publishers name the address, consumers the queue",
     "A-04": "messages are pushed",
     "A-05": "delivered and done are tracked",
@@ -132,7 +134,9 @@ AMPS: Final = {
     "A-10": "queues of one address are independent",
     "A-11": "the address may be subscribed to",
     "A-12": "a queue of the address' name",
-    "A-15": "little memory for a message on disk, whatever its size",
+    "A-13": "a subscription with a bookmark replays the log",
+    "A-14": "who may send to a view may publish through it, and nothing else",
+    "A-15": "a body is kept once, with little memory for a message on disk",
     "A-16": "one delivery to one consumer",
     "A-17": "at least once: it stays until acknowledged",
     "A-18": "the period of a lease",
@@ -155,6 +159,7 @@ AMPS: Final = {
     "A-35": "proportional",
     "A-36": "a tie goes to the first",
     "A-37": "defaults of fairness",
+    "A-38": "fairness is a matter of each queue and its consumers",
     "A-39": "several bookmarks at once",
     "A-40": "all that match a filter",
     "A-41": "who may acknowledge what is leased",
@@ -165,6 +170,11 @@ AMPS: Final = {
     "A-46": "an acknowledgement without an option",
     "A-47": "options at most once",
     "A-48": "metadata in files, which may be deleted",
+    "A-49": "the order by a value",
+    "A-50": "a barrier waits for all before it",
+    "A-51": "a barrier goes to all",
+    "A-52": "a barrier waits for acknowledgements",
+    "A-53": "the four conditions of a delivery",
     "A-54": "selectors",
     "A-55": "what nobody takes expires",
     "A-56": "expiration waits for the lease",
@@ -174,7 +184,8 @@ AMPS: Final = {
     "A-60": "a start rebuilds the state from the log",
     "A-62": "without what makes a start shorter the content is the same",
     "A-64": "acknowledgements in any order",
-    "A-66": "the backlog of a whole queue",
+    "A-65": "a browser sees what is available",
+    "A-66": "the backlog of a whole queue, a target depth",
     "A-67": "a subscription is changed in place",
 }
 """Rows of AMPS."""

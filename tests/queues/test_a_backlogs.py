@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.queues.bench import Bench
+from tests.queues.ledger import Ledger
 from tests.queues.life import Life
 from tests.wire.client_frames import ServerFrame
 
@@ -290,3 +291,19 @@ def test_A_36_a_tie_goes_to_the_first(cut: bool) -> None:
         bench.subscribe(name, "max-backlog:4")
     send_all(bench, "abc")
     assert (bench.got("c1"), bench.got("c2")) == (["a", "c"], ["b"])
+
+
+def test_A_67_a_new_backlog_alone_begins_nothing_anew() -> None:
+    """The consumer reads on behind what it does not want, however much that is."""
+    ledger = Ledger("leasing='sublet' max-per-subscription-backlog='9'")
+    for number in "2" * 50 + "111":
+        ledger.send(number, f"number:{number}")
+    ledger.subscribe("c1", "max-backlog:1", "selector:number = '1'")
+    assert ledger.got("c1") == "1"
+    (consumer,) = ledger.life.broker.broker.queues["q"].distribution.consumers
+    cursor = consumer.cursor
+    assert cursor is not None
+    ledger.subscribe("c1", "max-backlog:2", "selector:number = '1'", "replace:true")
+    assert (ledger.got("c1"), consumer.cursor is cursor) == ("1", True)
+    ledger.subscribe("c1", "max-backlog:2", "selector:number = '2'", "replace:true")
+    assert consumer.cursor is not cursor

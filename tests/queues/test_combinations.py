@@ -18,6 +18,7 @@ FEATURES = {
     "standard": "queue-type='standard'",
     "priority": "priority-levels='3'",
     "sorted": "sort-key='k'",
+    "by-value": "priority-expression='rank * 10 - AMQPriority'",
     "last-value": "last-value-key='k'",
     "lvq": "queue-type='lvq' last-value-key='k'",
     "ring-size": "ring-size='2'",
@@ -28,6 +29,7 @@ FEATURES = {
     "consumers": "max-consumers='5'",
     "min-ttl": "min-message-ttl='600000'",
     "max-ttl": "max-message-ttl='600000'",
+    "expiration": "expiration='10m'",
     "hold": "hold-on-publish='true'",
     "expiry-policy": "expiry-policy='ROUTE_TO_ALTERNATE'",
     "ring": "overflow-policy='RING' max-depth-messages='2'",
@@ -51,12 +53,15 @@ FEATURES = {
     "tries": "max-deliveries='3' max-cancels='2'",
     "lease": "lease-period='10s' leasing='strict'",
     "at-most-once": "delivery-semantics='at-most-once'",
+    "barrier": "barrier-expression=\"k = 'a2'\"",
+    "target": "target-queue-depth='2'",
     "file-backed": "file-backed-metadata='true' max-depth-messages='2'",
     "owner": "exclusivity-policy='CONNECTION'",
     "link": "exclusivity-policy='LINK'",
     "selector": "consumer-selector='k IS NOT NULL'",
     "replay": "consumer-replay-period='3600'",
     "delay": "delay-before-dispatch='0'",
+    "view": "underlying-address='under,under.#' default-publish-target='under'",
     "paging": "",
     "redelivery": "",
     "retroactive": "",
@@ -69,8 +74,9 @@ OF_THE_ADDRESS = {
 }
 """Features that an address-setting gives."""
 SETTINGS = "<page-size-bytes>500</page-size-bytes>"
-KINDS = ("standard", "priority", "sorted", "last-value", "lvq")
+KINDS = ("standard", "priority", "sorted", "by-value", "last-value", "lvq")
 OVERFLOWS = ("ring", "ring-bytes", "flow-control", "to-disk", "reject")
+IN_ORDER = ("barrier", "target")
 GROUPINGS = ("sticky", "shared", "group-key")
 REFUSED = {
     *(frozenset(pair) for pair in itertools.combinations(KINDS, 2)),
@@ -85,10 +91,16 @@ REFUSED = {
         for name in ("fast", "proportional", "backlog", "at-most-once", "tries", "lease")
     ),
     *(frozenset((name, "at-most-once")) for name in ("fast", "proportional")),
+    frozenset(("barrier", "hold")),
+    frozenset(IN_ORDER),
+    *(
+        frozenset(pair)
+        for pair in itertools.product(IN_ORDER, (*KINDS[1:], "ring-size", "ring", "ring-bytes", "non-destructive"))
+    ),
     *(frozenset((name, "file-backed")) for name in ("ring-size", *OVERFLOWS)),
 }
 """Pairs that nobody can have: two types, two answers to a full queue, groups where nothing can be grouped, two kinds of
-groups, two owners.
+groups, two owners, an order where messages become active as they arrive.
 """
 PAIRS = [pair for pair in itertools.combinations(FEATURES, 2) if frozenset(pair) not in REFUSED]
 TRIPLES = [
@@ -152,6 +164,7 @@ def counts_agree(life: Life) -> None:
         assert (
             queue.message_count
             == queue.contents.order.count
+            + (0 if queue.contents.behind is None else queue.contents.behind.count)
             + tally.held_count
             + len(queue.contents.scheduled)
             + queue.contents.paged.count
@@ -169,7 +182,16 @@ def test_a_pair_that_works(pair: tuple[str, str]) -> None:
     for body in sent:
         priority = f"priority:{len(body) + ord(body[0]) % 7}"
         groups = f"JMSXGroupID:{body[0]}", f"cart:{body[0]}"
-        life.send(producer, body, f"k:{body}", priority, *groups, "x-qpid-not-valid-before:1", "expires:99999999")
+        life.send(
+            producer,
+            body,
+            f"k:{body}",
+            priority,
+            *groups,
+            "x-qpid-not-valid-before:1",
+            "expires:99999999",
+            f"rank:{body[1]}",
+        )
     queue = life.broker.broker.queues["q"]
     waits = queue.flow.stopped
     assert queue.message_count > 0
@@ -215,6 +237,7 @@ WARNINGS = {
     "non-destructive='true' max-delivery-attempts='2'": "no dead messages",
     "alert-repeat-gap='5'": "has no effect",
     "overflow-policy='FLOW_TO_DISK' max-depth-messages='5' sort-key='k'": "only once it is in memory",
+    "overflow-policy='FLOW_TO_DISK' max-depth-messages='5' priority-expression='k'": "flows to disk, but not in",
     "file-backed-metadata='true' sort-key='x'": "is ordered only once it is in memory",
 }
 

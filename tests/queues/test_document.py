@@ -83,6 +83,10 @@ class Example:
         body, *headers = words
         self._bench.send(body, *headers, to=self._queue)
 
+    def _publish(self, words: list[str]) -> None:
+        address, body, *headers = words
+        self._bench.write("producer", "SEND", f"destination:/topic/{address}", *headers, body=body)
+
     def _answer(self, words: list[str]) -> list[str]:
         """What a sender of its own is told of its message."""
         body, *headers = words

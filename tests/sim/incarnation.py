@@ -7,8 +7,10 @@ from collections.abc import Callable
 
 from artemis_py.config.settings import BrokerConfig
 from artemis_py.core.broker import Broker
+from artemis_py.core.replay.desk import Replays
 from artemis_py.errors import ArtemisError
 from artemis_py.server.connection import Acceptance
+from artemis_py.server.replays import ReplayTurns
 from artemis_py.server.stats import ServerStats
 from artemis_py.server.turns import Turns
 from artemis_py.stomp.service import StompService
@@ -31,6 +33,7 @@ class Incarnation:
         self.disk, self.journal, self.large = store.disk, store.files.journal, store.files.large
         self.records = store.records
         self.committer, self.reader, self.bodies = store.committer, store.reader, store.bodies
+        self.log_readers = store.log_readers
         self.loop = FakeLoop(now_ms)
         self.clients: list[Client] = []
         self.together = False
@@ -41,8 +44,14 @@ class Incarnation:
         self.stats = ServerStats()
         self.broker = Broker(config, self.records, now_ms, store.files.recovered_state(), store.files.pages)
         self.turns = Turns(self.loop.as_loop(), self.broker, self.journal, self.stats, self.loop.clock_ms, self.large)
+        self.replays: Replays | None = None
+        if store.replay_log is not None:
+            self.replays = Replays(store.replay_log, self.broker.holdings, self.broker.clock, config.wildcards)
+            self.turns.replays = ReplayTurns(self.replays, self.journal, self.turns.output, self.turns.isolation)
         acceptor = config.acceptors[0]
-        service = StompService(self.broker, acceptor, self.stats.traffic, counted_names(), self.large)
+        service = StompService(
+            self.broker, acceptor, self.stats.traffic, counted_names(), self.large, replays=self.replays
+        )
         self.acceptance = Acceptance(self.turns, service, 1000, acceptor.int_param("handshakeTimeout"))
         self.turns.on_failure = self._fail
         self.failure: ArtemisError | None = None
@@ -71,7 +80,7 @@ class Incarnation:
 
     def step(self, rng: random.Random | None = None) -> bool:
         """Let the disk do one thing, for the journal or for large bodies; False when there is nothing to do."""
-        busy = [one for one in (self.committer, self.reader, *self.bodies) if not one.idle]
+        busy = [one for one in (self.committer, self.reader, *self.bodies, *self.log_readers) if not one.idle]
         if not busy:
             return False
         for listen in self.listeners:

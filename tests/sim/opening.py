@@ -13,7 +13,9 @@ from artemis_py.storage.journal.settings import JournalSettings
 from artemis_py.storage.journal.story import LogStory
 from artemis_py.storage.open import Disks, Parts, StoreSettings, Workers, open_files
 from artemis_py.storage.recovery.recovery import weigh
+from artemis_py.storage.replay.log import RetainedReplayLog
 from artemis_py.storage.retention.keeping import Keeping
+from tests.sim.archived import ArchiveFiles
 from tests.sim.committer import SteppedCommitter
 from tests.sim.disk import SimDisk
 from tests.sim.paging import WitnessedPages
@@ -48,6 +50,8 @@ class SimStore:
         self.committer, self.reader = SteppedCommitter(self._wake), SteppedCommitter(self._wake)
         self.bodies = [SteppedCommitter(self._wake), SteppedCommitter(self._wake)]
         """What writes large bodies, and what reads them."""
+        self.log_readers = [SteppedCommitter(self._wake), SteppedCommitter(self._wake)]
+        """What reads the log for replays."""
         self.recovered = weigh(disk)
         self.files = open_files(
             self.recovered,
@@ -63,6 +67,17 @@ class SimStore:
             keeping=None if archive is None else Keeping(retire_segment=partial(archive.retire, disk)),
             parts=Parts(journal=_journal, pages=_pages),
         )
+
+        self.replay_log: RetainedReplayLog | None = None
+        """The log for replays; None without an archive."""
+        if archive is not None:
+            self.replay_log = RetainedReplayLog(
+                self.files.journal,
+                ArchiveFiles(disk, archive),
+                self.files.large,
+                *self.log_readers,
+                self.told.append,
+            )
 
     def _wake(self) -> None:
         self.wake()

@@ -162,17 +162,22 @@ class Archive:
     """Segments that the journal needs no longer, and those that it does, as one log."""
 
     def __init__(self) -> None:
-        self._retired: dict[str, bytes] = {}
+        self.retired: dict[str, bytes] = {}
+        """What left the journal, by name."""
 
     def retire(self, disk: SimDisk, name: str) -> None:
         """Keep a segment as retention does."""
-        self._retired.setdefault(name, disk.read(name))
+        self.retired.setdefault(name, disk.read(name))
         delete_segment(disk, name)
+
+    def remove_oldest(self) -> None:
+        """Forget a segment as retention does."""
+        del self.retired[min(self.retired)]
 
     def files(self, disk: SimDisk) -> dict[str, bytes]:
         """All segments by their names."""
         there = {name: disk.read(name) for name in disk.names() if segment_number(name) is not None}
-        return there | self._retired
+        return there | self.retired
 
     def read(self, disk: SimDisk) -> Telling:
         """All of it, from the beginning. Raises Untrue."""

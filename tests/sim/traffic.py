@@ -19,11 +19,13 @@ TYPED = ("levels", "sorted", "values")
 STANDARD = ("archive",)
 """Queues of which the order is that of arrival, whatever the priority."""
 LIMITED = ("bounded", "full", "archive", "embargo")
-ANYCAST = ("work", "ring", "auto.one", "auto.two", "via", *TYPED, *LIMITED, *LEASING)
+TARGETS = {"over": "ring"}
+"""Where messages are published that are sent to a view."""
+ANYCAST = ("work", "ring", "auto.one", "auto.two", "via", *TYPED, *LIMITED, *LEASING, *TARGETS)
 MULTICAST = ("news", "auto.news")
 STORED = frozenset({*ANYCAST, "news"})
 """Destinations that have a durable queue, or get one, with the SEND."""
-_READ = ("work", "work", "ring", "auto.one", "dead", "late", *TYPED, *LIMITED, *LEASING, *LEASING)
+_READ = ("work", "work", "ring", "auto.one", "dead", "late", *TYPED, *LIMITED, *LEASING, *LEASING, *TARGETS, *TARGETS)
 BODY_BYTES = (0, 10, 100, 600, 3000)
 PART_BYTES_MIN = 300
 BURST_MAX = 5
@@ -205,7 +207,7 @@ class Trader:
         facts: list[Fact] = [("body", body)] if persistent and destination in STORED else []
         repeated = next((line.partition(":")[2] for line in headers if line.startswith("_AMQ_DUPL_ID:old")), None)
         if repeated is not None:
-            facts = [("seen", (destination, repeated))]
+            facts = [("seen", (TARGETS.get(destination, destination), repeated))]
         work = self._pick_work()
         if work is None:
             self._ask("SEND", *headers, facts=facts, body=body)

@@ -54,6 +54,8 @@ CORE = f"""
     <queue name="leased" lease-period="400" max-per-subscription-backlog="5" max-deliveries="4"/></anycast></address>
   <address name="strict"><anycast>
     <queue name="strict" leasing="strict" max-per-subscription-backlog="5" max-cancels="2"/></anycast></address>
+  <address name="over"><anycast>
+    <queue name="over" underlying-address="news,auto.#,ring" default-publish-target="ring"/></anycast></address>
   <address name="news"><multicast><queue name="news.a"/><queue name="news.b"/></multicast></address>
   <address name="dead"><anycast><queue name="dead"/></anycast></address>
   <address name="late"><anycast><queue name="late"/></anycast></address>

@@ -40,10 +40,18 @@ class CuttingProxy:
 
     def close(self) -> None:
         """Ends everything."""
-        for one in [self._listener, *self._sockets]:
-            with contextlib.suppress(OSError):
-                one.shutdown(socket.SHUT_RDWR)
-            one.close()
+        self._end(self._listener)
+        self.drop()
+
+    def drop(self) -> None:
+        """Ends what is connected; others may connect."""
+        while self._sockets:
+            self._end(self._sockets.pop())
+
+    def _end(self, one: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            one.shutdown(socket.SHUT_RDWR)
+        one.close()
 
     def _accept(self) -> None:
         while True:

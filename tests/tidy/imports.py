@@ -13,6 +13,7 @@ FLOORS: dict[str, int] = {
     "__init__": 0,
     "errors": 0,
     "histogram": 0,
+    "logged": 0,
     "shown": 0,
     "units": 0,
     "version": 0,

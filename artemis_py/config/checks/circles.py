@@ -1,4 +1,4 @@
-"""Finds loops of diverts, expiry and dead-letter addresses among the names in the file."""
+"""Finds loops of diverts, views, expiry and dead-letter addresses among the names in the file."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
+from artemis_py.config.checks.readers import Readers
 from artemis_py.config.draft import Draft
 from artemis_py.config.merging import SettingsRepository
 from artemis_py.config.tables.address_settings import AddressSettings
-from artemis_py.config.tables.entities import NOWHERE, AddressConfig, DivertConfig, Origin, QueueConfig
+from artemis_py.config.tables.entities import NOWHERE, DivertConfig, Origin, QueueConfig
 
 EXPIRY: Final = "expiry_address"
 DEAD: Final = "dead_letter_address"
+PUBLISH: Final = "default_publish_target"
 
 
 class Hop(NamedTuple):
@@ -29,12 +31,12 @@ class Hop(NamedTuple):
 
 
 def check_circles(
-    draft: Draft, addresses: Sequence[AddressConfig], diverts: Sequence[DivertConfig], settings: SettingsRepository
+    draft: Draft, readers: Readers, diverts: Sequence[DivertConfig], settings: SettingsRepository
 ) -> None:
     """Warn of each group of addresses that forms a loop. A loop in which a consumer must fail each time may be
     intended: if a setting for many addresses is part of it, it is only a note.
     """
-    hops = _hops(addresses, diverts, settings)
+    hops = _hops(readers, diverts, settings)
     reported: set[str] = set()
     by_itself = {name: [hop for hop in out if not hop.fails] for name, out in hops.items()}
     for group in _groups(by_itself):
@@ -45,50 +47,64 @@ def check_circles(
             _report(draft, settings, _circle(hops, group), "for as long as consumers fail")
 
 
-def _hops(
-    addresses: Sequence[AddressConfig], diverts: Sequence[DivertConfig], settings: SettingsRepository
-) -> dict[str, list[Hop]]:
-    queues = {address.name: address.queues for address in addresses}
+def _hops(readers: Readers, diverts: Sequence[DivertConfig], settings: SettingsRepository) -> dict[str, list[Hop]]:
     detours: dict[str, list[DivertConfig]] = {}
     for divert in diverts:
         detours.setdefault(divert.address, []).append(divert)
     found: dict[str, list[Hop]] = {}
-    waiting = [*queues, *detours, *(entry.match for entry in settings.entries)]
+    waiting = [*readers.names, *detours, *(entry.match for entry in settings.entries)]
     while waiting:
         name = waiting.pop()
         if name not in found:
+            passed_on = readers.passed_on(name)
             ways = [(one, target) for one in detours.get(name, ()) for target in one.forwarding_addresses]
-            found[name] = [
-                *(Hop(name, target, divert=one) for one, target in ways),
-                *_ends(name, queues.get(name, ()), settings.settings_for(name)),
-            ]
+            if passed_on is not None:
+                found[name] = [Hop(name, passed_on[1], PUBLISH, passed_on[0])] if passed_on[1] else []
+            else:
+                found[name] = [
+                    *(Hop(name, target, divert=one) for one, target in ways),
+                    *_ends(name, readers.of(name), settings),
+                ]
             waiting.extend(hop.target for hop in found[name])
     return found
 
 
-def _ends(name: str, queues: Sequence[QueueConfig], merged: AddressSettings) -> Iterator[Hop]:
+def _ends(name: str, queues: Sequence[QueueConfig], settings: SettingsRepository) -> Iterator[Hop]:
     """Where messages go that expire or fail on an address. A copy has no expiration except one set there; an expired
-    message goes to its own address only once.
+    message goes to its own address only once. For the expiry and dead-letter address of a view's messages the settings
+    of the address count to which they were sent, for everything else those of its own.
     """
+    merged = settings.settings_for(name)
     gives = max(merged.expiry_delay, merged.min_expiry_delay, merged.max_expiry_delay) >= 0 and not merged.no_expiry
     for queue in queues or (None,):
-        longest = None if queue is None else queue.max_message_ttl
         policy = None if queue is None else queue.expiry_policy
         own = None if queue is None else queue.dead_letter_address
         attempts = None if queue is None else queue.max_delivery_attempts
+        home = merged if queue is None or queue.address == name else settings.settings_for(queue.address)
         dead = merged.dead_letter_address if own is None else own
-        if gives or (merged.default_max_message_ttl if longest is None else longest):
-            policy = merged.default_expiry_policy if policy is None else policy
+        if gives or _gives_expiry(queue, home):
+            policy = home.default_expiry_policy if policy is None else policy
             expired, setting = merged.expiry_address, EXPIRY
             if not expired and policy == "ROUTE_TO_ALTERNATE":
                 expired, setting = dead, DEAD
             if expired and expired != name and policy != "DELETE":
                 yield Hop(name, expired, setting, queue)
         if dead and dead != name:
-            if (merged.max_delivery_attempts if attempts is None else attempts) > 0:
+            if (home.max_delivery_attempts if attempts is None else attempts) > 0:
                 yield Hop(name, dead, DEAD, queue, fails=True)
             if not queues and merged.send_to_dla_on_no_route:
                 yield Hop(name, dead, DEAD, queue)
+
+
+def _gives_expiry(queue: QueueConfig | None, merged: AddressSettings) -> bool:
+    """Do messages that do not expire elsewhere expire on this queue, or on those that create themselves?"""
+    longest = None if queue is None else queue.max_message_ttl
+    usual = None if queue is None else queue.expiration
+    if longest is None:
+        longest = merged.default_max_message_ttl
+    if usual is None:
+        usual = merged.default_expiration
+    return longest > 0 or usual > 0
 
 
 def _groups(hops: Mapping[str, Sequence[Hop]]) -> list[set[str]]:
@@ -173,5 +189,8 @@ def _place(settings: SettingsRepository, hop: Hop) -> tuple[str, Origin, bool]:
     queue = hop.queue
     if queue is not None and hop.setting == DEAD and queue.dead_letter_address is not None:
         return name, queue.origin_of(DEAD), True
+    if queue is not None and hop.setting == PUBLISH:
+        place = PUBLISH if queue.default_publish_target is not None else "underlying_address"
+        return name, queue.origin_of(place), True
     traced = settings.trace(hop.source)[hop.setting]
     return name, traced.origin or NOWHERE, traced.match == hop.source

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
-from artemis_py.config.draft import Draft, Values
+from artemis_py.config.checks.readers import Readers
+from artemis_py.config.draft import Draft, QueueDraft, Values
+from artemis_py.config.matching import WildcardSyntax
 from artemis_py.config.merging import SettingsEntry, SettingsRepository
 from artemis_py.config.tables.address_settings import AddressSettings
 from artemis_py.config.tables.entities import AddressConfig, Origin
+from artemis_py.config.tables.views import View, view_of
+from artemis_py.config.wildcards import is_wildcard
 from artemis_py.errors import SelectorError
 
 _LIMITS: Final = ("max_size_bytes", "max_size_messages")
 
 
-def check_addresses(draft: Draft, settings: SettingsRepository, is_wildcard: Callable[[str], bool]) -> None:
+def check_addresses(draft: Draft, settings: SettingsRepository, syntax: WildcardSyntax) -> None:
     """Find dead-letter and expiry addresses without a declared queue or divert and without auto-creation. A queue on a
-    wildcard address may serve any of them.
+    wildcard address may serve any of them, and so may a view.
     """
     taken = {name for name, address in draft.addresses.items() if address.queues}
     taken.update(divert.written.values.get("address", "") for divert in draft.diverts.values())
-    if any(map(is_wildcard, taken)):
+    if any(is_wildcard(name, syntax) for name in taken):
         return
     places: dict[tuple[str, str], Origin] = {}  # where the first of each is
     for entry in settings.entries:
@@ -36,8 +40,9 @@ def check_addresses(draft: Draft, settings: SettingsRepository, is_wildcard: Cal
         target = queue.written.values.get("dead_letter_address")
         if target and not settings.settings_for(queue.address).auto_create_dead_letter_resources:
             places.setdefault(("dead_letter_address", target), queue.written.origins["dead_letter_address"])
+    views = [view for queue in draft.queues.values() if (view := _view_of(queue)) is not None]
     for (attribute, target), origin in places.items():
-        if target not in taken:
+        if target not in taken and not any(view.covers(target, syntax) for view in views):
             name = attribute.replace("_", "-")
             draft.problems.warning(
                 "loses-messages",
@@ -46,6 +51,11 @@ def check_addresses(draft: Draft, settings: SettingsRepository, is_wildcard: Cal
                 "created one",
                 allowed=f"an address with a queue, or auto-create-{name.removesuffix('-address')}-resources",
             )
+
+
+def _view_of(queue: QueueDraft) -> View | None:
+    written = queue.written.values
+    return view_of(written.get("underlying_address"), written.get("default_publish_target"), queue.address)
 
 
 def check_no_route(draft: Draft, settings: SettingsRepository) -> None:
@@ -57,20 +67,26 @@ def check_no_route(draft: Draft, settings: SettingsRepository) -> None:
 
 
 def check_filters(draft: Draft) -> None:
-    """Parse every selector of queues, diverts and address-settings."""
+    """Parse every selector and expression of queues, diverts and address-settings."""
     for queue in draft.queues.values():
+        _check_expression(draft, queue.written, "priority_expression", f"priority-expression of queue {queue.name!r}")
         _check_selector(draft, queue.written, "filter", f"filter of queue {queue.name!r}")
         _check_selector(draft, queue.written, "consumer_selector", f"consumer-selector of queue {queue.name!r}")
+        _check_selector(draft, queue.written, "barrier_expression", f"barrier-expression of queue {queue.name!r}")
     for divert in draft.diverts.values():
         _check_selector(draft, divert.written, "filter", f"filter of divert {divert.name!r}")
     for entry in draft.entries.values():
         name = f"default-consumer-selector of {entry.name!r}"
         _check_selector(draft, entry.written, "default_consumer_selector", name)
+        name = f"default-barrier-expression of {entry.name!r}"
+        _check_selector(draft, entry.written, "default_barrier_expression", name)
+        name = f"default-priority-expression of {entry.name!r}"
+        _check_expression(draft, entry.written, "default_priority_expression", name)
 
 
 def _check_selector(draft: Draft, written: Values, attribute: str, name: str) -> None:
     text = written.values.get(attribute)
-    if text is None:
+    if text is None or (text == "" and attribute.endswith("barrier_expression")):
         return
     from artemis_py.selector import compile_selector
 
@@ -80,12 +96,25 @@ def _check_selector(draft: Draft, written: Values, attribute: str, name: str) ->
         draft.problems.error(written.origins[attribute], f"{name} is not a valid selector: {error.reason}", value=text)
 
 
+def _check_expression(draft: Draft, written: Values, attribute: str, name: str) -> None:
+    text = written.values.get(attribute)
+    if text is None:
+        return
+    from artemis_py.selector import compile_expression
+
+    try:
+        compile_expression(text)
+    except SelectorError as error:
+        what = f"{name} is not a valid expression: {error.reason}"
+        draft.problems.error(written.origins[attribute], what, value=text)
+
+
 def check_limits(draft: Draft, settings: SettingsRepository) -> None:
     """Find full policies without a limit, and incomplete page limits."""
     deciders = _deciders_of_limited(settings)
     for entry in settings.entries:
         policy = entry.values.get("address_full_policy")
-        has_limit = entry.match in deciders or _has_limit(settings.settings_for(entry.match))
+        has_limit = entry.match in deciders or settings.settings_for(entry.match).limits_memory
         if policy in ("BLOCK", "FAIL", "DROP") and not has_limit:
             draft.problems.warning(
                 "without-limit",
@@ -125,10 +154,6 @@ def check_persistence(draft: Draft) -> None:
         )
 
 
-def _has_limit(settings: AddressSettings) -> bool:
-    return settings.max_size_bytes > -1 or settings.max_size_messages > -1
-
-
 def _deciders_of_limited(settings: SettingsRepository) -> set[str | None]:
     """Return the matches that set the full policy of addresses with a limit of their own."""
     return {
@@ -138,27 +163,29 @@ def _deciders_of_limited(settings: SettingsRepository) -> set[str | None]:
     }
 
 
-def check_rings(draft: Draft, addresses: Sequence[AddressConfig], settings: SettingsRepository) -> None:
+def check_rings(
+    draft: Draft, addresses: Sequence[AddressConfig], settings: SettingsRepository, readers: Readers
+) -> None:
     """Warn of rings that keep nothing and of rings on addresses that page."""
     for address in addresses:
         merged = settings.settings_for(address.name)
         for queue in address.queues:
             ring = merged.default_ring_size if queue.ring_size is None else queue.ring_size
-            _check_ring(draft, ring, queue.origin_of("ring_size"), f"queue {queue.name!r}", address.name, settings)
+            pages = ring > 0 and readers.pages_under(queue)
+            _check_ring(draft, ring, queue.origin_of("ring_size"), f"queue {queue.name!r}", pages=pages)
     for entry in settings.entries:
         ring = entry.values.get("default_ring_size", -1)
         origin = entry.origins.get("default_ring_size", entry.origin)
-        _check_ring(draft, ring, origin, f"each queue of {entry.match!r}", entry.match, settings)
+        pages = ring > 0 and readers.pages_at(entry.match)
+        _check_ring(draft, ring, origin, f"each queue of {entry.match!r}", pages=pages)
 
 
-def _check_ring(
-    draft: Draft, ring: int, origin: Origin, subject: str, address: str, settings: SettingsRepository
-) -> None:
+def _check_ring(draft: Draft, ring: int, origin: Origin, subject: str, *, pages: bool) -> None:
     if ring == 0:
         draft.problems.warning(
             "loses-messages", origin, f"{subject} is a ring of size 0 and keeps no message; -1 means no ring"
         )
-    elif ring > 0 and is_meant_to_page(settings, address):
+    elif pages:
         draft.problems.warning(
             "doubtful-value",
             origin,
@@ -166,12 +193,3 @@ def _check_ring(
             "count towards the ring",
             allowed="DROP, FAIL or BLOCK",
         )
-
-
-def is_meant_to_page(settings: SettingsRepository, address: str) -> bool:
-    """Return whether the file asks for paging on an address or sets its limit. Otherwise the address pages only when
-    all memory is full.
-    """
-    merged = settings.settings_for(address)
-    asked_for = settings.decided_by(address, "address_full_policy") is not None
-    return merged.address_full_policy == "PAGE" and (asked_for or _has_limit(merged))

@@ -10,12 +10,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple, final
 
+from artemis_py.config.checks.readers import Readers
 from artemis_py.config.draft import Draft
 from artemis_py.config.merging import SettingsEntry, SettingsRepository
 from artemis_py.config.problems import ERROR, WARNING
 from artemis_py.config.tables.address_settings import AddressSettings
 from artemis_py.config.tables.entities import QUEUE_DEFAULTS, AddressConfig, Origin, QueueConfig
 from artemis_py.config.tables.queue_settings import QueueSettings, queue_settings
+from artemis_py.config.tables.queue_types import STANDARD, TYPE_ATTRIBUTES
 
 
 class Case(NamedTuple):
@@ -26,9 +28,9 @@ class Case(NamedTuple):
     address: str
     """The address, or the match of an address-setting."""
     pages: bool
-    """Does the file ask for paging on the address?"""
-    neighbours: int
-    """Other queues of the address."""
+    """Does the file ask for paging on the address, or on one under a view?"""
+    has_neighbours: bool
+    """Do other queues get the same messages?"""
 
 
 @final
@@ -45,13 +47,56 @@ class Rule:
     allowed: str | None = None
 
 
+def _gives_up_messages(case: Case) -> bool:
+    """Is it a ring?"""
+    return case.own.ring_size >= 0 or _has_policy(case, "RING")
+
+
+def _has_an_order(case: Case) -> bool:
+    """Does anything but the arrival decide about the order of messages, or about which of them stay?"""
+    own = case.own
+    return own.queue_type not in (None, STANDARD) or own.last_value or own.priority_expression is not None
+
+
 def _has_policy(case: Case, *policies: str) -> bool:
     return case.own.limits_depth and case.own.policy in policies
 
 
+_IN_ORDER: Final = ("barrier_expression", "target_queue_depth")
 _TO_DISK: Final = ("overflow_policy", "file_backed_metadata")
 
 RULES: Final = (
+    Rule(
+        ERROR,
+        _IN_ORDER,
+        lambda case: bool(case.own.barrier_expression) and case.own.target_queue_depth > 0,
+        "has barrier-expression and target-queue-depth, which both define when a message becomes active",
+        "one of them",
+    ),
+    Rule(
+        ERROR,
+        (*_IN_ORDER, *TYPE_ATTRIBUTES),
+        lambda case: case.own.activates_in_order and _has_an_order(case),
+        "has barrier-expression or target-queue-depth, with which messages become active in order of arrival, and "
+        "another order",
+        "queue-type standard, or no order",
+    ),
+    Rule(
+        ERROR,
+        (*_IN_ORDER, "ring_size", "overflow_policy"),
+        lambda case: case.own.activates_in_order and _gives_up_messages(case),
+        "has barrier-expression or target-queue-depth and is a ring, which gives up the oldest messages: a barrier "
+        "among them would be lost, or all that is active",
+        "overflow-policy REJECT, PRODUCER_FLOW_CONTROL or FLOW_TO_DISK",
+    ),
+    Rule(
+        ERROR,
+        ("barrier_expression", "hold_on_publish"),
+        lambda case: bool(case.own.barrier_expression) and case.own.hold_on_publish,
+        "has barrier-expression and hold-on-publish: others overtake a message that is held, and nothing may overtake "
+        "a barrier",
+        "one of them; AMQ_SCHEDULED_TIME works with barriers",
+    ),
     Rule(
         ERROR,
         ("overflow_policy", "ring_size"),
@@ -63,8 +108,8 @@ RULES: Final = (
         ERROR,
         ("file_backed_metadata", "overflow_policy", "ring_size"),
         lambda case: case.own.file_backed_metadata and (case.own.policy != "FLOW_TO_DISK" or case.own.ring_size >= 0),
-        "has file-backed-metadata, with which messages beyond a depth go to pages, and something else that it does when "
-        "it is full",
+        "has file-backed-metadata, with which messages beyond a depth go to pages, and something else that it does "
+        "when it is full",
         "overflow-policy FLOW_TO_DISK or none, and no ring-size",
     ),
     Rule(
@@ -79,13 +124,13 @@ RULES: Final = (
         ERROR,
         (
             "non_destructive", "delivery_semantics", "fairness_model", "max_backlog", "max_per_subscription_backlog",
-            "max_deliveries", "max_cancels", "lease_period", "leasing",
+            "max_deliveries", "max_cancels", "lease_period", "leasing", *_IN_ORDER,
         ),
         lambda case: case.own.non_destructive and case.own.limits_backlogs,
         "is non-destructive and has an attribute of AMPS: every consumer gets every message, so there is nothing to "
-        "share out and nothing comes back",
+        "share out, nothing comes back, and nothing is ever done",
         "non-destructive, or delivery-semantics, fairness-model, max-backlog, max-per-subscription-backlog, "
-        "lease-period, leasing, max-deliveries and max-cancels",
+        "lease-period, leasing, max-deliveries, max-cancels, barrier-expression and target-queue-depth",
     ),
     Rule(
         ERROR,
@@ -142,14 +187,15 @@ RULES: Final = (
     Rule(
         WARNING,
         _TO_DISK,
-        lambda case: _has_policy(case, "FLOW_TO_DISK") and (case.own.queue_type or "standard") != "standard",
+        lambda case: _has_policy(case, "FLOW_TO_DISK")
+        and ((case.own.queue_type or "standard") != "standard" or case.own.priority_expression is not None),
         "flows to disk, but not in arrival order: a message in a page is ordered only once it is in memory",
         "queue-type standard, or a max-depth that memory can hold",
     ),
     Rule(
         WARNING,
         _TO_DISK,
-        lambda case: _has_policy(case, "FLOW_TO_DISK") and case.neighbours > 0,
+        lambda case: _has_policy(case, "FLOW_TO_DISK") and case.has_neighbours,
         "flows to disk on an address with other queues: meanwhile messages for all of them go to pages",
         "a separate address, fed by a divert",
     ),
@@ -209,7 +255,7 @@ RULES: Final = (
 
 
 def check_queue_combinations(
-    draft: Draft, addresses: Sequence[AddressConfig], settings: SettingsRepository, pages: Callable[[str], bool]
+    draft: Draft, addresses: Sequence[AddressConfig], settings: SettingsRepository, readers: Readers
 ) -> None:
     """Refuse or warn of bad combinations, in each queue and in each address-setting for the queues it creates. A rule
     applies only where one of its attributes is written.
@@ -218,20 +264,18 @@ def check_queue_combinations(
         for queue in address.queues:
             merged = settings.settings_for(address.name)
             own = queue_settings(queue, merged)
-            case = Case(own, merged, address.name, pages(address.name), len(address.queues) - 1)
+            case = Case(own, merged, address.name, readers.pages_under(queue), readers.has_neighbours(queue))
             written = [attribute for attribute, _ in queue.origins]
             _check(draft, f"queue {queue.name!r}", case, written, queue.origin_of)
     for entry in settings.entries:
-        _check_entry(draft, entry, settings, pages)
+        _check_entry(draft, entry, settings, readers)
 
 
-def _check_entry(
-    draft: Draft, entry: SettingsEntry, settings: SettingsRepository, pages: Callable[[str], bool]
-) -> None:
+def _check_entry(draft: Draft, entry: SettingsEntry, settings: SettingsRepository, readers: Readers) -> None:
     merged = settings.settings_for(entry.match)
     own = queue_settings(QueueConfig(name="", address=entry.match, routing_type="ANYCAST"), merged, declared=False)
     written = [attribute for attribute, other in QUEUE_DEFAULTS.items() if other in entry.values]
-    case = Case(own, merged, entry.match, pages(entry.match), 0)
+    case = Case(own, merged, entry.match, readers.pages_at(entry.match), False)
 
     def place(attribute: str) -> Origin:
         return entry.origins.get(QUEUE_DEFAULTS[attribute], entry.origin)

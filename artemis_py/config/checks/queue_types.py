@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
+from artemis_py.config.checks.readers import Readers
 from artemis_py.config.draft import Draft
 from artemis_py.config.merging import SettingsEntry, SettingsRepository
 from artemis_py.config.tables.entities import QUEUE_DEFAULTS, AddressConfig, Origin, QueueConfig
 from artemis_py.config.tables.queue_types import (
+    BY_EXPRESSION,
     LAST_VALUE,
     SORTED,
     TYPE_ATTRIBUTES,
@@ -24,19 +26,19 @@ def check_queue_types(
     draft: Draft,
     addresses: Sequence[AddressConfig],
     settings: SettingsRepository,
-    pages: Callable[[str], bool],
+    readers: Readers,
 ) -> None:
     """Refuse queues and address-settings that ask for two types or for an incomplete one. Warn of orders on addresses
-    that page according to ``pages``.
+    that page.
     """
     for address in addresses:
         for queue in address.queues:
-            _check_queue(draft, queue, settings, pages)
+            _check_queue(draft, queue, settings, readers)
     for entry in settings.entries:
-        _check_entry(draft, entry, settings, pages)
+        _check_entry(draft, entry, settings, readers)
 
 
-def _check_queue(draft: Draft, queue: QueueConfig, settings: SettingsRepository, pages: Callable[[str], bool]) -> None:
+def _check_queue(draft: Draft, queue: QueueConfig, settings: SettingsRepository, readers: Readers) -> None:
     own = said_by(queue)
     if not own:
         return
@@ -48,12 +50,10 @@ def _check_queue(draft: Draft, queue: QueueConfig, settings: SettingsRepository,
         return
     chosen = type_of(own, said_by(merged, default=True))
     non_destructive = merged.default_non_destructive if queue.non_destructive is None else queue.non_destructive
-    _check_chosen(draft, f"queue {queue.name!r}", chosen, place, pages(queue.address), non_destructive)
+    _check_chosen(draft, f"queue {queue.name!r}", chosen, place, readers.pages_under(queue), non_destructive)
 
 
-def _check_entry(
-    draft: Draft, entry: SettingsEntry, settings: SettingsRepository, pages: Callable[[str], bool]
-) -> None:
+def _check_entry(draft: Draft, entry: SettingsEntry, settings: SettingsRepository, readers: Readers) -> None:
     own = what_is_said({name: entry.values.get(other) for name, other in TYPE_ATTRIBUTES.items()})
     if not own:
         return
@@ -75,7 +75,7 @@ def _check_entry(
         )
         return
     _check_chosen(
-        draft, f"each queue of {entry.match!r}", type_of({}, said), place, pages(entry.match),
+        draft, f"each queue of {entry.match!r}", type_of({}, said), place, readers.pages_at(entry.match),
         merged.default_non_destructive,
     )  # fmt: skip
 
@@ -85,7 +85,8 @@ def _refuse_pair(draft: Draft, subject: str, pair: tuple[str, str], place: Origi
     draft.problems.error(
         place,
         f"{subject} has {first} and {second}, which ask for different queue types",
-        allowed="one type: standard, priority (priority-levels), sorted (sort-key) or last-value (last-value-key)",
+        allowed="one type: standard, priority (priority-levels), sorted (sort-key), priority-expression or last-value "
+        "(last-value-key)",
     )
 
 
@@ -102,7 +103,7 @@ def _check_chosen(
         )
     if not pages or chosen == QueueType(name="standard"):
         return
-    what = LAST_VALUE if chosen.last_value_key is not None else chosen.name
+    what = LAST_VALUE if chosen.last_value_key is not None else chosen.name or BY_EXPRESSION
     if what == LAST_VALUE and non_destructive:
         draft.problems.error(
             place,

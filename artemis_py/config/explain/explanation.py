@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -11,6 +12,7 @@ from artemis_py.config.settings import AddressSettings, BrokerConfig
 from artemis_py.config.tables.entities import AddressConfig, Origin, QueueConfig
 from artemis_py.config.tables.fields import Setting, settings_of, show
 from artemis_py.config.tables.queue_settings import QueueSettings, queue_settings, source_of
+from artemis_py.config.tables.views import view_of
 
 
 @final
@@ -40,7 +42,8 @@ class Explained:
 class Explanation:
     """Everything known about an address, and about a queue if one was asked for.
 
-    ``is_secured`` says whether the file asks for permissions at all. ``queue_config`` is what the queue is made from,
+    ``views`` are the declared queues that read the address beside its own. ``is_secured`` says whether the file asks
+    for permissions at all. ``queue_config`` is what the queue is made from,
     ``queue_settings`` its effective settings. ``queue_declared`` says whether the file declares it.
     """
 
@@ -52,6 +55,7 @@ class Explanation:
     queue_settings: QueueSettings | None
     queue_declared: bool
     queue_attributes: list[Explained]
+    views: list[QueueConfig]
     is_secured: bool
     security: SecuritySetting | None
     permissions: dict[str, tuple[str, ...]]
@@ -77,10 +81,19 @@ def explain(config: BrokerConfig, name: str) -> Explanation:
         queue_settings=effective,
         queue_declared=declared,
         queue_attributes=_explain_queue(queue, effective, traced, declared=declared) if queue and effective else [],
+        views=list(_views_over(config, address)),
         is_secured=config.security_enabled,
         security=config.security.setting_for(name),
         permissions={each: config.security.roles_for(name, each) for each in PERMISSIONS},
     )
+
+
+def _views_over(config: BrokerConfig, address: str) -> Iterator[QueueConfig]:
+    for each in config.addresses:
+        for queue in each.queues:
+            view = view_of(queue.underlying_address, queue.default_publish_target, queue.address)
+            if view is not None and view.covers(address, config.wildcards):
+                yield queue
 
 
 def _find_queue(config: BrokerConfig, address: str, name: str) -> QueueConfig | None:

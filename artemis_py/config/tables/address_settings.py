@@ -211,6 +211,11 @@ class AddressSettings:
         None, "levels of a priority queue; the ten priorities are mapped to them", check=LEVELS
     )
     default_sort_key: str | None = text(None, "header whose text a sorted queue sorts by", check=NOT_EMPTY)
+    default_priority_expression: str | None = text(
+        None,
+        "what orders a queue, the largest value first: an expression of headers, numbers, + - * / % and parentheses",
+        check=NOT_EMPTY,
+    )
     default_group_type: str = choice("STANDARD", _GROUP_TYPES, "how long a group stays with its consumer")
     default_group_key: str | None = text(
         None,
@@ -227,6 +232,11 @@ class AddressSettings:
     default_max_message_ttl: int = int64(
         0, "maximum time to live of all messages; 0: no limit", unit="ms", check=NOT_NEGATIVE
     )
+    default_expiration: int = period(
+        -1,
+        "time to live of messages that have none of their own, at most a year; -1: they do not expire",
+        check=OFF_OR_YEAR,
+    )
     default_consumer_replay_period: int | None = int64(
         None,
         "new consumers get messages that arrived up to this long ago, and later ones; none: all messages",
@@ -236,6 +246,17 @@ class AddressSettings:
     default_consumer_selector: str | None = text(None, "selector of consumers that set none", check=NOT_EMPTY)
     default_hold_on_publish: bool = boolean(
         False, "hold a message until the time in its header x-qpid-not-valid-before"
+    )
+    default_barrier_expression: str | None = text(
+        None,
+        "selector of messages that are barriers: each waits until all messages before it are done, goes to every "
+        "consumer, and then those behind it follow; the empty text: none",
+    )
+    default_target_queue_depth: int = int64(
+        -1,
+        "number of messages of a queue, in order of arrival, that are active: no other is delivered or shown; -1: all",
+        unit="messages",
+        check=OFF_OR_POSITIVE,
     )
     default_expiry_policy: str | None = choice(
         None,
@@ -374,6 +395,11 @@ class AddressSettings:
         self._derive("max_read_page_bytes", 2 * self.page_size_bytes)
         self._derive("prefetch_page_messages", self.max_read_page_messages)
         self._derive("prefetch_page_bytes", self.max_read_page_bytes)
+
+    @property
+    def limits_memory(self) -> bool:
+        """Is there a limit on what an address has in memory?"""
+        return max(self.max_size_bytes, self.max_size_messages) > -1
 
     @property
     def limits_pages(self) -> bool:

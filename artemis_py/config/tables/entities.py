@@ -7,6 +7,7 @@ from typing import Final, NamedTuple, final
 
 from artemis_py.config.tables.address_settings import AddressSettings
 from artemis_py.config.tables.fields import (
+    NOT_EMPTY,
     OFF_OR_NOT_NEGATIVE,
     RING,
     boolean,
@@ -101,14 +102,18 @@ class QueueConfig:
     queue_type: str | None = inherited(_SETTINGS["default-queue-type"])
     priority_levels: int | None = inherited(_SETTINGS["default-priority-levels"])
     sort_key: str | None = inherited(_SETTINGS["default-sort-key"])
+    priority_expression: str | None = inherited(_SETTINGS["default-priority-expression"])
     group_type: str | None = inherited(_SETTINGS["default-group-type"])
     group_key: str | None = inherited(_SETTINGS["default-group-key"])
     fallback_group: str | None = inherited(_SETTINGS["default-fallback-group"])
     min_message_ttl: int | None = inherited(_SETTINGS["default-min-message-ttl"])
     max_message_ttl: int | None = inherited(_SETTINGS["default-max-message-ttl"])
+    expiration: int | None = inherited(_SETTINGS["default-expiration"])
     consumer_replay_period: int | None = inherited(_SETTINGS["default-consumer-replay-period"])
     consumer_selector: str | None = inherited(_SETTINGS["default-consumer-selector"])
     hold_on_publish: bool | None = inherited(_SETTINGS["default-hold-on-publish"])
+    barrier_expression: str | None = inherited(_SETTINGS["default-barrier-expression"])
+    target_queue_depth: int | None = inherited(_SETTINGS["default-target-queue-depth"])
     expiry_policy: str | None = inherited(_SETTINGS["default-expiry-policy"])
     overflow_policy: str | None = inherited(_SETTINGS["default-overflow-policy"])
     max_depth_messages: int | None = inherited(_SETTINGS["default-max-depth-messages"])
@@ -130,6 +135,17 @@ class QueueConfig:
     alert_threshold_depth_messages: int | None = inherited(_SETTINGS["default-alert-threshold-depth-messages"])
     alert_threshold_depth_bytes: int | None = inherited(_SETTINGS["default-alert-threshold-depth-bytes"])
     alert_repeat_gap: int | None = inherited(_SETTINGS["default-alert-repeat-gap"])
+    underlying_address: str | None = text(
+        None,
+        "addresses whose messages the queue gets, too, separated by commas; each may be a wildcard",
+        check=NOT_EMPTY,
+    )
+    default_publish_target: str | None = text(
+        None,
+        "the underlying address to which messages go that are sent to the queue's own address",
+        check=NOT_EMPTY,
+        shown="the only underlying address",
+    )
     dead_letter_address: str | None = inherited(_SETTINGS["dead-letter-address"])
     max_delivery_attempts: int | None = inherited(_SETTINGS["max-delivery-attempts"])
     origin: Origin = NOWHERE
@@ -157,14 +173,18 @@ QUEUE_DEFAULTS: Final = {
     "queue_type": "default_queue_type",
     "priority_levels": "default_priority_levels",
     "sort_key": "default_sort_key",
+    "priority_expression": "default_priority_expression",
     "group_type": "default_group_type",
     "group_key": "default_group_key",
     "fallback_group": "default_fallback_group",
     "min_message_ttl": "default_min_message_ttl",
     "max_message_ttl": "default_max_message_ttl",
+    "expiration": "default_expiration",
     "consumer_replay_period": "default_consumer_replay_period",
     "consumer_selector": "default_consumer_selector",
     "hold_on_publish": "default_hold_on_publish",
+    "barrier_expression": "default_barrier_expression",
+    "target_queue_depth": "default_target_queue_depth",
     "expiry_policy": "default_expiry_policy",
     "overflow_policy": "default_overflow_policy",
     "max_depth_messages": "default_max_depth_messages",
@@ -191,7 +211,12 @@ QUEUE_DEFAULTS: Final = {
 }
 
 # The queue's own defaults: address-settings are not asked for these (of a declared queue).
-QUEUE_CONSTANTS: Final = {"purge_on_no_consumers": False, "enabled": True}
+QUEUE_CONSTANTS: Final = {
+    "purge_on_no_consumers": False,
+    "enabled": True,
+    "underlying_address": None,
+    "default_publish_target": None,
+}
 
 
 @final

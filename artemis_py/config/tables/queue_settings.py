@@ -52,14 +52,18 @@ class QueueSettings:
     queue_type: str | None
     priority_levels: int | None
     sort_key: str | None
+    priority_expression: str | None
     group_type: str
     group_key: str | None
     fallback_group: str
     min_message_ttl: int
     max_message_ttl: int
+    expiration: int
     consumer_replay_period: int | None
     consumer_selector: str | None
     hold_on_publish: bool
+    barrier_expression: str | None
+    target_queue_depth: int
     expiry_policy: str | None
     overflow_policy: str
     max_depth_messages: int
@@ -81,6 +85,8 @@ class QueueSettings:
     alert_threshold_depth_messages: int
     alert_threshold_depth_bytes: int
     alert_repeat_gap: int
+    underlying_address: str | None
+    default_publish_target: str | None
     dead_letter_address: str | None
     max_delivery_attempts: int
 
@@ -112,7 +118,7 @@ class QueueSettings:
         AMPS (row A-30, tests/queues/rows.py).
         """
         asked = self.delivery_semantics, self.fairness_model, self.max_per_subscription_backlog
-        limited = self.max_backlog >= 0 or self.max_deliveries > 0 or self.max_cancels > 0
+        limited = self.max_backlog >= 0 or self.max_deliveries > 0 or self.max_cancels > 0 or self.activates_in_order
         leases = self.lease_period > 0 or self.leasing is not None
         return limited or leases or any(attribute is not None for attribute in asked) or self._has_amps_rules
 
@@ -121,7 +127,13 @@ class QueueSettings:
         """Has it an attribute of AMPS that says nothing of consumers? On a non-destructive queue, where nothing is
         shared out, these do not limit backlogs.
         """
-        return not self.non_destructive and self.file_backed_metadata
+        rules = self.expiration > 0 or self.priority_expression is not None or self.file_backed_metadata
+        return rules and not self.non_destructive
+
+    @property
+    def activates_in_order(self) -> bool:
+        """Do messages become active one after the other, in order of arrival? Then the queue has no other order."""
+        return bool(self.barrier_expression) or self.target_queue_depth > 0
 
     @property
     def has_leases(self) -> bool:
@@ -163,6 +175,7 @@ def queue_settings(config: QueueConfig, settings: AddressSettings, *, declared: 
         "queue_type": chosen.name,
         "priority_levels": chosen.priority_levels,
         "sort_key": chosen.sort_key,
+        "priority_expression": chosen.priority_expression,
         "last_value": chosen.last_value_key is not None,
         "last_value_key": chosen.last_value_key,
     }

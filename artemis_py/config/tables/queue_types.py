@@ -18,6 +18,8 @@ LAST_VALUE: Final = "last-value"
 
 QUEUE_TYPES: Final = (STANDARD, PRIORITY, SORTED, LAST_VALUE, "lvq")
 """The values of ``queue-type``; the last one is Qpid's name for ``last-value``."""
+BY_EXPRESSION: Final = "priority-expression"
+"""The type of a queue that is ordered by an expression. ``queue-type`` has no word for it."""
 
 ARTEMIS_KEY: Final = "_AMQ_LVQ_NAME"
 QPID_KEY: Final = "qpid.LVQ_key"
@@ -28,12 +30,14 @@ TYPE_ATTRIBUTES: Final = {
     "queue_type": "default_queue_type",
     "priority_levels": "default_priority_levels",
     "sort_key": "default_sort_key",
+    "priority_expression": "default_priority_expression",
     "last_value": "default_last_value_queue",
     "last_value_key": "default_last_value_key",
 }
 _TYPE_OF: Final = {
     "priority_levels": PRIORITY,
     "sort_key": SORTED,
+    "priority_expression": BY_EXPRESSION,
     "last_value": LAST_VALUE,
     "last_value_key": LAST_VALUE,
 }
@@ -42,13 +46,14 @@ _TYPE_OF: Final = {
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueType:
-    """The type of a queue. ``name`` is None for Artemis' order by all ten priorities. A last-value queue may have that
-    order (Artemis) or arrival order (Qpid, with a name).
+    """The type of a queue. ``name`` is None for Artemis' order by all ten priorities, and for the order by an
+    expression. A last-value queue may have Artemis' order or arrival order (Qpid, with a name).
     """
 
     name: str | None = None
     priority_levels: int | None = None
     sort_key: str | None = None
+    priority_expression: str | None = None
     last_value_key: str | None = None
 
 
@@ -114,6 +119,8 @@ def _composed(name: str | None, kind: str, own: Mapping[str, Any], default: Mapp
         return QueueType(name=PRIORITY, priority_levels=both.get("priority_levels", _LEVELS_DEFAULT))
     if kind == SORTED:
         return QueueType(name=SORTED, sort_key=both.get("sort_key"))
+    if kind == BY_EXPRESSION:
+        return QueueType(priority_expression=both["priority_expression"])
     if kind == STANDARD:
         return QueueType(name=STANDARD)
     usual_key = QPID_KEY if name == LAST_VALUE and not both.get("last_value") else ARTEMIS_KEY

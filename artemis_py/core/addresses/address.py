@@ -46,6 +46,7 @@ class Divert:
 
 _NONE: Final[list[Queue]] = []
 _NO_DIVERTS: Final[list[Divert]] = []
+_NO_NUMBERS: Final[set[int]] = set()
 _NO_TYPES: Final[frozenset[str]] = frozenset()
 _TYPES: Final = {
     types: types for types in (frozenset({ANYCAST}), frozenset({MULTICAST}), frozenset({ANYCAST, MULTICAST}))
@@ -58,18 +59,22 @@ class Plan:
     """Where messages to one address go, worked out once.
 
     A new queue is added to it. Other changes make it out of date, and the next message notices: the plan remembers the
-    counts of the address (``losses``) and of wildcard addresses (``wildcard_changes``), and the wildcard addresses
-    whose queues it has, each with its count (``sources``).
+    counts of the address (``losses``) and of distant queues (``distant_changes``), the wildcard addresses whose queues
+    it has, each with its count (``sources``), and the views over the address (``views``).
     """
 
     __slots__ = (
-        "anycast", "cost", "diverts", "exclusive_diverts", "has_diverts", "limited", "losses", "multicast",
-        "only_queue", "retention", "sources", "wildcard_changes",
+        "anycast", "cost", "distant_changes", "diverts", "exclusive_diverts", "has_diverts", "limited", "losses",
+        "multicast", "only_queue", "retention", "sources", "views",
     )  # fmt: skip
 
-    def __init__(self, address: Address, wildcards: list[Address], wildcard_changes: int) -> None:
+    def __init__(self, address: Address, wildcards: list[Address], views: list[Queue], distant_changes: int) -> None:
         self.anycast = _NONE
+        """Queues that share out anycast messages."""
         self.multicast = _NONE
+        """Queues that get every message that is not sent as anycast; views are among them."""
+        self.views = views
+        """Queues that get every message, however it is sent."""
         self.limited = _NONE
         """Queues that may refuse a message, make its sender wait, or have it put into a page."""
         self.only_queue: Queue | None = None
@@ -85,28 +90,36 @@ class Plan:
             for divert in diverts:
                 self.cost.add(divert.selector)
         self.losses = address.losses
-        self.wildcard_changes = wildcard_changes
+        self.distant_changes = distant_changes
         self.sources = [(each, each.changes) for each in wildcards] if wildcards else None
-        for queue in address.queues.values():
-            self.add(queue)
-        for each in wildcards:
+        far = {queue.id for queue in views} if views else _NO_NUMBERS
+        for each in (address, *wildcards):
             for queue in each.queues.values():
-                self.add(queue)
+                if queue.id not in far:
+                    self.add(queue)
+        for queue in views:
+            self._count(queue)
+            self.multicast = _with(self.multicast, queue)
 
     def add(self, queue: Queue) -> None:
         """One queue more gets messages."""
-        is_first = not (self.anycast or self.multicast)
-        self.only_queue = queue if is_first else None
-        if self.cost is PLAIN and not (is_first and queue.selector is None):
-            self.cost = PlanCost()
-            if not is_first:
-                self.cost.add(None)
-        if self.cost is not PLAIN:
-            self.cost.add(queue.selector)
+        self._count(queue)
         if queue.routing_type == ANYCAST:
             self.anycast = _with(self.anycast, queue)
         else:
             self.multicast = _with(self.multicast, queue)
+
+    def _count(self, queue: Queue) -> None:
+        """Add what a queue costs, and whether it limits senders."""
+        is_first = not (self.anycast or self.multicast)
+        self.only_queue = queue if is_first else None
+        expression = queue.contents.order.expression
+        if self.cost is PLAIN and not (is_first and queue.selector is None and expression is None):
+            self.cost = PlanCost()
+            if not is_first:
+                self.cost.add(None)
+        if self.cost is not PLAIN:
+            self.cost.add(queue.selector, expression)
         if queue.flow.limits_senders:
             self.limited = _with(self.limited, queue)
 
@@ -115,10 +128,12 @@ class Plan:
         self.losses = -1
         self.cost = PLAIN
         self.only_queue = None
-        self.anycast = self.multicast = self.limited = _NONE
+        self.anycast = self.multicast = self.limited = self.views = _NONE
 
-    def has_sources(self, wildcards: list[Address]) -> bool:
-        """Are these the wildcard addresses that it has queues of, with the same queues as then?"""
+    def has_sources(self, wildcards: list[Address], views: list[Queue]) -> bool:
+        """Are these the wildcard addresses that it has queues of, with the same queues as then, and the same views?"""
+        if views != self.views:
+            return False
         sources = self.sources
         if sources is None:
             return not wildcards
@@ -141,7 +156,7 @@ class Address(Home):
         "_own_policy", "account", "anycast_count", "anycast_turn", "auto_created", "bytes_max", "can_page", "changes",
         "changes_expiry", "deleted", "diverts", "dropped_message_count", "duplicate_ids", "empty_since_ms",
         "had_binding", "has_page_limit", "losses", "messages_max", "plan", "queues", "retention",
-        "routed_message_count", "routing_types", "spread", "stream", "unrouted_message_count",
+        "routed_message_count", "routing_types", "spread", "stream", "unrouted_message_count", "view",
     )  # fmt: skip
 
     def __init__(
@@ -174,6 +189,8 @@ class Address(Home):
         self.anycast_turn = 0
         """Which anycast queue is next, where there are several."""
         self.account = Account(self.memory.account)
+        self.view: Queue | None = None
+        """The queue that is a view of other addresses, and passes on to one of them what is sent here."""
         self.stream: PageStream | None = None
         """Its pages; None while it never needed one."""
         self.spread: Spread | None = None
@@ -209,6 +226,8 @@ class Address(Home):
         self.changes += 1
         if queue.routing_type == ANYCAST:
             self.anycast_count += 1
+        if queue.passes_on:
+            self.view = queue
         if self.plan is not None and self.plan.losses == self.losses:
             self.plan.add(queue)
 
@@ -219,6 +238,8 @@ class Address(Home):
         self.losses += 1
         if queue.routing_type == ANYCAST:
             self.anycast_count -= 1
+        if self.view is queue:
+            self.view = None
         if self.plan is not None:
             self.plan.forget()
         if not self.queues:

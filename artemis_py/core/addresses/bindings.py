@@ -10,6 +10,7 @@ from artemis_py.core.addresses import retroactive
 from artemis_py.core.addresses.address import ANYCAST, Address, Plan
 from artemis_py.core.addresses.plan_cost import PLAIN, PlanCost
 from artemis_py.core.addresses.route import Route
+from artemis_py.core.addresses.views import Views
 from artemis_py.core.addresses.wildcards import WildcardAddresses
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue.tally import Departed
@@ -18,8 +19,8 @@ from artemis_py.core.timing.walk import Walk
 from artemis_py.message import Message
 
 _MIXED_MAX: Final = 4096
-"""How many addresses keep a plan with the queues of wildcard addresses. Without a limit, a subscriber of ``#`` would
-stand in as many plans as there are addresses.
+"""How many addresses keep a plan with distant queues. Without a limit, a subscriber of ``#`` would stand in as many
+plans as there are addresses.
 """
 
 
@@ -27,10 +28,16 @@ stand in as many plans as there are addresses.
 class Bindings:
     """Finds addresses and queues by name and by number, and keeps the plan of each address.
 
-    It creates and deletes nothing; the registry does, and tells it.
+    It creates and deletes nothing; the registry does, and tells it. *Distant* queues get messages of other addresses
+    than their own: those on wildcard addresses, and views. Whoever derives something from them remembers the counts
+    here, and looks again when they have grown. So a distant queue comes and goes at the same cost, however many
+    addresses it reads.
     """
 
-    __slots__ = ("_mixed", "address_walk", "addresses", "by_id", "departed", "queue_walk", "queues", "wildcards")
+    __slots__ = (
+        "_mixed", "address_walk", "addresses", "by_id", "departed", "distant_changes", "distant_losses", "queue_walk",
+        "queues", "views", "wildcards",
+    )  # fmt: skip
 
     def __init__(self, syntax: WildcardSyntax) -> None:
         self.addresses: dict[str, Address] = {}
@@ -39,12 +46,20 @@ class Bindings:
         """All queues, by number."""
         self.departed = Departed()
         self.wildcards = WildcardAddresses(syntax)
+        self.views = Views(syntax)
+        self.distant_changes = 0
+        """Grows with every wildcard address and every distant queue that comes or goes."""
+        self.distant_losses = 0
+        """Grows with every anycast queue on a wildcard address that goes, because an address may have lost the only
+        queue that took its messages; and with every view that comes or goes, because what is sent to its own address
+        goes elsewhere.
+        """
         self.address_walk: Walk[Address] = Walk()
         """All addresses, for the regular rounds."""
         self.queue_walk: Walk[Queue] = Walk()
         """All queues, for the regular rounds."""
         self._mixed: OrderedDict[str, Address] = OrderedDict()
-        """Addresses whose plan has queues of wildcard addresses, too, by name. The oldest plan is first."""
+        """Addresses whose plan has distant queues, too, by name. The oldest plan is first."""
 
     # ---- what comes and goes ---------------------------------------------------------------------
 
@@ -54,6 +69,7 @@ class Bindings:
         self.address_walk.add(address)
         if address.is_wildcard:
             self.wildcards.add(address)
+            self.distant_changes += 1
 
     def remove_address(self, address: Address) -> None:
         """An address without queues was deleted."""
@@ -62,6 +78,7 @@ class Bindings:
         self.address_walk.discard(address)
         if address.is_wildcard:
             self.wildcards.remove(address)
+            self.distant_changes += 1
 
     def bind(self, queue: Queue) -> None:
         """A queue was created on its address."""
@@ -70,7 +87,14 @@ class Bindings:
         self.queue_walk.add(queue)
         self.address_of(queue).bind(queue)
         if queue.address.is_wildcard:
-            self.wildcards.changes += 1
+            self.distant_changes += 1
+        if queue.view is not None:
+            self.views.add(queue, queue.view)
+            self._note_view()
+
+    def _note_view(self) -> None:
+        self.distant_changes += 1
+        self.distant_losses += 1
 
     def unbind(self, queue: Queue, steady_ms: int) -> Address:
         """A queue was deleted, at this steady time. Returns its address."""
@@ -81,8 +105,11 @@ class Bindings:
         address = self.address_of(queue)
         address.unbind(queue, steady_ms)
         if address.is_wildcard:
-            self.wildcards.changes += 1
-            self.wildcards.anycast_losses += queue.routing_type == ANYCAST
+            self.distant_changes += 1
+            self.distant_losses += queue.routing_type == ANYCAST
+        if queue.view is not None:
+            self.views.remove(queue, queue.view)
+            self._note_view()
         return address
 
     # ---- addresses -------------------------------------------------------------------------------
@@ -98,27 +125,37 @@ class Bindings:
 
     def has_queues(self, address: Address) -> bool:
         """Does some queue get what is sent to the address?"""
-        return bool(address.queues) or any(each.queues for each in self._wildcards_for(address))
+        return (
+            bool(address.queues)
+            or any(each.queues for each in self._wildcards_for(address))
+            or bool(self.views_over(address))
+        )
 
     def has_anycast(self, address: Address) -> bool:
-        """Does some anycast queue get what is sent to the address?"""
-        return address.anycast_count > 0 or any(each.anycast_count for each in self._wildcards_for(address))
+        """Does some queue get what is sent to the address as anycast?"""
+        return (
+            address.anycast_count > 0
+            or any(each.anycast_count for each in self._wildcards_for(address))
+            or bool(self.views_over(address))
+        )
 
     def _wildcards_for(self, address: Address) -> list[Address]:
         """The wildcard addresses whose queues get what is sent to the address, too."""
-        if address.is_wildcard or address.temporary or retroactive.is_internal(address.name):
-            return []
-        return self.wildcards.matching(address.name)
+        return [] if _is_private(address) else self.wildcards.matching(address.name)
+
+    def views_over(self, address: Address) -> list[Queue]:
+        """The views that get what is sent to the address."""
+        return [] if _is_private(address) else self.views.over(address.name)
 
     # ---- routes and plans ------------------------------------------------------------------------
 
     def route_to(self, address: Address, queue: Queue | None, routing_type: str | None) -> Route:
         """A route as things are now."""
-        return Route(address, queue, routing_type, self.wildcards.anycast_losses)
+        return Route(address, queue, routing_type, self.distant_losses)
 
     def is_current(self, route: Route) -> bool:
         """Would resolving the route's destination give the same again?"""
-        return route.losses == route.address.losses and route.anycast_losses == self.wildcards.anycast_losses
+        return route.losses == route.address.losses and route.distant_losses == self.distant_losses
 
     def plan_of(self, route: Route) -> Plan:
         """The plan of a route's address. A route to one queue asks it for diverts only: such a plan may still name
@@ -128,21 +165,21 @@ class Bindings:
         plan = address.plan
         if plan is None:
             return self.plan_for(address)
-        if plan.losses != address.losses or plan.wildcard_changes != self.wildcards.changes:
+        if plan.losses != address.losses or plan.distant_changes != self.distant_changes:
             return plan if route.queue is not None else self.plan_for(address)
         return plan
 
     def plan_for(self, address: Address) -> Plan:
-        """Where messages to the address go now: to its own queues and diverts, and to the queues of wildcard addresses
-        that match it.
+        """Where messages to the address go now: to its own queues and diverts, to the queues of wildcard addresses that
+        match it, and to the views over it.
         """
         plan = address.plan
-        wildcards = self._wildcards_for(address)
-        if plan is not None and plan.losses == address.losses and plan.has_sources(wildcards):
-            plan.wildcard_changes = self.wildcards.changes
+        wildcards, views = self._wildcards_for(address), self.views_over(address)
+        if plan is not None and plan.losses == address.losses and plan.has_sources(wildcards, views):
+            plan.distant_changes = self.distant_changes
             return plan
-        plan = address.plan = Plan(address, wildcards, self.wildcards.changes)
-        if wildcards:
+        plan = address.plan = Plan(address, wildcards, views, self.distant_changes)
+        if wildcards or views:
             self._mixed[address.name] = address
             self._mixed.move_to_end(address.name)
             if len(self._mixed) > _MIXED_MAX:
@@ -155,11 +192,16 @@ class Bindings:
         queue = route.queue
         if queue is None:
             return self.plan_of(route).cost
-        diverts = route.address.diverts
-        if queue.selector is None and not diverts:
+        diverts, expression = route.address.diverts, queue.contents.order.expression
+        if queue.selector is None and expression is None and not diverts:
             return PLAIN
         cost = PlanCost()
-        cost.add(queue.selector)
+        cost.add(queue.selector, expression)
         for divert in diverts:
             cost.add(divert.selector)
         return cost
+
+
+def _is_private(address: Address) -> bool:
+    """Do only its own queues get what is sent to the address?"""
+    return address.is_wildcard or address.temporary or retroactive.is_internal(address.name)

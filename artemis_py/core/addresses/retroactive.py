@@ -59,6 +59,8 @@ def retention_of(address: Address) -> Retention | None:
             routing_type=routing_type,
             ring_size=count,
             queue_type=STANDARD,  # the last ones are kept, whatever their priority
+            barrier_expression="",
+            target_queue_depth=-1,
         )
         for routing_type in _ROUTING_TYPES
     )

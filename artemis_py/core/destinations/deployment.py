@@ -101,6 +101,7 @@ def _restore_changes(queue: Queue, fields: dict[str, Any]) -> None:
     # Under another policy the owner's client-id would be taken for a user.
     if fields.get("owner_by") == queue.seats.exclusivity.policy:
         queue.seats.exclusivity.owner = fields.get("owner")
-    if fields["ring_size"] is not None and queue.flow.overflow.depth is None:
+    may_be_ring = queue.flow.overflow.depth is None and queue.contents.behind is None
+    if fields["ring_size"] is not None and may_be_ring:
         queue.ring_size_changed = fields["ring_size"]
         queue.flow.overflow = overflow_for(fields["ring_size"])

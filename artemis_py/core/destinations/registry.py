@@ -108,11 +108,16 @@ class Registry:
         by: str | None = None,
     ) -> Queue:
         """A new queue on an address, for the login ``by`` (None: for the broker itself). Raises BrokerError when the
-        name is taken, LimitError when there are as many as there may be.
+        name is taken and when the address is that of a view, LimitError when there are as many as there may be.
         """
         queues = self.bindings.queues
         if config.name in queues:
             raise BrokerError(f"Queue {config.name} already exists on address {queues[config.name].address.name}")
+        if address.view is not None:
+            raise BrokerError(
+                f"Address {address.name} is that of the view {address.view.name}: another queue on it would get "
+                "nothing; use the view, or an address under it"
+            )
         try:
             self.quota.check_queue(config.name, len(queues), by)
         except LimitError:

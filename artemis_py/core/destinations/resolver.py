@@ -50,7 +50,14 @@ class Resolver:
         bindings = self._bindings
         if queue_name is not None:
             queue = self.obtain_queue(name, queue_name, routing_type, by, permit)
+            if queue.passes_on:
+                return self.route_through(queue, in_full=True)
             return bindings.route_to(bindings.address_of(queue), queue, None)
+        named = bindings.addresses.get(name)
+        if named is not None and named.view is not None:
+            if permit is not None:
+                permit.to_use(name, None)
+            return self.route_through(named.view)
         if permit is not None:
             self._ask_to_send(permit, name, routing_type)
         address = self.obtain_address(name, routing_type, by)
@@ -58,6 +65,20 @@ class Resolver:
         if wants_anycast and not bindings.has_anycast(address):
             self._create_for_send(address, by)
         return bindings.route_to(address, None, routing_type)
+
+    def route_through(self, queue: Queue, *, in_full: bool = False) -> Route:
+        """Where a message goes that is sent to a view: to all that is bound to its ``default-publish-target``. Nobody
+        asks for a permission there (row A-14, tests/queues/rows.py), and no limit counts an address that broker.xml
+        names. Raises NotFoundError.
+        """
+        view = queue.view
+        target = "" if view is None else view.target
+        if not target:
+            raise NotFoundError(f"Queue {queue.name} has no default-publish-target; send to an underlying address")
+        route = self._bindings.route_to(self.obtain_address(target, None), None, None)
+        route.view = queue
+        route.in_full = in_full
+        return route
 
     def _ask_to_send(self, permit: Permit, name: str, routing_type: str | None) -> None:
         """May a client send to an address, with all that is created for that?"""
@@ -78,7 +99,7 @@ class Resolver:
         """A route to the same destination as things are now. Raises NotFoundError."""
         if self._bindings.is_current(route):
             return route
-        return self.route(route.address.name, None if route.queue is None else route.queue.name, route.routing_type)
+        return self.route(route.asked_address, route.asked_queue, route.routing_type)
 
     def _create_for_send(self, address: Address, by: str | None) -> None:
         if address.settings.auto_create_queues and address.name not in self._bindings.queues:
@@ -103,7 +124,7 @@ class Resolver:
             address = self._registry.create_address(name, auto_created=True)
             address.add_routing_types((routing_type or settings.default_address_routing_type,))
             self._registry.note_address(address)
-        elif routing_type is not None and routing_type not in address.routing_types:
+        elif routing_type is not None and routing_type not in address.routing_types and address.view is None:
             if not address.settings.auto_create_addresses:
                 has = " and ".join(sorted(address.routing_types)) or "no routing type"
                 raise NotFoundError(f"Address {name} has {has} and cannot be used as {routing_type}")
@@ -261,6 +282,8 @@ class Resolver:
         if not wanted or name in self._bindings.queues:
             return
         address = self._bindings.addresses.get(target) or self._registry.create_address(target, auto_created=True)
+        if address.view is not None:
+            return
         routing_type = address.settings.default_queue_routing_type
         quoted = source.name.replace("'", "''")
         config = QueueConfig(

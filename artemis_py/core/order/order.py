@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from artemis_py.core.order.entry import Entry
 from artemis_py.message import Message
+from artemis_py.selector import Expression
 
 Place = tuple[Any, int]
 """The order key of an entry, smaller first: its rank in the order, and its sequence."""
@@ -52,10 +53,12 @@ class Cursor(ABC):
 class Order(ABC):
     """Ready entries of one queue."""
 
-    __slots__ = ("count",)
+    __slots__ = ("count", "expression")
 
     def __init__(self) -> None:
         self.count = 0
+        self.expression: Expression | None = None
+        """What is evaluated to find an entry's place, which costs something; None when nothing is."""
 
     @abstractmethod
     def level_of(self, message: Message) -> int:

@@ -15,6 +15,8 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from typing import Final
 
+from artemis_py.core.order.order import LOWEST
+
 SortedPlace = tuple[str, int]
 """A ``Place`` in a sorted order: the text that it is sorted by, and the sequence."""
 
@@ -100,6 +102,12 @@ class Ranking:
     def first(self) -> SortedPlace:
         """The first place; it stays. Raises IndexError when there is none."""
         return self._blocks[0].places[0]
+
+    def first_of_last_rank(self) -> SortedPlace:
+        """Of the places with the last rank, the first; it stays. Raises IndexError when there is none."""
+        last = self._blocks[-1].places[-1]
+        found = self.after((last[0], LOWEST))
+        return last if found is None else found
 
     def pop(self) -> SortedPlace:
         """Take the first place out. Raises IndexError when there is none."""

@@ -1,7 +1,7 @@
-"""Sorted order: by the text of one header, order of arrival where it is equal. Messages without the header come first.
+"""Sorted order: by rank, order of arrival where ranks are equal.
 
-This is Qpid's sorted queue (rows Q-09 to Q-12, tests/queues/rows.py). The least entry is the oldest, whatever its key:
-a ring drops the oldest messages first, and only a priority queue has another rule (Q-54).
+The rank is the text of a header (Qpid's sorted queue) or the value of an expression (AMPS' Priority). It also says
+which entry is the least: the oldest one, whatever its rank, or the oldest one of the last rank.
 """
 
 from __future__ import annotations
@@ -13,30 +13,22 @@ from artemis_py.core.order.entry import Entry
 from artemis_py.core.order.lane import Lane
 from artemis_py.core.order.order import LOWEST, Cursor, Order, Place
 from artemis_py.core.order.ranking import Ranking, SortedPlace
-from artemis_py.message import HeaderName, Message
+from artemis_py.core.order.ranks import Rank
+from artemis_py.message import Message
 
-_KEYLESS = ""
-_KEYED = "\0"
 _BEFORE_ALL: SortedPlace = ("", LOWEST)
 
 
-def utf16_order(text: str) -> str:
-    """A text that sorts, by characters, as the UTF-16 units of ``text`` do. That is how Java compares strings."""
-    if text.isascii() or max(text) <= "\uffff":
-        return text
-    units = text.encode("utf-16-be", "surrogatepass")
-    return "".join(chr(units[index] << 8 | units[index + 1]) for index in range(0, len(units), 2))
-
-
 class SortedOrder(Order):
-    """Ready entries of one queue: in one lane by sequence, and ranked by key."""
+    """Ready entries of one queue: in one lane by sequence, and ranked."""
 
-    __slots__ = ("_key", "_lane", "_ranking", "cursors")
+    __slots__ = ("_lane", "_ranking", "_sorted_by", "cursors")
 
-    def __init__(self, key: str) -> None:
+    def __init__(self, sorted_by: Rank) -> None:
         super().__init__()
         self.cursors: list[RankCursor] = []
-        self._key = HeaderName(key)
+        self._sorted_by = sorted_by
+        self.expression = sorted_by.expression
         self._lane = Lane()
         self._ranking = Ranking()
 
@@ -44,9 +36,8 @@ class SortedOrder(Order):
         return 0
 
     def place_of(self, message: Message, sequence: int) -> SortedPlace:
-        """The place of a message with this sequence. An empty key comes behind no key at all."""
-        key = message.head.first(self._key)
-        return (_KEYLESS if key is None else _KEYED + utf16_order(key), sequence)
+        """The place of a message with this sequence."""
+        return (self._sorted_by.rank_of(message), sequence)
 
     # ---- in --------------------------------------------------------------------------------------
 
@@ -116,6 +107,13 @@ class SortedOrder(Order):
         return entry
 
     def pop_least(self) -> Entry:
+        if self._sorted_by.decides_who_goes:
+            place = self._ranking.first_of_last_rank()
+            entry = self._entry_at(place[1])
+            self._lane.remove(place[1])
+            self._ranking.remove(place)
+            self.count -= 1
+            return entry
         entry = self._lane.pop()
         self._ranking.remove(self.place_of(entry.message, entry.sequence))
         self.count -= 1

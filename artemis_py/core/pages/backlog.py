@@ -59,8 +59,8 @@ class ReadAhead:
 class Backlog:
     """What one queue has in the pages of one address, while paging lasts.
 
-    ``shared_order`` is false for a queue that also gets messages of other addresses (it is bound to a wildcard). There
-    is no order among addresses, so it takes messages in the order in which it reads them.
+    ``shared_order`` is false for a queue that also gets messages of other addresses (it is bound to a wildcard, or it
+    is a view). There is no order among addresses, so it takes messages in the order in which it reads them.
     """
 
     __slots__ = (

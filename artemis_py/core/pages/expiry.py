@@ -1,8 +1,8 @@
 """Finds expired messages in pages without a consumer that reads them.
 
 A page knows when the first of its messages expires. Only pages for which that time has come are searched. The search
-notes when the next message of a page expires, so no page is read twice for the same messages. A queue with a
-``max-message-ttl`` must read each page once to know that time.
+notes when the next message of a page expires, so no page is read twice for the same messages. A queue with
+``max-message-ttl`` or ``expiration`` must read each page once to know that time.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class PageExpiry:
     def _begin(self, now_ms: int) -> bool:
         """Turn to the next page for which the time has come. Returns False when there is none."""
         backlog = self._backlog
-        gives_expiry = self._lifetime is not None and self._lifetime.longest_ms > 0
+        gives_expiry = self._lifetime is not None and self._lifetime.gives_expiry
         for page in backlog.stream.pages:
             if backlog.reader.queue.id not in page.left:
                 continue

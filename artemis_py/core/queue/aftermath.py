@@ -34,7 +34,7 @@ class Aftermath:
         if contents.has_left:
             contents.has_left = False
             self._flow.resume(picked_count)
-            if self._gate.counts and contents.order.count + contents.paged.count:
+            if (self._gate.counts or contents.behind is not None) and contents.has_more:
                 self._host.note_ready(self._reference)
             if self._reading.cramped and self._waking.dry:
                 self.use_room()
@@ -42,7 +42,7 @@ class Aftermath:
             if self._grouping.takes_freed():
                 self._waking.wake_dry()
                 self._host.note_ready(self._reference)
-            if groups.owners.pausing and not contents.tally.held_count:
+            if groups.owners.pausing and not contents.has_held:
                 self._host.note_ready(self._reference)
 
     def use_room(self) -> None:

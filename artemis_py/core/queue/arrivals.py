@@ -22,8 +22,8 @@ class Arrivals:
     """Puts messages on one queue."""
 
     __slots__ = (
-        "_aftermath", "_alerts", "_contents", "_distribution", "_flow", "_gate", "_grouping", "_growth", "_host",
-        "_is_plain", "_pages", "_reference", "_waking", "_works",
+        "_aftermath", "_alerts", "_contents", "_distribution", "_flow", "_gate", "_goes_to_tail", "_grouping",
+        "_growth", "_host", "_is_plain", "_pages", "_reference", "_waking", "_works",
     )  # fmt: skip
 
     def __init__(
@@ -48,8 +48,10 @@ class Arrivals:
         self._growth = growth
         self._aftermath = aftermath
         self._alerts = alerts
-        self._is_plain = not self._contents.holds and self._contents.last_values is None
+        self._goes_to_tail = not self._contents.holds and self._contents.last_values is None
         """Does every arrival go to the tail?"""
+        self._is_plain = self._goes_to_tail and self._contents.behind is None
+        """And is it active there?"""
 
     # ---- handed over -----------------------------------------------------------------------------
 
@@ -109,7 +111,7 @@ class Arrivals:
         replaces the one before it.
         """
         contents = self._contents
-        if self._is_plain:
+        if self._goes_to_tail:
             contents.append_expiring(entries)
             return
         for entry in entries:
@@ -141,7 +143,10 @@ class Arrivals:
         message = entry.message
         self._grouping.look_for([message])
         self._contents.count_in([entry], message.size_bytes)
-        self._contents.put_aside(entry, due_ms)
+        if self._contents.behind is None:
+            self._contents.put_aside(entry, due_ms)
+        else:
+            self._contents.append_held(entry, due_ms)
         self._growth.keep_to_depth(now_ms)
         if self._alerts is not None:
             self._alerts.look_at([message], now_ms)
@@ -174,7 +179,7 @@ class Arrivals:
         ready: list[Entry] = []
         restored = 0
         for entry, due_ms in entries:
-            keeps_place = grouping.keeps_place(entry)
+            keeps_place = contents.keeps_place(entry)
             if not due_ms or (keeps_place and due_ms <= now_ms):
                 ready.append(entry)
                 restored += 1
@@ -182,6 +187,9 @@ class Arrivals:
             if keeps_place or contents.last_values is not None:
                 self._append_ready(ready, now_ms)
                 ready = []
+            if contents.behind is not None and not entry.attempts:
+                contents.append_held(entry, due_ms)
+                continue
             if keeps_place:
                 entry.sequence = contents.order.take_sequence(entry.message)
             contents.put_aside(entry, due_ms)

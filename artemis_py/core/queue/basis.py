@@ -6,6 +6,7 @@ from typing import final
 
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.host import Host
+from artemis_py.core.queue.activation import Activation
 from artemis_py.core.queue.contents import Contents
 from artemis_py.core.queue.distribution import Distribution
 from artemis_py.core.queue.flow import Flow
@@ -18,9 +19,11 @@ from artemis_py.core.reference.reference import QueueReference
 
 @final
 class QueueBasis:
-    """A queue's contents, limits, consumers and gate, with the host that it runs on."""
+    """A queue's contents, limits, consumers and gate, with the host that it runs on. ``activation`` is None where every
+    message is active when it comes.
+    """
 
-    __slots__ = ("contents", "distribution", "flow", "gate", "grouping", "host", "reference", "waking")
+    __slots__ = ("activation", "contents", "distribution", "flow", "gate", "grouping", "host", "reference", "waking")
 
     def __init__(
         self,
@@ -41,8 +44,16 @@ class QueueBasis:
         self.gate = gate
         self.flow = Flow(reference, host, contents, overflow)
         self.waking = Waking(distribution, host.budget)
+        self.activation: Activation | None = None
+        if contents.behind is not None:
+            self.activation = Activation(
+                reference, host, contents, contents.behind, distribution=distribution, gate=gate, waking=self.waking
+            )
 
     def wake(self, consumer: Consumer) -> None:
         """The consumer has room or credit again."""
-        if self.waking.wake(consumer) and (self.contents.order.count or self.contents.paged.count):
+        if not self.waking.wake(consumer):
+            return
+        is_awaited = self.activation is not None and self.activation.takes_note_of(consumer)
+        if is_awaited or self.contents.has_more:
             self.host.note_ready(self.reference)

@@ -16,6 +16,7 @@ from artemis_py.core.keeping import keep, release
 from artemis_py.core.order.entry import ACKED, EXPIRED, REPLACED, Entry
 from artemis_py.core.order.last_value import LastValues
 from artemis_py.core.order.order import Order
+from artemis_py.core.queue.behind import Behind
 from artemis_py.core.queue.deferred import Deferred
 from artemis_py.core.queue.expiry_watch import ExpiryWatch
 from artemis_py.core.queue.grouping import Grouping
@@ -38,9 +39,9 @@ class Contents:
     """Entries of one queue, in every state. ``Tally`` says what the counts mean."""
 
     __slots__ = (
-        "_grouping", "_host", "_picked_bytes", "_reference", "ages", "deferred", "expiry", "has_left", "held_back",
-        "holds", "is_in_log_order", "last_values", "leases", "order", "paged", "scheduled", "tally", "tries",
-        "was_used",
+        "_grouping", "_host", "_picked_bytes", "_reference", "ages", "barrier_is_out", "behind", "deferred", "expiry",
+        "has_left", "held_back", "holds", "is_in_log_order", "last_values", "leases", "order", "paged",
+        "picked_count", "scheduled", "tally", "tries", "was_used",
     )  # fmt: skip
 
     def __init__(
@@ -53,6 +54,7 @@ class Contents:
         last_values: LastValues | None = None,
         tries: Tries | None = None,
         leases: Leases | None = None,
+        behind: Behind | None = None,
         deferred: Deferred | None = None,
     ) -> None:
         rules = reference.rules
@@ -61,6 +63,10 @@ class Contents:
         self._grouping = grouping
         self.order = order
         """Ready entries."""
+        self.behind = behind
+        """Messages that are not active yet; None when each is active when it comes."""
+        self.barrier_is_out = False
+        """Is a barrier on its way to consumers? It counts as in delivery, and nobody holds it."""
         self.last_values = last_values
         """The newest value of each key; None when the queue keeps every message."""
         self.tries = tries
@@ -78,21 +84,23 @@ class Contents:
         self.tally = Tally()
         self.scheduled: dict[int, Entry] = {}
         """Entries that wait for their time, by message id."""
-        self.held_back: set[int] = set() if rules.holds else _NOTHING_HELD
+        self.held_back: set[int] = set() if rules.holds or behind is not None else _NOTHING_HELD
         """Ids of scheduled messages that have taken their place already and return to it."""
         self.paged = PagedContents(reference, host, self.tally)
         """Messages in pages and not in memory."""
-        self._picked_bytes = 0
-        """Encoded size, in bytes, of messages picked for consumers that settle on send and not written yet. Counted
-        only on a queue with a depth limit.
+        self.picked_count = 0
+        """Messages picked for consumers that settle on send and not written yet. Counted only on a queue with a depth
+        limit, or with messages that are not active.
         """
+        self._picked_bytes = 0
+        """Their encoded size, in bytes."""
         self.has_left = False
         """Has something left since ``Aftermath`` looked last?"""
         self.was_used = False
         """Has a consumer left, or a message been settled? Until then auto-delete spares the queue
         (``auto-delete-queues-skip-usage-check`` changes that).
         """
-        self.expiry = ExpiryWatch(reference.id, host, order, rules.lifetime, self.scheduled)
+        self.expiry = ExpiryWatch(reference.id, host, order, rules.lifetime, self.scheduled, behind)
 
     @property
     def is_deleted(self) -> bool:
@@ -106,12 +114,35 @@ class Contents:
         """Messages that are ready, in delivery, scheduled or in pages. One that is only being read (non-destructive)
         counts once.
         """
-        return self.order.count + self.tally.held_count + len(self.scheduled) + self.paged.count
+        return self.memory_count + self.paged.count
+
+    @property
+    def ready_count(self) -> int:
+        """Messages that wait for nothing but a consumer, and those that are not active yet."""
+        return self.order.count if self.behind is None else self.order.count + self.behind.count
+
+    @property
+    def active_count(self) -> int:
+        """Active messages: ready, picked, in delivery, or waiting for another attempt. One that is scheduled is active
+        when it is due.
+        """
+        out = self.tally.held_count + self.picked_count
+        return self.order.count + out + len(self.scheduled) - len(self.held_back)
+
+    @property
+    def has_more(self) -> bool:
+        """May there be something for a consumer?"""
+        return self.order.count > 0 or self.paged.count > 0 or (self.behind is not None and self.behind.count > 0)
 
     @property
     def delivering_count(self) -> int:
         """Messages sent to a consumer and not settled."""
         return self.tally.held_count + self.tally.read_count
+
+    @property
+    def has_held(self) -> bool:
+        """Does a consumer, or a transaction, hold a message?"""
+        return self.tally.held_count > self.barrier_is_out
 
     @property
     def size_bytes(self) -> int:
@@ -120,13 +151,24 @@ class Contents:
 
     @property
     def memory_count(self) -> int:
-        """Messages in memory: ready, in delivery or scheduled."""
-        return self.order.count + self.tally.held_count + len(self.scheduled)
+        """Messages in memory: ready, not active, in delivery or scheduled."""
+        count = self.order.count + self.tally.held_count + len(self.scheduled)
+        return count if self.behind is None else count + self.behind.count
 
     @property
     def memory_bytes(self) -> int:
         """Encoded size, in bytes, of messages in memory."""
         return self.size_bytes - self.paged.size_bytes
+
+    def oldest_ms(self) -> int:
+        """When the oldest of the messages arrived that are ready or not active, in epoch ms; 0: there is none. See
+        ``Order.oldest_ms``.
+        """
+        oldest_ms = self.order.oldest_ms()
+        entry = None if self.behind is None else self.behind.first()
+        if entry is not None and not 0 < oldest_ms <= entry.message.timestamp_ms:
+            return entry.message.timestamp_ms
+        return oldest_ms
 
     # ---- new messages ----------------------------------------------------------------------------
 
@@ -184,6 +226,9 @@ class Contents:
 
     def append_expiring(self, entries: list[Entry]) -> None:
         """Append entries, some of which may expire."""
+        if self.behind is not None:
+            self._append_behind(entries, self.behind)
+            return
         order = self.order
         for entry in entries:
             message = entry.message
@@ -207,11 +252,63 @@ class Contents:
         entry.sequence = self.order.take_sequence(entry.message)
         self.hold(entry, due_ms)
 
+    # ---- not active ------------------------------------------------------------------------------
+
+    def _append_behind(self, entries: list[Entry], behind: Behind) -> None:
+        """Append entries that are not active yet."""
+        for entry in entries:
+            entry.sequence = self.order.take_sequence(entry.message)
+            behind.add(entry)
+            if self.expires_ms(entry.message):
+                self.expiry.add(entry, self.message_count)
+
+    def activate(self, entry: Entry) -> None:
+        """The first message behind becomes active: it goes to its place, unless it waits for its time."""
+        behind = self.behind
+        assert behind is not None
+        behind.remove(entry)
+        if self.is_aside(entry):
+            behind.aside_count -= 1
+        else:
+            self.order.restore(entry, fresh=True)
+
+    def take_from_behind(self, entry: Entry) -> None:
+        """Take out a message that is not active. Its end follows."""
+        behind = self.behind
+        assert behind is not None
+        if self.is_aside(entry):
+            self.take_from_aside(entry)
+        behind.remove(entry)
+
+    def send_out(self, entry: Entry) -> None:
+        """A barrier goes to consumers: it counts as in delivery until it was written to all."""
+        self.take_from_behind(entry)
+        self.tally.enter_delivery(entry.message)
+        self.barrier_is_out = True
+
+    def end_barrier(self, entry: Entry) -> None:
+        """A barrier was written to all: it is done."""
+        self.barrier_is_out = False
+        self.acknowledge_held([entry.message], None)
+
+    def take_back_behind(self, entry: Entry) -> None:
+        """A barrier that went out was written to nobody: it is the first one behind again."""
+        self.barrier_is_out = False
+        self.tally.leave_delivery(entry.message)
+        assert self.behind is not None
+        self.behind.add(entry)
+        if self.expires_ms(entry.message):
+            self.expiry.add(entry, self.message_count)
+
     # ---- places ----------------------------------------------------------------------------------
 
     def place(self, entry: Entry) -> None:
         """Put an entry that was read from a page in its place."""
-        self.order.place(entry)
+        if self.behind is None:
+            self.order.place(entry)
+        else:
+            self.order.reserve(entry.sequence + 1)
+            self.behind.add(entry)
         if self.expires_ms(entry.message):
             self.expiry.add(entry, self.message_count)
 
@@ -239,8 +336,15 @@ class Contents:
 
     # ---- aside -----------------------------------------------------------------------------------
 
+    def keeps_place(self, entry: Entry) -> bool:
+        """Does an entry that is put aside go back to its own place when it is due, and not to the head?"""
+        return self.behind is not None or self._grouping.keeps_place(entry)
+
     def hold(self, entry: Entry, due_ms: int) -> None:
         """Put aside an entry that has taken its place already."""
+        if self.behind is not None:
+            self.order.reserve(entry.sequence + 1)
+            self.behind.add(entry)
         self.held_back.add(entry.message.id)
         self.put_aside(entry, due_ms)
         if self.expires_ms(entry.message):
@@ -251,13 +355,15 @@ class Contents:
         not due before it is valid.
         """
         message = entry.message
-        valid_ms = not_before_ms(message, due_ms) if self.holds else 0
+        valid_ms = not_before_ms(message, due_ms - 1) if self.holds else 0
         self.scheduled[message.id] = entry
+        if self.behind is not None and self.behind.has(entry):
+            self.behind.aside_count += 1
         self.tally.enter_scheduled(message)
         self._grouping.put_aside(entry)
         due_ms = valid_ms or due_ms
         host, queue_id = self._host, self._reference.id
-        if valid_ms > 0 or message.id in self.held_back or is_date(entry):
+        if valid_ms > 0 or is_date(entry):
             host.timers.note_date(due_ms, queue_id, self.scheduled, message.id)
         else:
             host.timers.note_span(host.clock.steady_ms(due_ms), queue_id, self.scheduled, message.id)
@@ -271,14 +377,25 @@ class Contents:
         message = entry.message
         del self.scheduled[message.id]
         self.held_back.discard(message.id)
+        if self.behind is not None and self.behind.has(entry):
+            self.behind.aside_count -= 1
         self.tally.leave_scheduled(message)
         self._grouping.leave_aside(entry)
 
+    def end_waiting(self, entry: Entry) -> None:
+        """Take out an entry that is put aside, wherever its place is. Its end follows."""
+        if self.behind is not None and self.behind.has(entry):
+            self.take_from_behind(entry)
+        else:
+            self.take_from_aside(entry)
+
     def set_free(self, entry: Entry) -> None:
         """The entry's time has come. It goes to the place that it took, and readers that have passed the place see
-        it.
+        it. One that is not active has its place already.
         """
         self.take_from_aside(entry)
+        if self.behind is not None and self.behind.has(entry):
+            return
         self.order.restore(entry, fresh=True)
         message = entry.message
         if self.expires_ms(message):
@@ -351,15 +468,17 @@ class Contents:
         """Consumers are done with messages that they only read."""
         self.tally.read_count -= count
 
-    def pick_run(self, size_bytes: int) -> None:
-        """Messages of ``size_bytes`` together were picked for a consumer that settles on send, on a queue with a depth
-        limit.
+    def pick_run(self, count: int, size_bytes: int) -> None:
+        """So many messages of ``size_bytes`` together were picked for a consumer that settles on send, on a queue where
+        that matters.
         """
+        self.picked_count += count
         self._picked_bytes += size_bytes
 
     def unpick(self, entries: list[Entry]) -> None:
         """Picked messages were written, or come back."""
-        if self._picked_bytes:
+        if self.picked_count:
+            self.picked_count -= len(entries)
             self._picked_bytes -= sum([entry.message.size_bytes for entry in entries])
 
     # ---- leaving ---------------------------------------------------------------------------------
@@ -467,6 +586,12 @@ class Contents:
             entry = self.order.at(level, sequence)
             if entry is not None and entry.message.id == message_id:
                 self.order.remove(entry, sequence)
+                expired.append(entry)
+                continue
+            entry = None if self.behind is None else self.behind.at(sequence)
+            if entry is not None and entry.message.id == message_id:
+                entry.sequence = sequence
+                self.take_from_behind(entry)
                 expired.append(entry)
             elif message_id in self.held_back:
                 held = self.scheduled[message_id]

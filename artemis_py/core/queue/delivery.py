@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Final, final
+from typing import final
 
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.order.entry import Entry
+from artemis_py.core.queue.activation import BYTES_SHIFT
 from artemis_py.core.queue.aftermath import Aftermath
 from artemis_py.core.queue.basis import QueueBasis
 from artemis_py.core.queue.hold_up import HoldUp
+from artemis_py.core.queue.next_entry import NextEntry
 from artemis_py.core.queue.page_reading import READY_MIN
 from artemis_py.core.queue.pages import QueuePages
-from artemis_py.core.queue.removal import EXPIRE_UNITS
-from artemis_py.core.queue.works import SLICE_MAX
-
-_BYTES_SHIFT: Final = 11
-"""Each 2 to the power of this many bytes that go out cost a unit, besides the one for each message."""
 
 
 @final
@@ -23,8 +20,8 @@ class Delivery:
     """Gives entries of one queue to its consumers, and keeps whose turn it is."""
 
     __slots__ = (
-        "_aftermath", "_contents", "_distribution", "_flow", "_gate", "_grouping", "_hold_up", "_host", "_pages",
-        "_reference", "_shown_count", "_waking", "_was_cut",
+        "_activation", "_aftermath", "_contents", "_counts_picked", "_distribution", "_gate", "_grouping", "_hold_up",
+        "_host", "_next", "_pages", "_reference", "_shown_count", "_waking",
     )  # fmt: skip
 
     def __init__(
@@ -33,34 +30,52 @@ class Delivery:
         self._reference = basis.reference
         self._host = basis.host
         self._contents = basis.contents
-        self._flow = basis.flow
+        self._activation = basis.activation
+        self._counts_picked = basis.flow.overflow.depth is not None or basis.activation is not None
+        """Must be counted what is out of the order and not written yet?"""
         self._grouping = basis.grouping
         self._waking = basis.waking
         self._distribution = basis.distribution
         self._gate = basis.gate
         self._pages = pages
+        self._next = NextEntry(basis, pages)
         self._aftermath = aftermath
         self._hold_up = hold_up
         self._shown_count = 0
         """On a queue that dispatches nothing: how many consumers were shown its entries before the turn ended."""
-        self._was_cut = False
-        """The budget ended before the consumer just picked was shown everything. It keeps its turn."""
 
     def run(self, now_ms: int, floor: int) -> None:
         """Offer ready entries to consumers until none is ready or every consumer is parked. At ``floor`` units left in
         the turn's budget it stops and notes the queue ready.
         """
+        self._begin(now_ms)
+        activation = self._activation
+        if activation is None:
+            self._offer(now_ms, floor)
+            return
+        is_more = True
+        while is_more:
+            is_more = activation.advance(now_ms, floor)
+            self._offer(now_ms, floor)
+            if is_more and self._host.budget.left <= floor:
+                self._host.note_ready(self._reference)
+                return
+
+    def _offer(self, now_ms: int, floor: int) -> None:
+        """Offer what is active."""
         budget = self._host.budget
         contents, distribution, grouping = self._contents, self._distribution, self._grouping
         order = contents.order
-        self._begin(now_ms)
-        held = contents.tally.held_count > 0
+        held = contents.has_held
         # The groups are asked first: a pause that is over ends on a paused queue, too.
         if (grouping.groups is not None and grouping.must_wait(held=held)) or not self._gate.is_open:
             self._show(now_ms, floor)
             return
         if contents.paged.backlogs:
             self._read_for_takers(now_ms)
+        if self._activation is not None and not self._activation.send_barrier(floor):
+            self._host.note_ready(self._reference)
+            return
         while order.count or (contents.paged.backlogs and contents.paged.count):
             if not self._gate.lets_out(contents.tally.held_count):
                 self._end_early(now_ms)
@@ -73,7 +88,7 @@ class Delivery:
                     return
                 continue
             if grouping.groups is not None and grouping.serves(consumer):
-                entry = self._next_grouped(consumer, now_ms)
+                entry = self._next.in_groups_for(consumer, now_ms)
             elif consumer.cursor is None and distribution.stays_with(consumer) and self._may_run(order.count):
                 self._deliver_run(consumer, now_ms)
                 if budget.left <= floor:
@@ -81,15 +96,15 @@ class Delivery:
                     return
                 continue
             else:
-                entry = self._next_for(consumer, now_ms)
+                entry = self._next.for_consumer(consumer, now_ms)
             budget.spend(consumer.take_asked())
             if contents.has_left:
                 is_picked = entry is not None and consumer.destructive
                 self._aftermath.run(1 if is_picked else 0)  # before the delivery
             if entry is not None:
                 self._deliver(consumer, entry)
-            elif self._was_cut:
-                self._was_cut = False
+            elif self._next.was_cut:
+                self._next.was_cut = False
             else:
                 distribution.park(consumer)
                 self._waking.dry = True
@@ -114,11 +129,13 @@ class Delivery:
     def _read_for_takers(self, now_ms: int) -> None:
         """Read ahead in pages if a consumer takes any message."""
         contents = self._contents
-        if contents.order.count < READY_MIN and self._takers_are_here() and self._pages.reading.read_ahead(now_ms):
+        if contents.ready_count < READY_MIN and self._takers_are_here() and self._pages.reading.read_ahead(now_ms):
             self._waking.wake_dry()
 
     def _takers_are_here(self) -> bool:
         consumers = self._distribution.consumers
+        if self._activation is not None:  # all read pages in order, for nobody may see what is not active
+            return len(consumers) > 0
         if self._grouping.groups is not None:  # with groups, consumers that choose do not read pages themselves
             return any(consumer.destructive for consumer in consumers)
         return any(consumer.cursor is None for consumer in consumers)
@@ -163,102 +180,23 @@ class Delivery:
         """Show one consumer what it has not seen. Returns False when the budget ends before that."""
         budget = self._host.budget
         while consumer.browses and consumer.has_room:
-            entry = self._next_for(consumer, now_ms)
+            entry = self._next.for_consumer(consumer, now_ms)
             budget.spend(consumer.take_asked())
             if entry is not None:
                 self._deliver(consumer, entry)
-            elif not self._was_cut:
+            elif not self._next.was_cut:
                 break
-            self._was_cut = False
+            self._next.was_cut = False
             if budget.left <= floor:
                 return False
         return True
-
-    # ---- the next entry for a consumer -----------------------------------------------------------
-
-    def _next_for(self, consumer: Consumer, now_ms: int) -> Entry | None:
-        """The next entry for a consumer. It is out of the order if the consumer takes it away."""
-        if consumer.cursor is not None:
-            return self._next_shown(consumer, now_ms)
-        contents = self._contents
-        order, reading = contents.order, self._pages.reading
-        while order.count or (contents.paged.backlogs and reading.read_ahead(now_ms)):
-            if contents.paged.backlogs and not reading.read_before(now_ms):
-                return None
-            entry = order.pop()
-            expires_ms = contents.expires_ms(entry.message)
-            if not expires_ms or expires_ms > now_ms:
-                return entry
-            if self._expire(entry):
-                self._was_cut = True
-                break
-        return None
-
-    def _expire(self, entry: Entry) -> bool:
-        """Expire an entry that is out of the order. Returns True when that spent the budget."""
-        self._contents.expire([entry])
-        budget = self._host.budget
-        budget.spend(EXPIRE_UNITS)
-        return budget.is_spent
-
-    def _next_shown(self, consumer: Consumer, now_ms: int) -> Entry | None:
-        """The next entry that the consumer's cursor shows and the consumer wants."""
-        contents, cursor = self._contents, consumer.cursor
-        assert cursor is not None
-        budget, search = self._host.budget, self._pages.search
-        for _ in range(min(SLICE_MAX, max(budget.left, 1))):
-            budget.spend(1)
-            found = cursor.advance()
-            if found is None:
-                return search.search(consumer, now_ms) if contents.paged.backlogs else None
-            message = found.message
-            if 0 < contents.expires_ms(message) <= now_ms:
-                contents.order.remove(found, found.sequence)
-                self._expire(found)
-            elif consumer.wants(message) and not (contents.paged.backlogs and search.was_shown(consumer, message)):
-                if consumer.destructive:
-                    contents.order.remove(found, found.sequence)
-                return found
-            if consumer.asked_units >= SLICE_MAX:
-                break
-        self._was_cut = True
-        return None
-
-    def _next_grouped(self, consumer: Consumer, now_ms: int) -> Entry | None:
-        """The next entry for a consumer, out of the order; the consumer now owns its group."""
-        contents, waking = self._contents, self._waking
-        groups = self._grouping.groups
-        assert groups is not None
-        views = groups.views
-        budget = self._host.budget
-        while True:
-            passes = min(SLICE_MAX, max(budget.left, 1))
-            views.passes_left = passes
-            entry = views.next_for(consumer)
-            budget.spend(passes - views.passes_left)
-            if entry is None:
-                if views.passes_left <= 0:
-                    self._was_cut = True
-                elif contents.paged.backlogs and self._pages.reading.read_ahead(now_ms):
-                    waking.wake_dry()
-                    continue
-                return None
-            contents.order.remove(entry, entry.sequence)
-            if 0 < contents.expires_ms(entry.message) <= now_ms:
-                contents.expire([entry])
-                continue
-            groups.owners.take(consumer, entry.message)
-            if self._grouping.takes_freed():
-                waking.wake_dry()
-                self._host.note_ready(self._reference)
-            return entry
 
     # ---- giving ----------------------------------------------------------------------------------
 
     def _deliver(self, consumer: Consumer, entry: Entry) -> None:
         room_bytes = consumer.room_bytes
         consumer.take(entry)
-        self._host.budget.spend(1 + ((room_bytes - consumer.room_bytes) >> _BYTES_SHIFT))
+        self._host.budget.spend(1 + ((room_bytes - consumer.room_bytes) >> BYTES_SHIFT))
         contents = self._contents
         if not consumer.settles:
             if consumer.destructive:
@@ -267,8 +205,8 @@ class Delivery:
                 contents.show()
         elif consumer.destructive:
             self._gate.unconfirmed_count += consumer.acks
-            if self._flow.overflow.depth is not None:
-                contents.pick_run(entry.message.size_bytes)
+            if self._counts_picked:
+                contents.pick_run(1, entry.message.size_bytes)
         if not consumer.listed:
             self._host.note_output(consumer)
 
@@ -290,14 +228,14 @@ class Delivery:
             expires_ms = entry.message.expires_ms if lifetime is None else lifetime.expires_ms(entry.message)
             if expires_ms and expires_ms <= now_ms:
                 start = self._count_run(consumer, start)
-                is_spent = self._expire(entry)
+                is_spent = self._next.expire(entry)
                 self._aftermath.run()
                 if is_spent:
                     break
             else:
                 consumer.take(entry)
         self._count_run(consumer, start)
-        self._host.budget.spend((room_bytes - consumer.room_bytes) >> _BYTES_SHIFT)
+        self._host.budget.spend((room_bytes - consumer.room_bytes) >> BYTES_SHIFT)
 
     def _count_run(self, consumer: Consumer, start: int) -> int:
         """Count the consumer's outbox from ``start`` on as in delivery; returns its end. The depth must be right before
@@ -310,8 +248,8 @@ class Delivery:
         else:
             if consumer.acks:
                 self._gate.unconfirmed_count += len(taken)
-            if self._flow.overflow.depth is not None:
-                self._contents.pick_run(sum([message.size_bytes for message in taken]))
+            if self._counts_picked:
+                self._contents.pick_run(len(taken), sum([message.size_bytes for message in taken]))
         if taken and not consumer.listed:
             self._host.note_output(consumer)
         return start + len(taken)

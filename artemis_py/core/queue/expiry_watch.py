@@ -8,6 +8,7 @@ from typing import Final, final
 from artemis_py.core.host import Host
 from artemis_py.core.order.entry import Entry
 from artemis_py.core.order.order import Order
+from artemis_py.core.queue.behind import Behind
 from artemis_py.core.reference.lifetime import Lifetime
 from artemis_py.core.timing.schedule import drop_void
 from artemis_py.message import Message
@@ -25,16 +26,24 @@ class ExpiryWatch:
     must not stay in memory until then.
     """
 
-    __slots__ = ("_aside", "_host", "_looked_at", "_order", "_queue_id", "_watched", "lifetime")
+    __slots__ = ("_aside", "_behind", "_host", "_looked_at", "_order", "_queue_id", "_watched", "lifetime")
 
     def __init__(
-        self, queue_id: int, host: Host, order: Order, lifetime: Lifetime | None, aside: dict[int, Entry]
+        self,
+        queue_id: int,
+        host: Host,
+        order: Order,
+        lifetime: Lifetime | None,
+        aside: dict[int, Entry],
+        behind: Behind | None = None,
     ) -> None:
         self._queue_id = queue_id
         self._host = host
         self._order = order
         self._aside = aside
         """Entries put aside, by message id."""
+        self._behind = behind
+        """Entries that are not active."""
         self.lifetime = lifetime
         """The queue's own bounds on how long messages live; None without any."""
         self._watched: list[tuple[int, int, int, int]] = []
@@ -66,11 +75,13 @@ class ExpiryWatch:
             self._looked_at = drop_void(watched, self._looked_at, _LOOKS, self._is_void)
 
     def _is_void(self, watched: tuple[int, int, int, int]) -> bool:
-        """Is a watched message gone? It is here while it is ready or put aside. One that a consumer holds is watched
-        again when it comes back.
+        """Is a watched message gone? It is here while it is ready, put aside, or not active. One that a consumer holds
+        is watched again when it comes back.
         """
         _, level, sequence, message_id = watched
         entry = self._order.at(level, sequence)
+        if entry is None and self._behind is not None:
+            entry = self._behind.at(sequence)
         return (entry is None or entry.message.id != message_id) and message_id not in self._aside
 
     def pop(self, now_ms: int) -> tuple[int, int, int] | None:

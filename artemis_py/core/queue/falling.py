@@ -59,15 +59,15 @@ class FallDue(QueueWork):
                     contents.enter_value(entry)
 
     def _place(self, entries: list[Entry]) -> None:
-        contents, grouping, reference = self._parts.contents, self._parts.grouping, self._parts.reference
+        contents, reference = self._parts.contents, self._parts.reference
         waiting = [entry for entry in entries if contents.is_aside(entry)]
         if reference.durable:
-            heads = [one.message for one in waiting if one.message.head.persistent and not grouping.keeps_place(one)]
+            heads = [one.message for one in waiting if one.message.head.persistent and not contents.keeps_place(one)]
             in_journal = [message for message in heads if message.__class__ is not PagedMessage]
             if in_journal:
                 self._parts.host.log.fell_due(reference.id, in_journal)
         for entry in reversed(waiting):
-            keeps_place = grouping.keeps_place(entry)
+            keeps_place = contents.keeps_place(entry)
             contents.take_from_aside(entry)
             if keeps_place:
                 contents.put_back(entry)

@@ -83,8 +83,8 @@ class Flow:
         """Does the ring, or the depth, leave room in memory for one more message from a page?"""
         overflow, contents = self.overflow, self._contents
         if overflow.depth is None:
-            return overflow.has_space(contents.order.count, 0, 0)
-        return overflow.has_space(contents.order.count, contents.memory_count, contents.memory_bytes)
+            return overflow.has_space(contents.ready_count, 0, 0)
+        return overflow.has_space(contents.ready_count, contents.memory_count, contents.memory_bytes)
 
     def note_dropped(self, count: int) -> None:
         """Report ``count`` entries that a ring dropped."""

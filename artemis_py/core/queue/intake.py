@@ -33,7 +33,9 @@ class Intake:
         entry = self.enter(backlog, found)
         if self.was_settled(entry):
             return
-        if due_ms > now_ms:
+        if due_ms > now_ms and contents.behind is not None:
+            contents.hold(entry, due_ms)
+        elif due_ms > now_ms:
             contents.put_aside(entry, due_ms)
         elif 0 < contents.expires_ms(entry.message) <= now_ms:
             contents.expire([entry])

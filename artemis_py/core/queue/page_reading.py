@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Final, final
 
+from artemis_py.core.budget import OVERDRAFT_UNITS
 from artemis_py.core.pages.backlog import Backlog, ReadAhead
 from artemis_py.core.queue.alert_watch import AlertWatch
 from artemis_py.core.queue.basis import QueueBasis
 from artemis_py.core.queue.intake import Intake
+from artemis_py.records import PagedEntry
 
 READY_MIN: Final = 1024
 """A queue with fewer ready entries than this reads from its pages, if it has a consumer that takes any message."""
@@ -70,7 +72,7 @@ class PageReading:
                     found = backlog.next()
                     if found is not None:
                         self.reads_left -= 1
-                        self._basis.host.budget.spend(READ_UNITS)
+                        self._basis.host.budget.spend(READ_UNITS + self._placing_units(found))
                         self._intake.bring_in(backlog, found, now_ms)
                         progress = True
         if self.reads_left <= 0:
@@ -78,7 +80,17 @@ class PageReading:
         for backlog in contents.paged.backlogs.values():
             if backlog.reader.spoilt:
                 self._write_off(backlog)
+        activation = self._basis.activation
+        if activation is not None and activation.advance(now_ms, -OVERDRAFT_UNITS):
+            self._basis.host.note_ready(self._basis.reference)
         return contents.order.count > before
+
+    def _placing_units(self, found: PagedEntry) -> int:
+        """What it costs to find the place of a message."""
+        expression = self._basis.contents.order.expression
+        if expression is None:
+            return 0
+        return expression.units + (expression.units_per_kb * found.message.head.size_bytes >> 10)
 
     def _write_off(self, backlog: Backlog) -> None:
         """Write off the rest of damaged pages that were read to their end: it is lost, and must not be waited for. The
@@ -95,8 +107,9 @@ class PageReading:
         """
         contents = self._basis.contents
         tally = contents.tally
-        count = contents.order.count
-        if count - self._basis.grouping.parked_count >= READY_MIN or not self._basis.flow.has_space():
+        count = contents.ready_count
+        is_enough = contents.behind is None and count - self._basis.grouping.parked_count >= READY_MIN
+        if is_enough or not self._basis.flow.has_space():
             return False
         ready_bytes = tally.size_bytes - tally.held_size_bytes - tally.scheduled_size_bytes - contents.paged.size_bytes
         return self._limits.has_room(count, ready_bytes, tally.held_count, tally.held_size_bytes)

@@ -62,12 +62,12 @@ class QueuePages:
 
     def _begin(self, stream: PageStream, place: int) -> Backlog:
         """A new backlog from a place on. Only the pages of the queue's own address give the order of everything that it
-        gets, and not even those when it is bound to a wildcard.
+        gets, and not even those when it gets messages of other addresses.
         """
-        address = self._basis.reference.address
+        reference = self._basis.reference
         base = self._basis.contents.order.tail_max() - place
-        reader = PageReader(stream, self._basis.reference, None, place)
-        shared_order = stream.address == address.name and not address.is_wildcard
+        reader = PageReader(stream, reference, None, place)
+        shared_order = stream.address == reference.address.name and not reference.is_distant
         backlog = Backlog(stream, reader, base, shared_order=shared_order)
         self._basis.contents.paged.begin(backlog)
         return backlog

@@ -26,8 +26,9 @@ class QueueParts:
     """The parts of one queue. Each owns what it changes and knows only parts above it here."""
 
     __slots__ = (
-        "aftermath", "alerts", "arrivals", "basis", "contents", "delivery", "distribution", "flow", "gate", "grouping",
-        "growth", "hold_up", "host", "pages", "redelivery", "reference", "tasks", "waking", "works",
+        "activation", "aftermath", "alerts", "arrivals", "basis", "contents", "delivery", "distribution", "flow",
+        "gate", "grouping", "growth", "hold_up", "host", "pages", "redelivery", "reference", "tasks", "waking",
+        "works",
     )  # fmt: skip
 
     def __init__(self, basis: QueueBasis, *, redelivery: Redelivery, read_ahead: ReadAhead) -> None:
@@ -40,6 +41,7 @@ class QueueParts:
         self.gate = basis.gate
         self.flow = basis.flow
         self.waking = basis.waking
+        self.activation = basis.activation
         self.redelivery = redelivery
         alerts = basis.reference.rules.alerts
         self.alerts = None if alerts is None else AlertWatch(basis.reference, basis.host, basis.contents, alerts)
@@ -94,7 +96,7 @@ class QueueParts:
         backlog again, and that is all.
         """
         self.gate.unconfirmed_count -= count
-        if self.gate.counts:
+        if self.gate.counts or self.activation is not None:
             self.note_ready()
 
     def note_attempt(self, entry: Entry, due_ms: int, consumer: Consumer, cause: str) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final, final
 
+from artemis_py.config.tables.views import View
 from artemis_py.core.budget import Budget
 from artemis_py.core.consumer import Consumer, ConsumerDefaults
 from artemis_py.core.order.entry import ABANDONED, NACKED, PURGED, Entry
@@ -22,7 +23,7 @@ from artemis_py.core.queue.removal import Expiring, Removal
 from artemis_py.core.queue.returning import Return
 from artemis_py.core.queue.seats import Seats
 from artemis_py.core.queue.settling import Settling
-from artemis_py.core.queue.sifting import Chosen, Sifting, take_leased
+from artemis_py.core.queue.sifting import Chosen, Sifting, still_there, take_leased
 from artemis_py.core.queue.works import QueueWork
 from artemis_py.message import Message
 from artemis_py.records import Actor, Depth
@@ -39,7 +40,7 @@ class Queue:
         "__weakref__", "_expiry", "_lapse", "address", "arrivals", "attributes", "auto_created",
         "consumer_defaults", "contents", "distribution", "durable", "enabled", "flow", "gate", "grouping", "id",
         "name", "no_local", "non_destructive", "parts", "purge_on_no_consumers", "reference",
-        "ring_size_changed", "routing_type", "seats", "selector", "temporary",
+        "ring_size_changed", "routing_type", "seats", "selector", "temporary", "view",
     )  # fmt: skip
 
     def __init__(  # noqa: PLR0913 - the recipe names each attribute
@@ -57,6 +58,7 @@ class Queue:
         exclusivity: Exclusivity | None = None,
         consumer_defaults: ConsumerDefaults | None = None,
         attributes: Mapping[str, object] | None = None,
+        view: View | None = None,
     ) -> None:
         reference = parts.reference
         self.parts = parts
@@ -84,6 +86,8 @@ class Queue:
         self.consumer_defaults = consumer_defaults or ConsumerDefaults()
         self.attributes: Mapping[str, object] = attributes or _NO_ATTRIBUTES
         """Attributes written on the queue itself. A restart needs them when broker.xml no longer declares the queue."""
+        self.view = view
+        """What the queue reads beside its own address; None: nothing."""
         self.no_local = 0
         """The connection whose messages do not enter; 0 for none."""
         self.ring_size_changed: int | None = None
@@ -119,6 +123,11 @@ class Queue:
     def may_go_on(self) -> bool:
         """May a sender that was made to wait go on?"""
         return self.flow.may_go_on
+
+    @property
+    def passes_on(self) -> bool:
+        """Does what is sent to the queue's own address go to another one?"""
+        return self.view is not None and self.view.target != self.address.name
 
     @property
     def tells_bookmarks(self) -> bool:
@@ -178,7 +187,9 @@ class Queue:
         contents = self.contents
         if self.parts.hold_up is not None and consumer.destructive:
             self.parts.hold_up.note_sent()
-        if not consumer.settles:
+        if consumer.barrier is not None:
+            self._sent_barrier(consumer)
+        elif not consumer.settles:
             if contents.leases is not None and consumer.destructive:
                 contents.leases.begin(entries, consumer)
         elif consumer.destructive:
@@ -187,6 +198,12 @@ class Queue:
             contents.acknowledge(messages, consumer.actor)
             self.grouping.settle(messages)
             self.parts.aftermath.run()
+
+    def _sent_barrier(self, consumer: Consumer) -> None:
+        activation = self.parts.activation
+        assert activation is not None
+        activation.note_written(consumer)
+        self.parts.aftermath.run()
 
     # ---- settling and returning ------------------------------------------------------------------
 
@@ -239,6 +256,10 @@ class Queue:
     def take_leased(self, bookmarks: Sequence[int], connection: int) -> tuple[list[tuple[Consumer, Entry]], list[int]]:
         """A client settles the messages with these bookmarks; see ``sifting.take_leased``."""
         return take_leased(self.parts, bookmarks, connection)
+
+    def still_there(self, bookmarks: Sequence[int]) -> list[int]:
+        """Which of these bookmarks are on the queue after a client has settled them; see ``sifting.still_there``."""
+        return still_there(self.parts, bookmarks)
 
     def sift(
         self, chosen: Chosen, outcome: str, now_ms: int, *, connection: int, actor: Actor | None = None
@@ -345,7 +366,7 @@ class Queue:
         Returns how many are killed, some of them perhaps in later turns.
         """
         contents = self.contents
-        removed = contents.order.count + len(contents.scheduled) + contents.paged.count
+        removed = contents.ready_count + len(contents.scheduled) + contents.paged.count
         self.purge(reason, self.parts.host.log.now_ms)
         return removed
 

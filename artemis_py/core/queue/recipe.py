@@ -12,15 +12,18 @@ from typing import Final
 from artemis_py.config.settings import AddressSettings, QueueConfig
 from artemis_py.config.tables.queue_settings import QueueSettings, queue_settings, written_attributes
 from artemis_py.config.tables.queue_types import PRIORITY
+from artemis_py.config.tables.views import view_of
 from artemis_py.core.consumer import UNCONFIRMED_MAX, ConsumerDefaults
 from artemis_py.core.groups.rule import GroupRule
 from artemis_py.core.host import Host
 from artemis_py.core.order.last_value import LastValues
 from artemis_py.core.order.order import Order
 from artemis_py.core.order.priority import PRIORITIES, PriorityOrder
+from artemis_py.core.order.ranks import HeaderRank, ValueRank
 from artemis_py.core.order.sorted import SortedOrder
 from artemis_py.core.pages.backlog import ReadAhead
 from artemis_py.core.queue.basis import QueueBasis
+from artemis_py.core.queue.behind import BarrierRule, Behind, TargetDepth
 from artemis_py.core.queue.contents import Contents
 from artemis_py.core.queue.deferred import Deferred
 from artemis_py.core.queue.distribution import Distribution, RoundRobin
@@ -48,7 +51,7 @@ from artemis_py.core.reference.home import Home
 from artemis_py.core.reference.lifetime import Lifetime
 from artemis_py.core.reference.reference import QueueReference
 from artemis_py.core.reference.rules import MessageRules
-from artemis_py.selector import compile_selector
+from artemis_py.selector import compile_expression, compile_selector
 
 _SHARED_MAX: Final = 1024
 _UNBOUNDED: Final = Unbounded()
@@ -96,11 +99,24 @@ def _redelivery(
 
 def _order_for(own: QueueSettings) -> Order:
     """The order for a ``queue-type``. One level is strict FIFO; a queue without a type has Artemis' ten priorities."""
+    if own.priority_expression is not None:
+        return SortedOrder(ValueRank(compile_expression(own.priority_expression)))
     if own.sort_key is not None:
-        return SortedOrder(own.sort_key)
+        return SortedOrder(HeaderRank(own.sort_key))
     if own.queue_type == PRIORITY:
         return PriorityOrder(own.priority_levels or PRIORITIES)
-    return PriorityOrder() if own.queue_type is None else PriorityOrder(1)
+    return PriorityOrder(1) if _is_fifo(own) else PriorityOrder()
+
+
+def _is_fifo(own: QueueSettings) -> bool:
+    """Does only the arrival count? So it does where messages become active in its order."""
+    return own.queue_type is not None or own.activates_in_order
+
+
+def _behind_for(own: QueueSettings) -> Behind | None:
+    if own.barrier_expression:
+        return Behind(BarrierRule(compile_selector(own.barrier_expression)))
+    return Behind(TargetDepth(own.target_queue_depth)) if own.target_queue_depth > 0 else None
 
 
 def _last_values_for(own: QueueSettings) -> LastValues | None:
@@ -124,8 +140,8 @@ def _gate_for(own: QueueSettings) -> Gate:
 
 
 def _lifetime_for(own: QueueSettings) -> Lifetime | None:
-    bounds = own.min_message_ttl, own.max_message_ttl
-    return Lifetime(*bounds) if any(bounds) else None
+    times = own.min_message_ttl, own.max_message_ttl, max(own.expiration, 0)
+    return Lifetime(*times) if any(times) else None
 
 
 def _alerts_for(own: QueueSettings) -> Alerts | None:
@@ -189,11 +205,15 @@ def build_queue(
 ) -> Queue:
     """Compose a queue. A temporary queue has one reader, so it has no groups.
 
-    Raises SelectorError for a ``filter`` or ``consumer-selector`` that does not parse.
+    Raises SelectorError for a ``filter``, ``consumer-selector``, ``priority-expression`` or ``barrier-expression`` that
+    does not parse.
     """
     settings = address.settings
     own = queue_settings(config, settings, declared=not auto_created)
-    reference = QueueReference(id, config.name, address, durable=own.durable, rules=_rules_for(own, config))
+    view = view_of(own.underlying_address, own.default_publish_target, address.name)
+    reference = QueueReference(
+        id, config.name, address, durable=own.durable, rules=_rules_for(own, config), is_view=view is not None
+    )
     order, distribution = _order_for(own), _distribution_for(own)
     rule = None if temporary else GroupRule.of(own)
     grouping = Grouping(rule, order, distribution, address.memory.holdings)
@@ -208,6 +228,7 @@ def build_queue(
             last_values=_last_values_for(own),
             tries=_tries_for(own),
             leases=_leases_for(own, id, host),
+            behind=_behind_for(own),
             deferred=Deferred(address.memory.holdings) if own.limits_backlogs else None,
         ),
         grouping,
@@ -229,6 +250,7 @@ def build_queue(
         auto_created=auto_created,
         temporary=temporary,
         attributes=written_attributes(config),
+        view=view,
     )
 
 
@@ -244,13 +266,24 @@ def _full_when(settings: AddressSettings) -> str:
 
 
 def _order_in_words(own: QueueSettings) -> tuple[str, str]:
+    if own.priority_expression is not None:
+        return "by priority-expression", f"the largest {own.priority_expression} first; equal ones in order of arrival"
     if own.sort_key is not None:
         return f"sorted by {own.sort_key}", "messages without it first; equal keys in order of arrival"
     if own.queue_type == PRIORITY:
         return f"priority in {own.priority_levels} levels", "arrival order inside a level"
-    if own.queue_type is None:
-        return "priority", "priority 9 to 0, arrival order inside a priority"
-    return "fifo", "arrival order, whatever the priority"
+    if _is_fifo(own):
+        return "fifo", "arrival order, whatever the priority"
+    return "priority", "priority 9 to 0, arrival order inside a priority"
+
+
+def _activation_in_words(own: QueueSettings) -> list[tuple[str, str, str]]:
+    if own.barrier_expression:
+        why = "it waits until all messages before it are done, goes to every consumer, and is done; then others follow"
+        return [("barriers", own.barrier_expression, why)]
+    if own.target_queue_depth > 0:
+        return [("active", f"the first {own.target_queue_depth} messages", "no other is delivered or shown")]
+    return []
 
 
 def _overflow_in_words(own: QueueSettings) -> tuple[str, str]:
@@ -275,6 +308,8 @@ def _overflow_in_words(own: QueueSettings) -> tuple[str, str]:
 def _time_in_words(own: QueueSettings) -> list[tuple[str, str, str]]:
     """Rows for what the queue sets itself, besides the settings of its address."""
     rows = []
+    if own.expiration > 0:
+        rows.append(("time to live", f"{own.expiration} ms", "for messages that have none of their own"))
     if own.min_message_ttl:
         rows.append(("time to live", f"at least {own.min_message_ttl} ms", "for messages that expire"))
     if own.max_message_ttl:
@@ -385,11 +420,21 @@ def _consumers_in_words(own: QueueSettings) -> list[tuple[str, str, str]]:
     return rows
 
 
-def describe(own: QueueSettings, settings: AddressSettings) -> list[tuple[str, str, str]]:
-    """What ``artemis-py explain`` shows of a queue: (axis, choice, why) for each axis."""
+def _view_in_words(own: QueueSettings, address: str) -> list[tuple[str, str, str]]:
+    view = view_of(own.underlying_address, own.default_publish_target, address)
+    if view is None:
+        return []
+    where = f"goes to {view.target}" if view.target != address else "stays there"
+    return [("view", f"over {', '.join(view.underlying)}", f"what is sent to {address} {where}")]
+
+
+def describe(own: QueueSettings, settings: AddressSettings, address: str) -> list[tuple[str, str, str]]:
+    """What ``artemis-py explain`` shows of a queue on ``address``: (axis, choice, why) for each axis."""
     gate = _gate_for(own)
     return [
+        *_view_in_words(own, address),
         ("order", *_order_in_words(own)),
+        *_activation_in_words(own),
         *(
             [("keeps", f"the last value of each {own.last_value_key}", ("older values are replaced"))]
             if own.last_value

@@ -6,7 +6,7 @@ from typing import Final, final
 
 from artemis_py.core.budget import Budget
 from artemis_py.core.order.entry import Entry
-from artemis_py.core.order.order import Cursor
+from artemis_py.core.order.order import LOWEST, Cursor
 from artemis_py.core.queue.contents import Contents
 from artemis_py.core.queue.works import SLICE_MAX, QueueWork
 from artemis_py.message import Message
@@ -32,12 +32,17 @@ class Removal(QueueWork):
         self._last_id = last_id
         self._cursor: Cursor | None = None
         self._aside: list[Entry] = []
+        self._behind_from = LOWEST
+        """From which sequence on entries are left that are not active."""
 
     def work(self, budget: Budget, now_ms: int) -> bool:
         if self._cursor is None:
             self._cursor = self._contents.order.open_cursor()
             self._aside = list(self._contents.scheduled.values())
         while self._remove_ready(self._cursor, budget):
+            if budget.is_spent:
+                return False
+        while self._remove_behind(budget):
             if budget.is_spent:
                 return False
         while self._aside:
@@ -66,6 +71,28 @@ class Removal(QueueWork):
             order.close_cursor(cursor)
         return found is not None
 
+    def _remove_behind(self, budget: Budget) -> bool:
+        """Remove some entries that are not active and do not wait for their time. Returns False when none is left."""
+        contents = self._contents
+        behind = contents.behind
+        if behind is None:
+            return False
+        removed: list[Message] = []
+        looks = min(max(budget.left // _KILL_UNITS, 1), SLICE_MAX)
+        found = behind.next_from(self._behind_from)
+        while found is not None:
+            looks -= 1
+            budget.spend(_KILL_UNITS)
+            self._behind_from = found.sequence + 1
+            if found.message.id <= self._last_id and not contents.is_aside(found):
+                contents.take_from_behind(found)
+                removed.append(found.message)
+            if looks <= 0:
+                break
+            found = behind.next_from(self._behind_from)
+        contents.kill(removed, self._reason)
+        return found is not None
+
     def _remove_aside(self, budget: Budget) -> None:
         """Remove some scheduled entries."""
         contents = self._contents
@@ -76,7 +103,7 @@ class Removal(QueueWork):
         removed: list[Message] = []
         for entry in entries:
             if entry.message.id <= self._last_id and contents.is_aside(entry):
-                contents.take_from_aside(entry)
+                contents.end_waiting(entry)
                 removed.append(entry.message)
         contents.kill(removed, self._reason)
 
@@ -85,7 +112,7 @@ class Removal(QueueWork):
         while some are left.
         """
         contents = self._contents
-        if contents.order.count or contents.scheduled:
+        if contents.ready_count or contents.scheduled:
             return True
         while contents.expiry.next_ms:
             count = min(max(budget.left, 1), SLICE_MAX) * _ALARMS_PER_UNIT

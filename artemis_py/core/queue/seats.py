@@ -43,12 +43,12 @@ class Seats:
         self.exclusivity.admit(name, consumer, distribution.consumers)
         self._open_cursor(consumer)
         distribution.add(consumer)
-        if parts.grouping.attach(consumer, held=contents.tally.held_count > 0):
+        if parts.grouping.attach(consumer, held=contents.has_held):
             gate.close_again()
         if not consumer.browses:
             gate.consumer_joined(distribution.taker_count, parts.host.clock.steady_ms(now_ms))
         parts.wake(consumer)
-        if (contents.order.count or contents.paged.count) and (gate.is_open or consumer.browses):
+        if contents.has_more and (gate.is_open or consumer.browses):
             parts.note_ready()
         parts.aftermath.run()
 
@@ -68,24 +68,27 @@ class Seats:
         self, consumer: Consumer, selector: Selector | None, no_local: int, backlog_max: int, now_ms: int
     ) -> QueueWork | None:
         """A consumer that takes messages away wants others from now on, or another number of them (row A-67,
-        tests/queues/rows.py). It keeps what it holds. What it was not sent yet goes back. Returns the unfinished work,
-        if any.
+        tests/queues/rows.py). It keeps what it holds. What it was not sent yet goes back, but for a barrier. Returns
+        the unfinished work, if any.
         """
         parts = self._parts
         unfinished: QueueWork | None = None
-        if consumer.outbox and not consumer.settles:
+        if consumer.outbox and not consumer.settles and consumer.barrier is None:
             waiting = [consumer.let_go(entry.message.id) for entry in consumer.outbox]
             consumer.outbox.clear()
             work = Return(parts, consumer, waiting, failed=False, sent=False)
             unfinished = parts.tasks.begin(work, now_ms)
         parts.distribution.rest(consumer)
-        parts.grouping.take_out(consumer)
-        self._close_cursor(consumer)
-        consumer.cursor = None
-        consumer.choose(selector, no_local)
+        if not _chooses_alike(consumer, selector, no_local):
+            parts.grouping.take_out(consumer)
+            self._close_cursor(consumer)
+            consumer.cursor = None
+            consumer.choose(selector, no_local)
+            if parts.activation is not None:
+                parts.activation.note_changed(consumer)
+            self._open_cursor(consumer)
+            parts.grouping.put_in(consumer)
         consumer.backlog_max = backlog_max
-        self._open_cursor(consumer)
-        parts.grouping.put_in(consumer)
         parts.wake(consumer)
         return unfinished
 
@@ -95,6 +98,8 @@ class Seats:
         """
         parts = self._parts
         consumer.closed = True
+        if parts.activation is not None:
+            parts.activation.leave(consumer)
         if consumer.settles and consumer.destructive:
             self._take_back_unsent(consumer)
             parts.confirm(len(consumer.let_go_all()))
@@ -109,6 +114,8 @@ class Seats:
         else:
             parts.tell_left(consumer, failed=failed)
         self._remove(consumer, now_ms)
+        if parts.activation is not None:
+            parts.activation.note_left()
         parts.aftermath.run()
         return unfinished
 
@@ -152,3 +159,10 @@ class Seats:
         parts.grouping.settle([entry.message for entry in consumer.outbox])
         consumer.outbox.clear()
         consumer.handed.clear()
+
+
+def _chooses_alike(consumer: Consumer, selector: Selector | None, no_local: int) -> bool:
+    """Does the consumer want the same messages as before? Then it reads on where it is."""
+    before = consumer.selector
+    texts = None if before is None else before.text, None if selector is None else selector.text
+    return texts[0] == texts[1] and no_local == consumer.no_local

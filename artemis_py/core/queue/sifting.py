@@ -1,8 +1,8 @@
 """A client settles messages that it names itself: by a filter, or by bookmarks (AMPS, rows A-39 to A-41 of
 tests/queues/rows.py).
 
-Neither has to be held by anybody. Messages in pages are not looked at; a bookmark of one is remembered until it is read
-(``deferred.py``).
+They need not be held by anybody, but must be active (``behind.py``). Messages in pages are not looked at; a bookmark of
+one is remembered until it is read (``deferred.py``).
 """
 
 from __future__ import annotations
@@ -83,6 +83,16 @@ def take_leased(
         elif message_id in holder.held and (not leases.is_strict or holder.reader.connection == connection):
             taken.append((holder, holder.let_go(message_id)))
     return taken, others
+
+
+def still_there(parts: QueueParts, bookmarks: Sequence[int]) -> list[int]:
+    """Which of these bookmarks, that a client has settled, are on the queue all the same: others have the messages and
+    need not give them (``leasing="strict"``, a transaction), or they are in pages, and go when they are read.
+    """
+    leases, deferred = parts.contents.leases, parts.contents.deferred
+    if leases is None or deferred is None:
+        return []
+    return [bookmark for bookmark in bookmarks if leases.id_of(bookmark) or deferred.knows(bookmark)]
 
 
 @final
@@ -188,7 +198,7 @@ class Sifting(QueueWork):
 
     def _look_aside(self, budget: Budget) -> bool:
         """Look at some entries that were put aside. Returns False when none is left."""
-        contents, chosen = self._parts.contents, self._chosen
+        contents, behind, chosen = self._parts.contents, self._parts.contents.behind, self._chosen
         if self._aside is None:
             looks = self._outcome != CANCEL and not (chosen.bookmarks and contents.is_in_log_order)
             self._aside = list(contents.scheduled.values()) if looks else []
@@ -196,7 +206,8 @@ class Sifting(QueueWork):
         taken: list[Entry] = []
         for _ in range(min(len(self._aside), SLICE_MAX)):
             entry = self._aside.pop()
-            if contents.is_aside(entry) and chosen.holds(entry.message, budget):
+            is_there = contents.is_aside(entry) and (behind is None or not behind.has(entry))
+            if is_there and chosen.holds(entry.message, budget):
                 contents.take_from_aside(entry)
                 taken.append(entry)
             if budget.is_spent:

@@ -105,7 +105,8 @@ class Forwarding:
             return
         account = route.address.account
         number = self._host.next_message_id()
-        message = Message(forward.head, forward.body, number, now_ms, forward.expires_ms, account, forward.origin)
+        head = route.head_of(forward.head)
+        message = Message(head, forward.body, number, now_ms, forward.expires_ms, account, forward.origin)
         batch = Batch(
             route,
             [message],
@@ -129,7 +130,14 @@ class Forwarding:
             except NotFoundError:
                 return None
         address = self._bindings.addresses.get(forward.address)
-        return None if address is None else self._bindings.route_to(address, None, forward.head.routing_type)
+        if address is None:
+            return None
+        if address.view is None:
+            return self._bindings.route_to(address, None, forward.head.routing_type)
+        try:
+            return self._resolver.route_through(address.view)
+        except NotFoundError:
+            return None
 
 
 def _dead_letter_address(queue: QueueReference, of_address: str | None) -> str | None:

@@ -1,4 +1,6 @@
-"""Which queues a message goes to: all multicast queues that accept it, and one of the anycast queues, in turn."""
+"""Which queues a message goes to: all multicast queues that accept it, one of the anycast queues, in turn, and all
+views over the address.
+"""
 
 from __future__ import annotations
 
@@ -63,10 +65,10 @@ def deal(queues: list[Queue], batch: Batch) -> list[tuple[Queue, list[Message]]]
 
 
 def every_target(route: Route, plan: Plan) -> list[Queue]:
-    """The queues that each get every message: the queue that was named, or all multicast queues."""
+    """The queues that each get every message: the queue that was named, or all multicast queues and views."""
     if route.queue is not None:
         return [route.queue]
-    return plan.multicast if route.routing_type != ANYCAST else []
+    return plan.multicast if route.routing_type != ANYCAST else plan.views
 
 
 def only_target(route: Route, plan: Plan) -> Queue | None:
@@ -74,7 +76,7 @@ def only_target(route: Route, plan: Plan) -> Queue | None:
     if route.queue is not None:
         return route.queue
     only = plan.only_queue
-    if only is None or route.routing_type is None or route.routing_type == only.routing_type:
+    if only is None or route.routing_type is None or route.routing_type == only.routing_type or plan.views:
         return only
     return None
 
@@ -87,7 +89,8 @@ def takers(
         return []
     if named is not None:
         return [named] if accepts(named, verdicts) else []
-    found = [queue for queue in plan.multicast if accepts(queue, verdicts)] if routing_type != ANYCAST else []
+    every = plan.multicast if routing_type != ANYCAST else plan.views
+    found = [queue for queue in every if accepts(queue, verdicts)]
     if plan.anycast and routing_type != MULTICAST:
         place = next_in_turn(address, plan.anycast, verdicts)
         if place >= 0:

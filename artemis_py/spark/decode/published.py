@@ -32,10 +32,29 @@ LARGE: Final = np.dtype([("number", "<u8"), ("size_bytes", "<u8")])
 
 def originals(found: Walk) -> Numbers:
     """The indexes of records of publications, without copies made by compaction."""
-    messages = found.of_kind(codec.MESSAGE, MESSAGE_FIELDS.itemsize)
-    fields = gather(found.data, found.places[messages] + RECORD_HEADER_BYTES, MESSAGE_FIELDS)
-    kept: Numbers = messages[field_numbers(fields["lsn"]) == found.lsns[messages]]
+    messages, lsns = _published(found)
+    kept: Numbers = messages[lsns == found.lsns[messages]]
     return kept
+
+
+def copies(found: Walk) -> Numbers:
+    """For each copy made by compaction the lsn of its publication, and its own."""
+    messages, lsns = _published(found)
+    own = found.lsns[messages]
+    pairs: Numbers = np.stack([lsns, own], axis=1)[lsns != own]
+    return pairs
+
+
+def messages_of(found: Walk) -> Numbers:
+    """The indexes of all records of messages, publications and copies."""
+    return found.of_kind(codec.MESSAGE, MESSAGE_FIELDS.itemsize)
+
+
+def _published(found: Walk) -> tuple[Numbers, Numbers]:
+    """The indexes of all records of messages, and the lsns of their publications."""
+    messages = messages_of(found)
+    fields = gather(found.data, found.places[messages] + RECORD_HEADER_BYTES, MESSAGE_FIELDS)
+    return messages, field_numbers(fields["lsn"])
 
 
 def address_places(places: Numbers, fields: NDArray[Any]) -> tuple[Numbers, Numbers]:

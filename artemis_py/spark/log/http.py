@@ -86,7 +86,7 @@ class HttpLog(Log):
                 unreadable(one["name"], one["error"], fails_on_loss=self._location.fails_on_loss)
             else:
                 segments.append(self._indexes.segment(one))
-        return Listing(fields["first_lsn"], fields["durable_lsn"], segments, fields["id"])
+        return Listing(fields["first_lsn"], fields["durable_lsn"], segments, fields["id"], fields["now_ms"])
 
     def _ask_listing(self, after_lsn: int) -> dict[str, Any]:
         answer = self._ask("GET", f"/log?after_lsn={after_lsn}")

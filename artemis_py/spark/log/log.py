@@ -98,6 +98,8 @@ class Listing:
     end_lsn: int
     segments: Sequence[Segment]
     log_id: str | None = None
+    now_ms: int | None = None
+    """The broker's date; None if it was not asked."""
 
 
 class Log(ABC):

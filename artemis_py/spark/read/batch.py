@@ -98,19 +98,23 @@ def read_share(partition: InputPartition, options: ReadOptions) -> Iterator[pa.R
     if not isinstance(partition, Share):  # Spark's stand-in for an empty list
         return
     let_readers_go()
-    names = partition.names
-    schema = arrow_schema(options.table, options.columns)
     with closing(partition.location.open()) as log:
         for one in partition.ranges:
-            part = _excerpt(one, log, partition.wanted, options) or _whole(one, log, options)
-            if part is None:
-                continue
-            found, positions = part
-            reading = Reading(
-                found, positions, one.segment, log, names, partition.wanted, schema, options.include_body,
-                options.rows_max, options.fails_on_loss,
-            )  # fmt: skip
-            yield from BATCHES[options.table](reading)
+            yield from read_range(one, log, partition, options)
+
+
+def read_range(one: Range, log: Log, share: Share, options: ReadOptions) -> Iterator[pa.RecordBatch]:
+    """The rows of one part of a share. Raises PipelineError as ``read_share`` does."""
+    part = _excerpt(one, log, share.wanted, options) or _whole(one, log, options)
+    if part is None:
+        return
+    found, positions = part
+    schema = arrow_schema(options.table, options.columns)
+    reading = Reading(
+        found, positions, one.segment, log, share.names, share.wanted, schema, options.include_body, options.rows_max,
+        options.fails_on_loss,
+    )  # fmt: skip
+    yield from BATCHES[options.table](reading)
 
 
 _Part = tuple[Walk, Callable[[Numbers], Numbers]]

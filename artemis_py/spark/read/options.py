@@ -15,6 +15,8 @@ from artemis_py.security.client_login import ClientLogin
 from artemis_py.security.client_tls import ClientTls
 from artemis_py.spark import logins
 from artemis_py.spark.hints import hint
+from artemis_py.spark.read import queue_options as queues
+from artemis_py.spark.read.queue_options import QueueOptions, queue_options
 from artemis_py.spark.tables.schema import TABLES
 
 EARLIEST: Final = "earliest"
@@ -25,6 +27,7 @@ _MEANINGS: Final = {
     "path": "the same as journal, for load(path)",
     "broker": "name for the broker whose directories are read",
     "url": "comma-separated HTTP acceptors of running brokers: http://host:8161",
+    **queues.MEANINGS,
     **logins.MEANINGS,
     "table": ", ".join(TABLES),
     "columns": "comma-separated columns",
@@ -123,6 +126,8 @@ class ReadOptions:
     wait_s: int
     rows_max: int
     partition_bytes: int
+    queue: QueueOptions | None = None
+    """The queue to consume; None: the log is read."""
 
     @property
     def subscribes(self) -> bool:
@@ -134,6 +139,7 @@ def read_options(given: Mapping[str, str], *, streaming: bool = False) -> ReadOp
     """Parse the user's options. Raises PipelineError with the option, its value and the allowed values."""
     texts = _known(given)
     table = _choice(texts, "table", tuple(TABLES), "messages")
+    queue = _queue(texts, streaming=streaming)
     journal, urls = _sources(texts)
     starting, starting_ms, starting_since = _start(texts, streaming=streaming)
     ending_ms, ending_until = _times(texts, "endingTimestamp", max)
@@ -142,7 +148,7 @@ def read_options(given: Mapping[str, str], *, streaming: bool = False) -> ReadOp
         urls=urls,
         broker=texts.get("broker"),
         login=logins.login_of(texts) if urls else ClientLogin(),
-        tls=logins.tls_options(texts, is_used=any(url.lower().startswith("https:") for url in urls)),
+        tls=logins.tls_options(texts, is_used=_uses_tls(urls, queue)),
         table=table,
         columns=_columns(texts, table),
         include_body=_boolean(texts, "includeBody", default=True),
@@ -170,9 +176,25 @@ def read_options(given: Mapping[str, str], *, streaming: bool = False) -> ReadOp
         wait_s=_positive(texts, "brokerTimeoutSeconds") or 60,
         rows_max=_positive(texts, "rowsPerBatch") or 50_000,
         partition_bytes=_positive(texts, "partitionBytes") or 32 << 20,
+        queue=queue,
     )
     _check_together(options, texts, streaming=streaming)
     return options
+
+
+def _queue(texts: Mapping[str, str], *, streaming: bool) -> QueueOptions | None:
+    if "queue" in texts and not streaming:
+        raise PipelineError(
+            "option queue is for spark.readStream, because a batch never says that its rows are safe, so nothing could "
+            "be removed. trigger(availableNow=True) takes what is on the queue and ends; to look at messages without "
+            "removing them, leave out queue and subscribe to the address"
+        )
+    return queue_options(texts)
+
+
+def _uses_tls(urls: Iterable[str], queue: QueueOptions | None) -> bool:
+    has_secure = queue is not None and any(one.has_tls for one in queue.endpoints)
+    return has_secure or any(url.lower().startswith("https:") for url in urls)
 
 
 def shown_columns(given: Mapping[str, str]) -> tuple[str, list[str]]:

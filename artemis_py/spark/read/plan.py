@@ -42,6 +42,8 @@ class Range:
     """Is there a file of places?"""
     told: tuple[int, int, int, int] = (0, 0, 0, 0)
     """The segment's number, first and last lsn and size, which the file of places must match."""
+    lsns: tuple[int, int] = (0, 0)
+    """The lowest lsn in it, and the lowest behind it."""
 
 
 class Share(InputPartition):
@@ -232,7 +234,7 @@ def _work(one: Range, segment: Segment, wanted: Wanted, *, of_messages: bool) ->
 
 def can_answer(segment: Segment, wanted: Wanted, *, of_messages: bool) -> bool:
     """May a segment have wanted rows? Timestamps and addresses of messages exclude only rows of their table."""
-    if segment.last_lsn < wanted.lsn_min or (wanted.lsn_max is not None and segment.first_lsn > wanted.lsn_max):
+    if not wanted.has_between(segment.first_lsn, segment.last_lsn + 1):
         return False
     if segment.first_ms is None or segment.last_ms is None:
         return False
@@ -270,20 +272,20 @@ def ranges(segment: Segment, wanted: Wanted) -> Iterator[Range]:
     if not blocks:
         return
     ends = [(offset, lsn) for offset, lsn, _ in blocks[1:]] + [(segment.size_bytes, segment.last_lsn + 1)]
-    begun: tuple[int, int] | None = None
-    last_end = 0
+    begun: tuple[int, int, int] | None = None
+    last_end = last_behind = 0
     told = segment.number, segment.first_lsn, segment.last_lsn, segment.size_bytes
     of_segment = segment.name, segment.places_bytes > 0, told
     for (offset, lsn, time_ms), (end, behind_lsn) in zip(blocks, ends, strict=True):
-        is_wanted = behind_lsn > wanted.lsn_min and (wanted.lsn_max is None or lsn <= wanted.lsn_max)
+        is_wanted = wanted.has_between(lsn, behind_lsn)
         if begun is not None and (not is_wanted or end - begun[0] > _PIECE_BYTES):
-            yield Range(segment.number, begun[0], last_end, begun[1], *of_segment)
+            yield Range(segment.number, begun[0], last_end, begun[1], *of_segment, (begun[2], last_behind))
             begun = None
         if is_wanted and begun is None:
-            begun = offset, time_ms
-        last_end = end
+            begun = offset, time_ms, lsn
+        last_end, last_behind = end, behind_lsn
     if begun is not None:
-        yield Range(segment.number, begun[0], last_end, begun[1], *of_segment)
+        yield Range(segment.number, begun[0], last_end, begun[1], *of_segment, (begun[2], last_behind))
 
 
 def start_lsn(log: Log, options: ReadOptions, brokers: Sequence[str]) -> int:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _LAG: Final = "#lag"
 _LOST: Final = "#lost"
+_LAPSED: Final = "#lapsed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,15 +24,21 @@ class Lag:
     """The lag for one broker's log, at the time of a query's last progress."""
 
     offset: int
-    """Everything up to it is in a planned batch; the following records may be known to be irrelevant."""
+    """Everything up to it is in a planned batch; the following records may be known to be irrelevant. Of a stream that
+    consumes a queue: the highest bookmark of a planned batch.
+    """
     latest: int | None
     """The end of the log; None: the broker did not answer, or was removed from the options."""
     offsets: int | None
-    """How many offsets follow the batch, 0 if none of them is for the query; None as above."""
+    """How many offsets follow the batch, 0 if none of them is for the query; None as above, and of a queue."""
     size_bytes: int | None
     """The approximate number of bytes of log in these offsets."""
     lost: int
     """How many offsets retention removed before they were read, with ``failOnDataLoss=false``."""
+    messages: int | None = None
+    """How many messages waited on the queue, with nobody to process them; None: the stream consumes none."""
+    lapsed: int = 0
+    """How many leases ended before the batch with their message was done, since the query started."""
 
     @property
     def is_away(self) -> bool:
@@ -52,7 +59,8 @@ def lag(progress: StreamingQuery | StreamingQueryProgress | Mapping[str, Any]) -
             behind = latest[_LAG].get(broker, {})
             found[broker] = Lag(
                 int(end.get(broker, 0)), latest.get(broker), behind.get("offsets"), behind.get("bytes"),
-                int(end.get(_LOST, {}).get(broker, 0)),
+                int(end.get(_LOST, {}).get(broker, 0)), behind.get("messages"),
+                int(latest.get(_LAPSED, {}).get(broker, 0)),
             )  # fmt: skip
     return found
 

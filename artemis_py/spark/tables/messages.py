@@ -23,7 +23,7 @@ from artemis_py.spark.decode.columns import (
     numbers,
     times,
 )
-from artemis_py.spark.decode.published import Published, header_values, originals, unescaped
+from artemis_py.spark.decode.published import Published, header_values, messages_of, originals, unescaped
 from artemis_py.spark.log.log import GoneError
 from artemis_py.spark.tables.filters import HEADER_COLUMNS
 from artemis_py.spark.tables.reading import Reading, unknown_name
@@ -38,9 +38,10 @@ _logger = logging.getLogger(__name__)
 
 def message_batches(reading: Reading) -> Iterator[pa.RecordBatch]:
     """The rows of one piece, in order."""
-    records = originals(reading.found)
+    records = messages_of(reading.found) if reading.wanted.of_copies else originals(reading.found)
     records = records[reading.wanted.records(reading.found)[records]]
     published = reading.wanted.messages(Published(reading.found, records))
+    reading.wanted.check_sample(published)
     for part in _parts(reading, published):
         yield reading.columns(_MAKERS, _Rows(reading, part))
 
@@ -118,17 +119,23 @@ class _Rows:
         np.maximum.at(due_ms, owner, field_numbers(states["due_ms"]))
         return self.time(due_ms)
 
+    def around(self, values: Numbers) -> Numbers:
+        """What surrounds the record of each message in the log; 0 for a copy, whose publication is gone."""
+        if self.reading.wanted.of_copies:
+            return np.zeros(len(self), np.int64)
+        return values[self.messages.records]
+
     def session(self, name: str) -> pa.Array:
         sessions = {number: fields.get(name) for number, fields in self.reading.names.sessions.items()}
-        return by_number(self.reading.found.session_ids[self.messages.records], sessions, pa.string())
+        return by_number(self.around(self.reading.found.session_ids), sessions, pa.string())
 
     def user(self) -> pa.Array:
         sessions = self.reading.names.sessions.items()
         users = {number: fields.get("user") or fields.get("login") for number, fields in sessions}
-        return by_number(self.reading.found.session_ids[self.messages.records], users, pa.string())
+        return by_number(self.around(self.reading.found.session_ids), users, pa.string())
 
     def transaction(self) -> pa.Array:
-        lsns = self.reading.found.transaction_lsns[self.messages.records]
+        lsns = self.around(self.reading.found.transaction_lsns)
         return numbers(lsns, pa.int64(), lsns == 0)
 
     def value(self) -> pa.Array:
@@ -167,7 +174,7 @@ _MAKERS: Final[dict[str, Callable[[_Rows], pa.Array]]] = {
     "value": _Rows.value,
     "topic": lambda rows: rows.address,
     "partition": lambda rows: rows.constant(0, pa.int32()),
-    "offset": lambda rows: rows.whole(rows.reading.found.lsns[rows.messages.records]),
+    "offset": lambda rows: rows.whole(rows.messages.number("lsn")),
     "timestamp": lambda rows: times(rows.messages.number("timestamp_ms")),
     "timestampType": lambda rows: rows.constant(0, pa.int32()),
     "headers": _Rows.headers,
@@ -178,7 +185,7 @@ _MAKERS: Final[dict[str, Callable[[_Rows], pa.Array]]] = {
     "priority": lambda rows: rows.whole(rows.messages.number("priority"), pa.int32()),
     "expiration": lambda rows: rows.time(rows.messages.number("expires_ms")),
     "deliverAt": _Rows.deliver_at,
-    "publishedAt": lambda rows: times(rows.reading.found.times_ms[rows.messages.records]),
+    "publishedAt": lambda rows: rows.time(rows.around(rows.reading.found.times_ms)),
     "bodyBytes": lambda rows: rows.whole(rows.messages.body_bytes),
     "origin": lambda rows: rows.session("client"),
     "user": _Rows.user,

@@ -7,18 +7,27 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from artemis_py.config.wildcards import WildcardIndex
+from artemis_py.errors import PipelineError
 from artemis_py.spark.decode.columns import Mask, Numbers, any_of
 from artemis_py.spark.decode.published import Published
 from artemis_py.spark.decode.walk import Walk
 from artemis_py.spark.log.log import Log, Segment
 
 _FOR_EVER: Final = (1 << 63) - 1
+
+
+class Sample(NamedTuple):
+    """What is known of one message of a log without having read it. Another log has another message there."""
+
+    lsn: int
+    message_id: int
+    timestamp_ms: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +60,12 @@ class Wanted:
     """For these addresses, messages published at this time or earlier."""
     headers: frozenset[bytes] = frozenset()
     """Only messages with all of these headers."""
+    lsns: Numbers | None = field(default=None, compare=False)
+    """Only records with one of these lsns, in order; None: any."""
+    of_copies: bool = False
+    """Are these the lsns of copies made by compaction, and not of publications?"""
+    sample: Sample | None = None
+    """A message that is in the log, if this is the right one; None: unknown."""
 
     def between(self, lsn_min: int, lsn_max: int) -> Wanted:
         """The same, limited to these offsets."""
@@ -65,6 +80,15 @@ class Wanted:
         if self.subscribed is None or address in self.subscribed:
             return True
         return self.pattern is not None and _matches(self.pattern, address)
+
+    def has_between(self, low: int, behind: int) -> bool:
+        """May a record be wanted that has an lsn from ``low`` on and below ``behind``?"""
+        if behind <= self.lsn_min or (self.lsn_max is not None and low > self.lsn_max):
+            return False
+        if self.lsns is None:
+            return True
+        first = int(np.searchsorted(self.lsns, low))
+        return first < len(self.lsns) and int(self.lsns[first]) < behind
 
     @property
     def takes_all(self) -> bool:
@@ -92,6 +116,8 @@ class Wanted:
     def records(self, found: Walk) -> Mask:
         """Which records of a walk may be wanted, by lsn and time."""
         mask = found.within(self.lsn_min, self.lsn_max)
+        if self.lsns is not None:
+            mask &= np.isin(found.lsns, self.lsns)
         if self.time_ms_min is not None:
             mask &= found.times_ms >= self.time_ms_min
         if self.time_ms_max is not None:
@@ -102,6 +128,18 @@ class Wanted:
         """Which of these message numbers are wanted."""
         found: Mask = np.isin(numbers, np.array(sorted(self.message_ids or ()), np.int64))
         return found
+
+    def check_sample(self, published: Published) -> None:
+        """Raises PipelineError when a message of the log is another one than it should be."""
+        if self.sample is None:
+            return
+        here = published.number("lsn") == self.sample.lsn
+        found = zip(published.number("id")[here].tolist(), published.number("timestamp_ms")[here].tolist(), strict=True)
+        if any(one != self.sample[1:] for one in found):
+            raise PipelineError(
+                f"the message at offset {self.sample.lsn} is another one in the log than on the queue: options url and "
+                "stompUrl must lead to the same broker"
+            )
 
     def messages(self, published: Published) -> Published:
         """Which messages are wanted, by timestamp and address."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final
 
 from artemis_py.errors import ArtemisError, PipelineError
 from artemis_py.security.client_login import ClientLogin
 from artemis_py.security.client_tls import ClientTls
 from artemis_py.spark import logins
+from artemis_py.spark.acceptors import Endpoint, endpoints_of
 from artemis_py.spark.hints import hint
 from artemis_py.units import parse_bytes
 
@@ -36,25 +37,8 @@ _KAFKA_S: Final = {
 """Options of Spark's Kafka sink that have other names here."""
 # Spark passes these on from writeStream, and path from save(path).
 _SPARK_S_OWN: Final = frozenset({"checkpointlocation", "queryname", "outputmode", "mergeschema"})
-_URL: Final = re.compile(
-    r"(?:(?P<scheme>[a-z+]+)://)?(?P<host>\[[^\]]+\]|[^:/\[\]]+):(?P<port>\d{1,5})/?", re.IGNORECASE
-)
-_PLAIN: Final = ("tcp", "stomp")
-_SECURE: Final = ("stomps", "stomp+ssl", "ssl")
 _SPAN: Final = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|milliseconds?|s|seconds?|min|minutes?|h|hours?)?", re.IGNORECASE)
 _UNITS_S: Final = {"ms": 0.001, "milli": 0.001, "s": 1.0, "min": 60.0, "h": 3600.0}
-
-
-class Endpoint(NamedTuple):
-    """An acceptor, with TLS or without."""
-
-    host: str
-    port: int
-    has_tls: bool = False
-
-    def __str__(self) -> str:
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{'stomps' if self.has_tls else 'tcp'}://{host}:{self.port}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +64,7 @@ def sink_options(given: Mapping[str, str]) -> SinkOptions:
     if not texts.get("url", "").strip():
         raise PipelineError(f"The sink needs the option url: {_MEANINGS['url']}")
     logins.check_no_user(texts["url"])
-    endpoints = tuple(_endpoint(one.strip()) for one in texts["url"].split(",") if one.strip())
+    endpoints = endpoints_of(texts["url"], "url", _MEANINGS["url"])
     priority = _number(texts, "priority", None, 0, 9)
     rows_max = _number(texts, "rowsPerTransaction", 10_000, 1, None)
     assert rows_max is not None
@@ -113,18 +97,6 @@ def _known(given: Mapping[str, str]) -> dict[str, str]:
 
 def _wrong(name: str, value: str) -> PipelineError:
     return PipelineError(f"Option {name} is {value!r}; allowed: {_MEANINGS[name]}")
-
-
-def _endpoint(text: str) -> Endpoint:
-    found = _URL.fullmatch(text)
-    if found is None or not 0 < int(found["port"]) < 65536:
-        raise _wrong("url", text)
-    scheme = (found["scheme"] or "tcp").lower()
-    if scheme in ("http", "https"):
-        raise PipelineError(f"Option url is {text!r}: the sink uses STOMP; name a STOMP acceptor, tcp://host:61613")
-    if scheme not in _PLAIN and scheme not in _SECURE:
-        raise PipelineError(f"Option url is {text!r}: the sink supports tcp:// and stomp://, and stomps:// with TLS")
-    return Endpoint(found["host"].strip("[]"), int(found["port"]), scheme in _SECURE)
 
 
 def _boolean(texts: Mapping[str, str], name: str, *, default: bool) -> bool:

@@ -10,9 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from artemis_py.errors import PipelineError
+from artemis_py.spark.acceptors import escaped
 from artemis_py.spark.hints import hint
 from artemis_py.spark.write.options import ROUTING_TYPES, SinkOptions
-from artemis_py.spark.write.stomp_client import TRANSACTION, escaped
+from artemis_py.spark.write.stomp_client import TRANSACTION
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType

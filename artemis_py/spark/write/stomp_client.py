@@ -14,9 +14,20 @@ from typing import Final
 
 from artemis_py.errors import PipelineError
 from artemis_py.security.client_login import ClientLogin
-from artemis_py.security.client_tls import ClientTls, is_final, why_refused
-from artemis_py.spark.logins import NAMED
-from artemis_py.spark.write.options import Endpoint
+from artemis_py.security.client_tls import ClientTls
+from artemis_py.spark.acceptors import (
+    NOT_NOW,
+    Endpoint,
+    LostError,
+    connect_frame,
+    escaped,
+    has_more,
+    is_passing,
+    opened,
+    reason_of,
+    received,
+    refused_connection,
+)
 
 TRANSACTION: Final = "t"
 """The name of every transaction of the client: they follow each other, so one name is enough."""
@@ -24,24 +35,10 @@ TRANSACTION: Final = "t"
 UNCONFIRMED_MAX: Final = 2
 """How many transactions may be unconfirmed: the next is sent while the broker syncs the previous one."""
 
-# ERRORs after which another connection may do: connectionsAllowed, and a connectionTtl in which Spark had no rows.
-_PASSING: Final = ("This acceptor allows", "Nothing received for")
-_LATER: Final = "try again later"
-"""The end of an ERROR after which another connection may do: too many logins wait, or nobody can check them now."""
-_NOT_NOW: Final = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 _READ_BYTES: Final = 65536
 _CONNECT_S: Final = 5.0
 _PAUSE_FIRST_S: Final = 0.1
 _PAUSE_MAX_S: Final = 3.0
-_ESCAPES: Final = str.maketrans({"\\": "\\\\", "\n": "\\n", ":": "\\c", "\r": "\\r"})
-_UNESCAPES: Final = (("\\c", ":"), ("\\n", "\n"), ("\\r", "\r"), ("\\\\", "\\"))
-
-
-def escaped(text: str) -> str:
-    """A header name or value with STOMP 1.2 escapes. Raises PipelineError for a NUL, which a frame cannot contain."""
-    if "\0" in text:
-        raise PipelineError(f"A header contains NUL, which STOMP cannot carry: {text[:80]!r}")
-    return text.translate(_ESCAPES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +65,6 @@ class Confirmed:
     duplicates: int = 0
     id_cache_size: int | None = None
     ids_persisted: bool = True
-
-
-class _Lost(Exception):
-    """The connection is lost; unconfirmed transactions must be sent again."""
 
 
 class StompClient:
@@ -148,52 +141,28 @@ class StompClient:
                 while len(self._waiting) > unconfirmed_max:
                     self._read()
                 return
-            except (_Lost, OSError) as error:
+            except (LostError, OSError) as error:
                 self._trouble = str(error) or type(error).__name__
                 self.close()
                 self._pause()
 
     def _connect(self) -> None:
-        """Raises _Lost when there is nobody or no room, PipelineError when the broker does not want this client."""
+        """Raises LostError when there is nobody or no room, PipelineError when the broker does not want this client."""
         endpoint = self._endpoints[self._turn % len(self._endpoints)]
         self._turn += 1
-        try:
-            self._socket = self._opened(endpoint, min(_CONNECT_S, max(0.05, self._left_s())))
-        except ssl.SSLError as error:
-            if is_final(error):
-                raise PipelineError(f"{endpoint}: {why_refused(error, NAMED)}") from None
-            raise _Lost(f"{endpoint}: {error}") from None
-        except OSError as error:
-            raise _Lost(f"{endpoint}: {error}") from None
-        self._socket.setblocking(False)
-        user, passcode = self._login.user, self._login.passcode
-        login = "" if user is None else f"login:{escaped(user)}\n"
-        login += "" if passcode is None else f"passcode:{escaped(passcode)}\n"
-        self._write(f"CONNECT\naccept-version:1.2\nhost:{endpoint.host}\nheart-beat:0,0\n{login}\n\0".encode())
+        if endpoint.has_tls and self._context is None:
+            self._context = self._tls.context()
+        timeout_s = min(_CONNECT_S, max(0.05, self._left_s()))
+        self._socket = opened(endpoint, timeout_s, self._context if endpoint.has_tls else None)
+        self._write(connect_frame(endpoint, self._login, "0,0"))
         while (frame := self._next_frame()) is None:
             self._await(writes=False)
         if frame[0] != "CONNECTED":
-            reason = _reason(frame)
-            if _is_passing(reason):
-                raise _Lost(f"{endpoint}: {reason}")
-            who = "; options user and passwordFile, or tokenFile, say who connects"
-            if not self._login.is_empty:
-                who = f" to {self._login} of options {'token, tokenFile' if self._login.token else 'user, password'}"
-            raise PipelineError(f"{endpoint} refuses the connection{who}: {reason}")
+            reason = reason_of(*frame)
+            if is_passing(reason):
+                raise LostError(f"{endpoint}: {reason}")
+            raise refused_connection(endpoint, self._login, reason)
         self._pause_s = _PAUSE_FIRST_S
-
-    def _opened(self, endpoint: Endpoint, timeout_s: float) -> socket.socket:
-        opened = socket.create_connection((endpoint.host, endpoint.port), timeout_s)
-        opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        if not endpoint.has_tls:
-            return opened
-        if self._context is None:
-            self._context = self._tls.context()
-        try:
-            return self._context.wrap_socket(opened, server_hostname=endpoint.host)
-        except BaseException:
-            opened.close()
-            raise
 
     def _write(self, data: bytes) -> None:
         """Write all of it; receipts and errors that come meanwhile are taken."""
@@ -205,7 +174,7 @@ class StompClient:
             if is_writable:
                 try:
                     view = view[self._socket.send(view) :]
-                except _NOT_NOW:
+                except NOT_NOW:
                     continue
                 except OSError:
                     self._read_last_words()
@@ -227,20 +196,13 @@ class StompClient:
         """Wait until something came, which is read, or the socket takes bytes; tells whether it does."""
         assert self._socket is not None
         left_s = self._left_s()
-        is_there = isinstance(self._socket, ssl.SSLSocket) and self._socket.pending() > 0
+        is_there = has_more(self._socket)
         wait_s = 0.0 if is_there else max(0.0, left_s)
         readable, writable, _ = select.select([self._socket], [self._socket] if writes else [], [], wait_s)
         if readable or is_there:
-            try:
-                data = self._socket.recv(_READ_BYTES)
-            except _NOT_NOW:
-                data = None
-            except ssl.SSLError as error:
-                if is_final(error):
-                    raise PipelineError(f"{self._shown_endpoint()}: {why_refused(error, NAMED)}") from None
-                raise
+            data = received(self._socket, self._endpoint, _READ_BYTES)
             if data == b"":
-                raise _Lost(f"{self._shown_endpoint()} closed the connection")
+                raise LostError(f"{self._endpoint} closed the connection")
             self._received += data or b""
         elif not writable and left_s <= 0:
             raise self._too_late("is the address full with policy BLOCK, or does the broker hang?")
@@ -271,7 +233,7 @@ class StompClient:
 
     def _confirm(self, number: int, headers: dict[str, str]) -> None:
         if not self._waiting or self._waiting[0][0] != number:
-            raise PipelineError(f"{self._shown_endpoint()} confirmed a transaction that was not sent: {number}")
+            raise PipelineError(f"{self._endpoint} confirmed a transaction that was not sent: {number}")
         self._waiting.popleft()
         confirmed = self.confirmed
         confirmed.transactions += 1
@@ -282,10 +244,10 @@ class StompClient:
         self._renew_deadline()
 
     def _refusal(self, frame: tuple[str, dict[str, str]]) -> PipelineError:
-        """The broker's own words, and what can be done. Raises _Lost when that is to try again."""
-        reason = _reason(frame)
-        if _is_passing(reason):
-            raise _Lost(f"{self._shown_endpoint()}: {reason}")
+        """The broker's own words, and what can be done. Raises LostError when that is to try again."""
+        reason = reason_of(*frame)
+        if is_passing(reason):
+            raise LostError(f"{self._endpoint}: {reason}")
         self.close()
         advice = ""
         if reason.endswith("is full"):
@@ -302,7 +264,7 @@ class StompClient:
             )
         elif "Open transactions hold more" in reason:
             advice = ": lower bytesPerTransaction or rowsPerTransaction"
-        return PipelineError(f"{self._shown_endpoint()} refuses: {reason}{advice}")
+        return PipelineError(f"{self._endpoint} refuses: {reason}{advice}")
 
     # ---- time ------------------------------------------------------------------------------------
 
@@ -327,17 +289,6 @@ class StompClient:
             "timeout sets how long the sink waits"
         )
 
-    def _shown_endpoint(self) -> str:
-        return str(self._endpoints[(self._turn - 1) % len(self._endpoints)])
-
-
-def _is_passing(reason: str) -> bool:
-    return reason.startswith(_PASSING) or reason.endswith(_LATER)
-
-
-def _reason(frame: tuple[str, dict[str, str]]) -> str:
-    command, headers = frame
-    text = headers.get("message", command)
-    for escape, plain in _UNESCAPES:
-        text = text.replace(escape, plain)
-    return text
+    @property
+    def _endpoint(self) -> Endpoint:
+        return self._endpoints[(self._turn - 1) % len(self._endpoints)]

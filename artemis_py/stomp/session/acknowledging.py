@@ -9,6 +9,7 @@ from artemis_py.core.queue.outcomes import ACCEPT, CANCEL, EXPIRE
 from artemis_py.core.transaction import Transaction
 from artemis_py.errors import LimitError
 from artemis_py.stomp.session.choosing import Choosing, carry_out, names_several, taken_in
+from artemis_py.stomp.session.remainder import Remainder
 from artemis_py.stomp.session.state import SessionState
 from artemis_py.stomp.session.subscription import AUTO, INDIVIDUAL, Subscription
 from artemis_py.stomp.session.subscriptions import Subscriptions
@@ -28,9 +29,10 @@ class Acknowledging:
         self._transactions = transactions
         self._choosing = Choosing(state, subscriptions, transactions)
 
-    def acknowledge(self, frame: Frame, now_ms: int, *, refuses: bool) -> None:
+    def acknowledge(self, frame: Frame, now_ms: int, *, refuses: bool) -> Remainder | None:
         """ACK, or NACK when ``refuses``. The header ``options`` makes of either a cancel, which NACK is, or an expire
-        (AMPS, rows A-42 and A-45 of tests/queues/rows.py).
+        (AMPS, rows A-42 and A-45 of tests/queues/rows.py). For a message of a replay it does nothing. Returns what the
+        RECEIPT tells, if anything.
 
         Raises FrameError for a message that is not in delivery here.
         """
@@ -41,12 +43,13 @@ class Acknowledging:
         name = frame.headers.get("transaction")
         transaction = None if name is None else self._transactions.named(name)
         if names_several(frame):
-            self._choosing.settle(frame, outcome, transaction, now_ms)
-            return
+            return self._choosing.settle(frame, outcome, transaction, now_ms)
+        if self._is_replayed(_id_in(frame, state.version)):
+            return None
         subscription, message_id = self._find(frame)
         if message_id not in subscription.consumer.held:
             self._settle_late(subscription, message_id, outcome, transaction, now_ms)
-            return
+            return None
         consumer, queue = subscription.consumer, subscription.queue
         is_individual = subscription.ack_mode == INDIVIDUAL
         if transaction is not None:
@@ -65,6 +68,7 @@ class Acknowledging:
             state.leave_unfinished(queue.acknowledge_up_to(consumer, message_id, now_ms))
         if consumer.parked:
             queue.wake(consumer)
+        return None
 
     def _settle_late(
         self, subscription: Subscription, message_id: int, outcome: str, transaction: Transaction | None, now_ms: int
@@ -106,6 +110,8 @@ class Acknowledging:
                 entries = []
             message_id = int(message)
             if subscription is None or message_id not in subscription.consumer.held:
+                if subscription is None and self._is_replay(int(consumer)):
+                    continue
                 _settle(subscription, entries)
                 if subscription is not None and _takes_late(subscription):
                     entries = []
@@ -123,6 +129,15 @@ class Acknowledging:
                     queue.wake(subscription.consumer)
         _settle(subscription, entries)
         self._state.service.traffic.count_in("ACK", len(run.pairs))
+
+    def _is_replayed(self, text: str) -> bool:
+        """Does a replay of this connection show the message with this id? Then there is nothing to settle."""
+        number = text.partition("-")[0]
+        return _is_number(number) and self._is_replay(int(number))
+
+    def _is_replay(self, number: int) -> bool:
+        replaying = self._subscriptions.replaying
+        return replaying is not None and number in replaying.by_number
 
     def _find(self, frame: Frame) -> tuple[Subscription, int]:
         """The subscription and message that the frame means: by ack id (1.2), by subscription and message-id, by
@@ -152,10 +167,15 @@ def _outcome_in(frame: Frame, *, refuses: bool) -> str:
 
 
 def _takes_late(subscription: Subscription) -> bool:
-    """May a message be settled here that is not in delivery here any more?"""
-    consumer = subscription.consumer
-    has_leases = subscription.queue.contents.leases is not None
-    return has_leases and consumer.destructive and not consumer.settles
+    """May a message be settled here that is not in delivery here any more, or never was? Leases end. A barrier needs no
+    acknowledgement, and nobody remembers which messages were barriers.
+    """
+    consumer, contents = subscription.consumer, subscription.queue.contents
+    if not consumer.destructive:
+        return False
+    if contents.behind is not None and contents.behind.threshold.makes_barriers:
+        return True
+    return contents.leases is not None and not consumer.settles
 
 
 def _settle(subscription: Subscription | None, entries: list[Entry]) -> None:

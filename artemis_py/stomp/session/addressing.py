@@ -26,7 +26,7 @@ def route_of(state: SessionState, shape: Shape) -> Route:
         if route.decider in rights.senders:
             rights.checks.success += 1
         else:
-            route.decider = rights.demand_send(route.address.name, None if route.queue is None else route.queue.name)
+            route.decider = rights.demand_send(route.asked_address, route.asked_queue)
     return route
 
 

@@ -15,6 +15,7 @@ from artemis_py.core.transaction import Transaction
 from artemis_py.errors import LimitError
 from artemis_py.records import Actor
 from artemis_py.selector import compile_selector
+from artemis_py.stomp.session.remainder import Remainder
 from artemis_py.stomp.session.state import SessionState
 from artemis_py.stomp.session.subscription import SELECTOR_CHARACTERS_PER_UNIT, Subscription
 from artemis_py.stomp.session.subscriptions import Subscriptions
@@ -66,8 +67,10 @@ class Choosing:
         self._subscriptions = subscriptions
         self._transactions = transactions
 
-    def settle(self, frame: Frame, outcome: str, transaction: Transaction | None, now_ms: int) -> None:
-        """Carry out the frame, or keep it for the COMMIT. Raises ArtemisError."""
+    def settle(self, frame: Frame, outcome: str, transaction: Transaction | None, now_ms: int) -> Remainder | None:
+        """Carry out the frame, or keep it for the COMMIT. Returns what its RECEIPT tells, if anything. Raises
+        ArtemisError.
+        """
         headers = frame.headers
         if _BOOKMARKS in headers and _FILTER in headers:
             raise FrameError(f"{frame.command} may have bookmarks or a filter, not both")
@@ -80,10 +83,16 @@ class Choosing:
             self._state.broker.budget.spend(len(text) // SELECTOR_CHARACTERS_PER_UNIT)
             selector = compile_selector(text, self._state.service.limits.selectors)
             self._sift(queue, Chosen(selector), outcome, transaction, now_ms)
-        elif queue.consumer_defaults.at_most_once:
-            self._confirm(queue, _bookmarks_in(headers[_BOOKMARKS]))
-        else:
-            self._settle_bookmarks(queue, _bookmarks_in(headers[_BOOKMARKS]), outcome, transaction, now_ms)
+            return None
+        bookmarks = _bookmarks_in(headers[_BOOKMARKS])
+        if queue.consumer_defaults.at_most_once:
+            self._confirm(queue, bookmarks)
+            return None
+        self._settle_bookmarks(queue, bookmarks, outcome, transaction, now_ms)
+        if transaction is not None or outcome == CANCEL or "receipt" not in headers:
+            return None
+        self._state.broker.budget.spend(len(bookmarks) // _MARKS_PER_UNIT)
+        return Remainder(queue, bookmarks)
 
     def _queue(self, destination: str) -> Queue:
         """The queue that a destination names, if its messages can be settled so. Raises ArtemisError."""
@@ -138,9 +147,7 @@ class Choosing:
 
     # ---- what has to be looked for ---------------------------------------------------------------
 
-    def _sift(
-        self, queue: Queue, chosen: Chosen, outcome: str, transaction: Transaction | None, now_ms: int
-    ) -> None:
+    def _sift(self, queue: Queue, chosen: Chosen, outcome: str, transaction: Transaction | None, now_ms: int) -> None:
         state = self._state
         actor = self._actor(queue)
         if transaction is None:

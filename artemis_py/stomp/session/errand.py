@@ -6,6 +6,7 @@ from typing import final
 
 from artemis_py.core.addresses.spreading import Placing
 from artemis_py.core.queue.works import QueueWork
+from artemis_py.stomp.session.remainder import Remainder
 
 Unfinished = QueueWork | Placing
 """Work that the core has decided on and not finished."""
@@ -16,7 +17,11 @@ class Errand:
     """The unfinished work of one frame. The session's later frames wait for it, and so does the frame's RECEIPT."""
 
     def __init__(
-        self, works: list[Unfinished], command: str, receipt: str | None, extra: list[tuple[str, str]] | None
+        self,
+        works: list[Unfinished],
+        command: str,
+        receipt: str | None,
+        extra: list[tuple[str, str]] | Remainder | None,
     ) -> None:
         self._works = works
         self.command = command

@@ -8,16 +8,18 @@ from artemis_py.core.agenda import Chore
 from artemis_py.core.budget import Budget
 from artemis_py.core.holdings import SELECTORS, SUBSCRIPTIONS, Holdings, selector_bytes
 from artemis_py.stomp.service import StompService
+from artemis_py.stomp.session.replaying import Replaying
 from artemis_py.stomp.session.subscription import Subscription
 
 _CLOSE_UNITS: Final = 10
+_REPLAY_UNITS: Final = 3
 _CONSUMERS_PER_UNIT: Final = 16
 """A queue of which a consumer leaves looks through the others."""
 
 
 @final
 class Leaving(Chore):
-    """A session is over. Its consumers get nothing more from here on; they leave their queues one by one, and its
+    """A session is over. Its consumers and its replays get nothing more from here on; they leave one by one, and its
     temporary destinations go behind them.
     """
 
@@ -26,6 +28,7 @@ class Leaving(Chore):
         service: StompService,
         origin: int,
         subscriptions: list[Subscription],
+        replaying: Replaying | None,
         *,
         failed: bool,
     ) -> None:
@@ -33,6 +36,8 @@ class Leaving(Chore):
         self._broker = service.broker
         self._origin = origin
         self._subscriptions = subscriptions
+        self._replaying = replaying
+        self._replays = [] if replaying is None else replaying.take_all()
         self._temporary: list[str] | None = None
         self._failed = failed
         self._is_told = False
@@ -43,6 +48,11 @@ class Leaving(Chore):
 
     def work(self, budget: Budget, now_ms: int) -> bool:
         broker = self._broker
+        while self._replaying is not None and self._replays:
+            self._replaying.drop(self._replays.pop())
+            budget.spend(_REPLAY_UNITS)
+            if budget.is_spent or broker.budget.is_spent:
+                return False
         while self._subscriptions:
             subscription = self._subscriptions.pop()
             budget.spend(_CLOSE_UNITS + subscription.queue.consumer_count // _CONSUMERS_PER_UNIT)

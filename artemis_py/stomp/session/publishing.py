@@ -94,6 +94,8 @@ class Publishing:
                 receipts.append((position, frame.receipt))
         end = start + len(messages)
         state.broker.host.give_back_message_ids(limit - end)
+        if route.view is not None and messages:
+            route.take_over(messages)
         batch = Batch(route, messages, size_bytes, now_ms, shape.plain, distinct=True)
         behind = start + self._publish(batch)
         state.service.traffic.count_in("SEND", behind - start)
@@ -168,6 +170,8 @@ class Publishing:
         if not messages:
             self._refuse(first, transactions.too_many_bytes if end > start else transactions.too_many_operations)
             return start + 1
+        if route.view is not None:
+            route.take_over(messages)
         transaction.send_run(route, messages, kept_bytes)
         traffic.count_in("SEND", len(messages))
         return start + len(messages)
@@ -256,7 +260,7 @@ class Publishing:
             if not cost.programs or cost.of(head.size_bytes) <= broker.budget.left - state.stop_at:
                 return True
             expires_ms = route.address.expiry_of(frame.shape.expires_ms, now_ms)
-            message = Message(head, body, 0, now_ms, expires_ms, route.address.account, state.origin)
+            message = Message(route.head_of(head), body, 0, now_ms, expires_ms, route.address.account, state.origin)
             asked = self._asked = _Asked(frame, route.address, Verdicts(message))
         return asked.verdicts.ask_ahead(cost.programs, broker.budget, state.stop_at)
 

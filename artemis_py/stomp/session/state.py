@@ -12,6 +12,7 @@ from artemis_py.security.permit import Permit
 from artemis_py.security.rights import Rights
 from artemis_py.stomp.service import Awaited, StompService
 from artemis_py.stomp.session.errand import Errand, Unfinished
+from artemis_py.stomp.session.remainder import Remainder
 from artemis_py.stomp.temporaries import Client
 from artemis_py.stomp.wire import writer
 from artemis_py.stomp.wire.outbound import Outbound
@@ -112,7 +113,7 @@ class SessionState:
             self.unfinished += enqueuer.take_begun()
         return len(self.unfinished) > 0
 
-    def begin_errand(self, command: str, receipt: str | None, extra: list[tuple[str, str]] | None) -> None:
+    def begin_errand(self, command: str, receipt: str | None, extra: list[tuple[str, str]] | Remainder | None) -> None:
         """Wait for the unfinished work of a frame."""
         works, self.unfinished = self.unfinished, []
         self.blocked_by = Errand(works, command, receipt, extra)
@@ -137,9 +138,11 @@ class SessionState:
         if last_lsn != self.lsn_before:
             self.lsn_written = self.lsn_before = last_lsn
 
-    def confirm(self, receipt: str, extra: list[tuple[str, str]] | None = None) -> None:
+    def confirm(self, receipt: str, extra: list[tuple[str, str]] | Remainder | None = None) -> None:
         """Answer RECEIPT once everything that the session wrote so far is durable. ``extra`` are further headers."""
         self.note_written()
+        if isinstance(extra, Remainder):
+            extra = extra.headers()
         self.out.parts(self.lsn_written).append(writer.receipt(receipt, self.version, extra or ()))
         self.service.traffic.count_out("RECEIPT")
 

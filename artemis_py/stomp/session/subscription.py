@@ -22,6 +22,7 @@ from artemis_py.stomp.temporaries import Client, obtain_address
 from artemis_py.stomp.wire.destinations import split_qualified
 from artemis_py.stomp.wire.dialect import routing_type_of
 from artemis_py.stomp.wire.frames import FrameError
+from artemis_py.stomp.wire.head_writer import HeadWriter
 from artemis_py.stomp.wire.writer import MessageWriter
 
 SELECTOR_CHARACTERS_PER_UNIT: Final = 2
@@ -30,13 +31,15 @@ AUTO: Final = "auto"
 CLIENT: Final = "client"
 INDIVIDUAL: Final = "client-individual"
 _DURABLE_NAME_HEADERS: Final = ("durable-subscription-name", "durable-subscriber-name", "activemq.subscriptionName")
-_WINDOW_HEADERS: Final = ("consumer-window-size", "activemq.prefetchSize")
-_NO_LOCAL_HEADERS: Final = ("no-local", "activemq.noLocal")
-_EXCLUSIVE_HEADERS: Final = ("exclusive",)
+WINDOW_HEADERS: Final = ("consumer-window-size", "activemq.prefetchSize")
+NO_LOCAL_HEADERS: Final = ("no-local", "activemq.noLocal")
+EXCLUSIVE_HEADERS: Final = ("exclusive",)
 _PRIORITY_HEADERS: Final = ("consumer-priority", "x-priority")
 _BACKLOG_HEADERS: Final = ("max-backlog",)
 _REPLAY_HEADERS: Final = ("x-qpid-replay-period", "replay-period")
 _REPLACE_HEADERS: Final = ("replace",)
+BROWSER: Final = ("browser",)
+_HEADS_HEADERS: Final = ("headers-only",)
 
 
 class Subscription:
@@ -110,10 +113,8 @@ def subscribe(service: StompService, subscriber: Subscriber, headers: dict[str, 
     """Open a subscription. Raises BrokerError, SelectorError or FrameError without side effects."""
     broker = service.broker
     destination = headers["destination"]
-    ack_mode = headers.get("ack", AUTO)
-    if ack_mode not in (AUTO, CLIENT, INDIVIDUAL):
-        raise FrameError(f"ack must be auto, client or client-individual, not {ack_mode[:40]!r}")
-    selector = _selector(service, headers)
+    ack_mode = ack_mode_of(headers)
+    selector = selector_of(service, headers)
     window_bytes = _window(service, headers, ack_mode)
     priority = _first_number(headers, _PRIORITY_HEADERS) or 0
     replay_period_s = _first_number(headers, _REPLAY_HEADERS)
@@ -121,24 +122,32 @@ def subscribe(service: StompService, subscriber: Subscriber, headers: dict[str, 
         raise FrameError(f"{_REPLAY_HEADERS[0]} must be a number of seconds, 0 or more, not {replay_period_s}")
     backlog = _backlog(headers)
     queue, durable_name, filters_itself = _queue_for(service, subscriber, headers, destination, selector)
-    no_local = subscriber.client.origin if _is_true(headers, _NO_LOCAL_HEADERS) else 0
+    no_local = subscriber.client.origin if is_true(headers, NO_LOCAL_HEADERS) else 0
     if queue.temporary:
         queue.no_local = no_local
     consumer_id = broker.next_consumer_id()
     acks = ack_mode != AUTO
-    writer = MessageWriter(headers.get("id"), consumer_id, subscriber.version, settles=not acks)
+    writer = writer_for(headers, consumer_id, subscriber.version, settles=not acks)
     writer.amq_message_id = service.enable_message_id
     writer.lifetime = queue.contents.expiry.lifetime
     writer.ingress_timestamp = queue.address.settings.enable_ingress_timestamp
-    browses = headers.get("browser", "").lower() == "true"
+    browses = is_true(headers, BROWSER)
     destructive = not (queue.non_destructive or browses)
+    settles = not acks or (destructive and queue.consumer_defaults.at_most_once)
+    if is_true(headers, _HEADS_HEADERS) and destructive and settles:
+        if queue.temporary and not queue.consumer_count:
+            broker.registry.delete_queue(queue, now_ms)
+        raise FrameError(
+            "headers-only:true would lose the bodies of messages that are gone when they are sent: it needs another "
+            "ack than auto, and a queue that is not at-most-once"
+        )
     if selector is None:
         selector, filters_itself = queue.consumer_defaults.selector, False
     since_ms, after_id = queue.consumer_defaults.replay(replay_period_s, now_ms, broker.host.message_id)
     consumer = Consumer(
         consumer_id,
         subscriber.owner,
-        settles=not acks or (destructive and queue.consumer_defaults.at_most_once),
+        settles=settles,
         destructive=destructive,
         acks=acks,
         browses=browses,
@@ -146,10 +155,10 @@ def subscribe(service: StompService, subscriber: Subscriber, headers: dict[str, 
         window_bytes=window_bytes,
         priority=priority,
         no_local=0 if queue.temporary else no_local,
-        weigh=encoded_size if window_bytes == UNLIMITED else writer.frame_bytes,
+        weigh=writer.frame_bytes if window_bytes != UNLIMITED or isinstance(writer, HeadWriter) else encoded_size,
         since_ms=since_ms,
         after_id=after_id,
-        exclusive=_is_true(headers, _EXCLUSIVE_HEADERS),
+        exclusive=is_true(headers, EXCLUSIVE_HEADERS),
         reader=subscriber.reader,
         backlog_max=queue.consumer_defaults.backlog_for(backlog) if backlog or not browses else maxsize,
     )
@@ -171,9 +180,17 @@ def subscribe(service: StompService, subscriber: Subscriber, headers: dict[str, 
     return Subscription(headers.get("id") or destination, destination, ack_mode, queue, consumer, writer, durable_name)
 
 
+def ack_mode_of(headers: dict[str, str]) -> str:
+    """The header ``ack`` of a SUBSCRIBE. Raises FrameError."""
+    ack_mode = headers.get("ack", AUTO)
+    if ack_mode not in (AUTO, CLIENT, INDIVIDUAL):
+        raise FrameError(f"ack must be auto, client or client-individual, not {ack_mode[:40]!r}")
+    return ack_mode
+
+
 def replaces(headers: dict[str, str]) -> bool:
     """Does a SUBSCRIBE change the subscription that has its id already?"""
-    return _is_true(headers, _REPLACE_HEADERS)
+    return is_true(headers, _REPLACE_HEADERS)
 
 
 def replace(
@@ -195,13 +212,15 @@ def replace(
         "destination": subscription.destination,
         "ack": subscription.ack_mode,
         _PRIORITY_HEADERS[0]: str(consumer.priority),
-        _WINDOW_HEADERS[0]: str(consumer.window_bytes),
+        WINDOW_HEADERS[0]: str(consumer.window_bytes),
+        _HEADS_HEADERS[0]: str(isinstance(subscription.writer, HeadWriter)).lower(),
     }
     asked = {
         "destination": headers["destination"],
         "ack": headers.get("ack", AUTO),
         _PRIORITY_HEADERS[0]: str(_first_number(headers, _PRIORITY_HEADERS) or 0),
-        _WINDOW_HEADERS[0]: str(_window(service, headers, subscription.ack_mode)),
+        WINDOW_HEADERS[0]: str(_window(service, headers, subscription.ack_mode)),
+        _HEADS_HEADERS[0]: str(is_true(headers, _HEADS_HEADERS)).lower(),
     }
     for name, value in asked.items():
         if value != known[name]:
@@ -209,13 +228,20 @@ def replace(
                 f"replace:true changes selector, no-local and max-backlog; {name} was {known[name][:80]} and cannot "
                 f"become {value[:80]}: unsubscribe, and subscribe again"
             )
-    selector = _selector(service, headers) or queue.consumer_defaults.selector
+    selector = selector_of(service, headers) or queue.consumer_defaults.selector
     backlog_max = queue.consumer_defaults.backlog_for(_backlog(headers))
-    no_local = origin if _is_true(headers, _NO_LOCAL_HEADERS) else 0
+    no_local = origin if is_true(headers, NO_LOCAL_HEADERS) else 0
     return queue.replace(consumer, selector, no_local, backlog_max, now_ms)
 
 
-def _selector(service: StompService, headers: dict[str, str]) -> Selector | None:
+def writer_for(headers: dict[str, str], consumer_id: int, version: str, *, settles: bool) -> MessageWriter:
+    """What writes the frames: with or without the bodies."""
+    if is_true(headers, _HEADS_HEADERS):
+        return HeadWriter(headers.get("id"), consumer_id, version, settles=settles)
+    return MessageWriter(headers.get("id"), consumer_id, version, settles=settles)
+
+
+def selector_of(service: StompService, headers: dict[str, str]) -> Selector | None:
     """The compiled selector of a SUBSCRIBE. Raises SelectorError."""
     text = headers.get("selector")
     if text is None:
@@ -233,7 +259,7 @@ def _backlog(headers: dict[str, str]) -> int | None:
 
 
 def _window(service: StompService, headers: dict[str, str], ack_mode: str) -> int:
-    for header in _WINDOW_HEADERS:
+    for header in WINDOW_HEADERS:
         if header in headers:
             asked = _whole_number(headers[header], header)
             if asked < UNLIMITED:
@@ -257,7 +283,8 @@ def _first_number(headers: dict[str, str], names: tuple[str, ...]) -> int | None
     return None
 
 
-def _is_true(headers: dict[str, str], names: tuple[str, ...]) -> bool:
+def is_true(headers: dict[str, str], names: tuple[str, ...]) -> bool:
+    """Is one of these headers ``true``, in any case?"""
     return any(headers.get(name, "").lower() == "true" for name in names)
 
 
@@ -304,7 +331,7 @@ def _permit(subscriber: Subscriber, headers: dict[str, str]) -> Permit | None:
     """What the client may do with what it subscribes to; None: everything."""
     if subscriber.rights is None:
         return None
-    return Permit(subscriber.rights, "browse" if headers.get("browser", "").lower() == "true" else "consume")
+    return Permit(subscriber.rights, "browse" if is_true(headers, BROWSER) else "consume")
 
 
 def _usual_type(broker: Broker, name: str) -> str:

@@ -8,6 +8,7 @@ from artemis_py.core.consumer import Consumer, Reader
 from artemis_py.core.holdings import SELECTORS, SUBSCRIPTIONS, selector_bytes
 from artemis_py.errors import LimitError
 from artemis_py.stomp.session.leaving import Leaving, uncount
+from artemis_py.stomp.session.replaying import Replaying, asks_for_replay
 from artemis_py.stomp.session.state import SessionState
 from artemis_py.stomp.session.subscription import (
     Subscriber,
@@ -29,13 +30,15 @@ _NONE_BY_CONSUMER: Final[dict[int, Subscription]] = {}
 class Subscriptions:
     """The subscriptions of one session."""
 
-    __slots__ = ("_state", "by_consumer", "by_key")
+    __slots__ = ("_state", "by_consumer", "by_key", "replaying")
 
     def __init__(self, state: SessionState) -> None:
         self._state = state
         self.by_key = _NONE_BY_KEY
         """By the id that the client gave; by destination where STOMP 1.0 gives none."""
         self.by_consumer = _NONE_BY_CONSUMER
+        self.replaying: Replaying | None = None
+        """The replays, after the first one."""
 
     def subscribe(self, headers: dict[str, str], now_ms: int) -> None:
         """SUBSCRIBE. Raises ArtemisError; the session is then as before."""
@@ -45,6 +48,9 @@ class Subscriptions:
         if not headers.get("id") and state.version != "1.0":
             raise FrameError(f"SUBSCRIBE needs an id header in STOMP {state.version}", syntax=True)
         key = headers.get("id") or headers["destination"]
+        if asks_for_replay(headers) or (self.replaying is not None and key in self.replaying.by_key):
+            self._replay(key, headers, now_ms)
+            return
         if key in self.by_key:
             if not replaces(headers):
                 raise FrameError(
@@ -52,13 +58,8 @@ class Subscriptions:
                 )
             self._replace(self.by_key[key], headers, now_ms)
             return
-        if len(self.by_key) >= state.service.limits.subscriptions_max:
-            raise LimitError(
-                f"Too many subscriptions: a connection may have {state.service.limits.subscriptions_max}; unsubscribe, "
-                "use another connection, or raise maxSubscriptions of the acceptor"
-            )
+        self._admit()
         holdings = state.broker.holdings
-        holdings.admit("SUBSCRIBE")
         subscription = subscribe(state.service, self._subscriber(), headers, now_ms)
         if not self.by_key:
             self.by_key, self.by_consumer = {}, {}
@@ -73,6 +74,27 @@ class Subscriptions:
             state.lsn_written = state.broker.log.last_lsn  # somebody else may just have made the queue
         subscription.consumer.room_bytes = state.service.turn_bytes(len(self.by_consumer))
         queue.wake(subscription.consumer)
+
+    def _admit(self) -> None:
+        """Raises LimitError if there must not be one more."""
+        state = self._state
+        count = len(self.by_key) + (0 if self.replaying is None else len(self.replaying.by_key))
+        if count >= state.service.limits.subscriptions_max:
+            raise LimitError(
+                f"Too many subscriptions: a connection may have {state.service.limits.subscriptions_max}; unsubscribe, "
+                "use another connection, or raise maxSubscriptions of the acceptor"
+            )
+        state.broker.holdings.admit("SUBSCRIBE")
+
+    def _replay(self, key: str, headers: dict[str, str], now_ms: int) -> None:
+        """Begin a replay, or change one. Raises ArtemisError."""
+        if key in self.by_key:
+            raise FrameError(f"The subscription {key[:80]!r} is no replay; unsubscribe it, or use another id")
+        if self.replaying is None:
+            self.replaying = Replaying(self._state)
+        if key not in self.replaying.by_key:
+            self._admit()
+        self.replaying.subscribe(key, headers, now_ms)
 
     def _replace(self, subscription: Subscription, headers: dict[str, str], now_ms: int) -> None:
         """Change a subscription in place. Raises ArtemisError."""
@@ -99,6 +121,9 @@ class Subscriptions:
         durable_name = durable_name_of(headers)
         if key is None and durable_name is None:
             raise FrameError(f"UNSUBSCRIBE needs {'an id or destination' if is_10 else 'an id'} header", syntax=True)
+        if key is not None and self.replaying is not None and key in self.replaying.by_key:
+            self.replaying.unsubscribe(self.replaying.by_key[key])
+            return
         subscription = None if key is None else self.by_key.get(key)
         if subscription is None and durable_name is None:
             raise FrameError(f"There is no subscription {key!r}")
@@ -155,7 +180,8 @@ class Subscriptions:
         is done all the same; returns the failure.
         """
         broker = self._state.broker
-        leaving = Leaving(self._state.service, self._state.origin, list(self.by_key.values()), failed=failed)
+        replaying = self.replaying
+        leaving = Leaving(self._state.service, self._state.origin, list(self.by_key.values()), replaying, failed=failed)
         self.by_key.clear()
         self.by_consumer.clear()
         failure: Exception | None = None
@@ -180,13 +206,15 @@ class Subscriptions:
             self._state.service.traffic.count_out("MESSAGE", len(handed))
         if entries:
             lsn = max(entry.message.lsn for entry in entries)
-            subscription.writer.write(entries, out.parts(lsn))
+            subscription.writer.write(entries, out.parts(lsn), is_settled=consumer.barrier is not None)
             consumer.outbox = []
             self._state.service.traffic.count_out("MESSAGE", len(entries))
             subscription.queue.sent(consumer, entries)
 
     def make_room(self) -> None:
-        """The client reads again: every consumer may be sent a turn's worth."""
+        """The client reads again: every consumer and every replay may be sent a turn's worth."""
+        if self.replaying is not None:
+            self.replaying.wake(self._state.broker.log.now_ms)
         for subscription in self.by_consumer.values():
             self.make_room_for(subscription.consumer)
 

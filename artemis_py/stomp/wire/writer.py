@@ -163,10 +163,12 @@ class MessageWriter:
     def _has_extras(self) -> bool:
         return self.amq_message_id or self.ingress_timestamp or self.tells_bookmarks or self.tries is not None
 
-    def write(self, entries: list[Entry], out: list[Part]) -> None:
-        """Append the frames of ``entries`` to ``out``, in parts; a large body is a part that is not bytes."""
+    def write(self, entries: list[Entry], out: list[Part], *, is_settled: bool = False) -> None:
+        """Append the frames of ``entries`` to ``out``, in parts; a large body is a part that is not bytes.
+        ``is_settled``: they need no acknowledgement, whatever the subscription says.
+        """
         prefix = self._prefix
-        ack, end = self._ack, END
+        ack, end = b"" if is_settled else self._ack, END
         sized_only = self._sized_only
         verbatim = self._version == "1.2"
         lifetime = self.lifetime
@@ -188,7 +190,7 @@ class MessageWriter:
                 again = b"true" if entry.redelivered else b"false"
                 stamp = b"\nredelivered:%b\nexpires:%d\ntimestamp:%d\n" % (again, expires_ms, last_timestamp_ms)
             if has_extras or self._firsts:
-                stamp += self._extras(message)
+                stamp += self._extras(message, is_leased=not is_settled)
             if body and (head.sized or not sized_only):
                 length = len(body)
                 if length != last_length:
@@ -208,7 +210,7 @@ class MessageWriter:
             else:
                 out += (prefix, number, stamp, length_line, block, body, end)
 
-    def _extras(self, message: Message) -> bytes:
+    def _extras(self, message: Message, *, is_leased: bool = True) -> bytes:
         message_id = message.id
         lines = b""
         if self.amq_message_id:
@@ -219,7 +221,7 @@ class MessageWriter:
             lines += b"bookmark:%d\n" % message.lsn
         if self.tries is not None:
             lines += b"delivery-count:%d\n" % (self.tries.count_of(message_id) + 1)
-            if self.leases is not None and self.leases.period_ms:
+            if is_leased and self.leases is not None and self.leases.period_ms:
                 lines += b"lease-expires:%b\n" % self.leases.end_in_words().encode()
         if self._firsts and message_id in self._firsts:
             lines += self._first_line

@@ -15,6 +15,7 @@ from typing import Final
 from zlib import crc32
 
 from artemis_py.message import LargeBody
+from artemis_py.storage.bodies.past import FormerBodies, PastBodies
 from artemis_py.storage.bodies.upload import Intake, LargeFile, Upload
 from artemis_py.storage.disk.committer import Committer, Write
 from artemis_py.storage.disk.disk import Disk, DiskError, NoSpaceError
@@ -51,7 +52,7 @@ class LargeStore(BodyStore):
 
     ``writer`` writes and removes files; ``reader`` fetches pieces. ``retire`` gets the name of each complete durable
     file that is no longer needed, in the writer's thread, and deletes or retains it. ``start_min`` is the lowest usable
-    start number (above those of retained files).
+    start number (above those of retained files). ``former`` are those that ``retire`` retains.
     """
 
     def __init__(
@@ -63,6 +64,7 @@ class LargeStore(BodyStore):
         syncs: bool = True,
         retire: Callable[[str], None] | None = None,
         start_min: int = 1,
+        former: FormerBodies | None = None,
     ) -> None:
         self.intake = Intake(disk, writer, syncs=syncs)
         self.given_up: set[str] = set()
@@ -72,6 +74,8 @@ class LargeStore(BodyStore):
         self._reader = reader
         self._retire = retire or disk.delete
         self._files: dict[int, LargeFile] = {}
+        self.past = PastBodies(disk, self._files, self, former)
+        """The same bodies, and the former ones, for readers of the log."""
         self._released: deque[int] = deque()
         self._leaving: deque[tuple[int, list[LargeFile]]] = deque()
         """Files to remove once the log is durable up to an lsn."""
@@ -153,6 +157,7 @@ class LargeStore(BodyStore):
             if self._found.pop(body.number, None) is not None:
                 files.append(LargeFile(body.number, 0, durable=body.durable))
         if files:
+            self.past.begin_to_retire(files)
             self._writer.later(partial(self._remove, files))
         return kept
 
@@ -226,6 +231,7 @@ class LargeStore(BodyStore):
                 self._found.pop(number, None)
                 files.append(file)
         if files:
+            self.past.begin_to_retire(files)
             self._leaving.append((last_lsn, files))
 
     # ---- in the writer's thread ------------------------------------------------------------------
@@ -235,6 +241,7 @@ class LargeStore(BodyStore):
             if file.durable and file.is_whole:
                 with suppress(NoSpaceError):  # then it is not retained yet; the next start tries again
                     self._retire(file.name)
+                    self.past.note_retired(file.number)
             else:
                 self._disk.delete(file.name)
 
@@ -250,16 +257,18 @@ class LargeStore(BodyStore):
         """Fetch a part of a body; ``take_fetched`` returns it when it is ready. If the body is to be checked,
         ``checksum`` covers the bytes before the part (0: there are none); -1: no check.
         """
-        piece = Piece(self._files[body.number].name, offset, size_bytes, owner)
+        file = self._files.get(body.number)
+        name = body_name(body.number, durable=True) if file is None else file.name
+        piece = Piece(name, offset, size_bytes, owner)
         piece.checksum = checksum
         if checksum >= 0 and offset + size_bytes == body.size_bytes:
             piece.wanted_checksum = body.checksum
-        self._reader.later(partial(self._fetch, piece))
+        self._reader.later(partial(self._fetch, piece, body.number))
         return piece
 
-    def _fetch(self, piece: Piece) -> None:
+    def _fetch(self, piece: Piece, number: int) -> None:
         try:
-            data = self._disk.read(piece.name, piece.offset, piece.size_bytes)
+            data = self.past.read(piece.name, number, piece.offset, piece.size_bytes)
             if piece.checksum >= 0:
                 piece.checksum = crc32(data, piece.checksum)
             if len(data) != piece.size_bytes:

@@ -24,9 +24,10 @@ SYNC_EVERY_BYTES: Final = 16 << 20
 class LargeFile:
     """The file of a body in use. A complete ``durable`` one outlives the broker."""
 
-    __slots__ = ("durable", "holders", "is_whole", "name", "size_bytes")
+    __slots__ = ("durable", "holders", "is_whole", "name", "number", "size_bytes")
 
     def __init__(self, number: int, size_bytes: int, *, durable: bool) -> None:
+        self.number = number
         self.name = body_name(number, durable=durable)
         self.size_bytes = size_bytes
         self.durable = durable

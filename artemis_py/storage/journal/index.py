@@ -23,13 +23,16 @@ class Segment:
     """One journal file: its number, its first lsn, its written length, and its living messages."""
 
     __slots__ = (
-        "first_lsn", "has_bindings", "index", "last_lsn", "live", "live_bytes", "name", "number", "written_bytes",
+        "begun_ms", "first_lsn", "has_bindings", "index", "last_lsn", "live", "live_bytes", "name", "number",
+        "written_bytes",
     )  # fmt: skip
 
     def __init__(self, number: int, name: str, first_lsn: int) -> None:
         self.number = number
         self.name = name
         self.first_lsn = first_lsn
+        self.begun_ms = 0
+        """When its file was made, in epoch milliseconds; 0: unknown."""
         self.last_lsn = 0
         """The lsn of the last record so far, ignoring BATCH records; while there is none, that of the previous file."""
         self.written_bytes = 0

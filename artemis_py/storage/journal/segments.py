@@ -104,6 +104,7 @@ class Segments:
         before_lsn = self.all[-2].last_lsn if len(self.all) > 1 else 0
         # A new file may find no room for its full size; then it grows as it is written.
         made_bytes = 0 if spare is None else self._file_bytes
+        segment.begun_ms = now_ms
         told = segment.number, segment.first_lsn, now_ms, before_lsn, made_bytes
         return NewFile(self._file_bytes, codec.encode_file_header(FileHeader(codec.KIND_JOURNAL, *told)), spare)
 
@@ -121,6 +122,15 @@ class Segments:
         segment.last_lsn = last_lsn - 1
         if segment.written_bytes >= self._file_bytes:
             self._begin(segment.number + 1, last_lsn + 1)
+
+    @property
+    def durable_end(self) -> tuple[Segment, int]:
+        """Behind the last durable batch: its segment, and how many bytes of that are durable (0: none yet). Segments
+        before it are durable as a whole.
+        """
+        segment = self._under_way or self.all[-1]
+        assert segment.index is not None
+        return segment, segment.index.size_bytes
 
     @property
     def is_under_way(self) -> bool:

@@ -106,6 +106,10 @@ class LogStory(Story):
         actor = self._sessions.get(origin)
         return 0 if actor is None else actor.named()
 
+    def known_number(self, origin: int) -> int:
+        actor = self._sessions.get(origin)
+        return 0 if actor is None else actor.id
+
     # ---- messages --------------------------------------------------------------------------------
 
     def delivered(self, queue_id: int, messages: list[Message], consumer: Actor) -> int:

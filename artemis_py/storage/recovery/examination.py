@@ -291,6 +291,7 @@ class _Reader:
         try:
             reading.header = codec.decode_file_header(data)
             reading.segment.first_lsn = reading.header.first_lsn
+            reading.segment.begun_ms = reading.header.created_ms
         except VersionError:
             raise
         except CodecError as error:

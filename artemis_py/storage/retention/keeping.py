@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from artemis_py.storage.bodies.past import FormerBodies
 from artemis_py.storage.retention.retention import Mark
 
 
@@ -22,5 +23,7 @@ class Keeping:
     """Takes the number of a segment that was closed and has its index beside it. In the committer's thread."""
     mark: Callable[[], Mark | None] | None = None
     """Returns how far the files reach that were taken over. Asked when the journal has no file itself."""
+    bodies: FormerBodies | None = None
+    """The bodies that ``retire_body`` takes over."""
     body_start_min: int = 1
     """The lowest number of a start whose large bodies cannot be among those that were taken over."""

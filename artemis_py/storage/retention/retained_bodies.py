@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Final
 
 from artemis_py.shown import warn
+from artemis_py.storage.bodies.past import FormerBodies
 from artemis_py.storage.disk.disk import Disk, DiskError, no_room_or
 from artemis_py.storage.disk.private import begin_private, make_private
 from artemis_py.storage.format.body_names import RETAINED_FOLDER, read_name, start_of
@@ -35,11 +36,14 @@ class _Body:
     retired: str
     path: Path
     size_bytes: int
+    number: int
 
 
-class RetainedBodies:
+class RetainedBodies(FormerBodies):
     """Keeps bodies of ``body_directory`` below the directory of the retained log. The thread that writes bodies retires
     them; the journal's thread purges them. Every method may raise DiskError.
+
+    Any thread may hold a body. While it is held, it is removed only from a full disk.
     """
 
     def __init__(self, disk: Disk, body_directory: Path, log_directory: Path, clock_ms: Callable[[], int]) -> None:
@@ -50,6 +54,12 @@ class RetainedBodies:
         self._lock = threading.Lock()
         self._kept: list[_Body] = []
         self._kept_bytes = 0
+        self._by_number: dict[int, _Body] = {}
+        self._holders: dict[int, int] = {}
+        self._moving: dict[int, Path] = {}
+        """Bodies that are being taken over: they are still where they were, or here already."""
+        self._hold_lock = threading.Lock()
+        """For these three. Nobody works on files while having it."""
         self._stamp = DirectoryStamp(self._directory)
         try:
             make_private(self._directory)
@@ -68,11 +78,18 @@ class RetainedBodies:
         target = self._directory / f"{stem}-{shown_time(self._clock_ms())}{dot}{kind}"
         with self._looked():
             pass
+        body_file = read_name(name)
+        number = 0 if body_file is None else body_file.number
+        with self._hold_lock:
+            self._moving[number] = target
         try:
             move(source, target, _UNFINISHED)  # a copy may take long, but nothing waits for it
             self._take_in(target)
         except OSError as error:
             raise self._failed(error) from None
+        finally:
+            with self._hold_lock:
+                del self._moving[number]
         self._disk.delete(name)
 
     def _take_in(self, path: Path) -> None:
@@ -85,6 +102,45 @@ class RetainedBodies:
             if self._kept[place : place + 1] != [body]:
                 self._kept.insert(place, body)
                 self._kept_bytes += body.size_bytes
+                with self._hold_lock:
+                    self._by_number[body.number] = body
+
+    # ---- holders ---------------------------------------------------------------------------------
+
+    def hold_if_known(self, number: int) -> bool:
+        with self._hold_lock:
+            if number not in self._by_number:
+                return False
+            self._holders[number] = self._holders.get(number, 0) + 1
+        return True
+
+    def hold(self, number: int, size_bytes: int) -> None:
+        """Add a holder of a body that is here or on its way."""
+        with self._hold_lock:
+            self._holders[number] = self._holders.get(number, 0) + 1
+
+    def release(self, number: int) -> None:
+        with self._hold_lock:
+            left = self._holders[number] - 1
+            if left:
+                self._holders[number] = left
+            else:
+                del self._holders[number]
+
+    def read(self, number: int, offset: int, size_bytes: int) -> bytes:
+        with self._hold_lock:
+            body = self._by_number.get(number)
+            path = self._moving.get(number) if body is None else body.path
+        if path is None:
+            raise DiskError(f"the body {number:016x} was removed from the retained log")
+        try:
+            with path.open("rb", buffering=0) as file:
+                file.seek(offset)
+                return file.read(size_bytes)
+        except OSError as error:
+            raise self._failed(error) from None
+
+    # ---- removal ---------------------------------------------------------------------------------
 
     @property
     def start_min(self) -> int:
@@ -102,14 +158,16 @@ class RetainedBodies:
         """Delete bodies retired before a time."""
         limit = shown_time(time_ms)
         with self._looked() as kept:
-            while kept and kept[0].retired < limit:
-                self._remove_oldest()
+            place = 0
+            while place < len(kept) and kept[place].retired < limit:
+                place += not self._remove(place)
 
     def purge_to(self, bytes_max: int) -> None:
         """Delete the oldest until the rest is no larger than this."""
         with self._looked() as kept:
-            while kept and self._kept_bytes > bytes_max:
-                self._remove_oldest()
+            place = 0
+            while place < len(kept) and self._kept_bytes > bytes_max:
+                place += not self._remove(place)
 
     def give_up_oldest(self) -> str | None:
         """Delete the oldest to free its room; returns its name, or None if there is none."""
@@ -117,15 +175,22 @@ class RetainedBodies:
             if not kept:
                 return None
             name = kept[0].path.name
-            self._remove_oldest()
+            self._remove(0, even_if_held=True)
             sync_directory(self._directory)
         return name
 
-    def _remove_oldest(self) -> None:
-        body = self._kept.pop(0)
+    def _remove(self, place: int, *, even_if_held: bool = False) -> bool:
+        """Delete a body, unless somebody holds it; returns whether it is gone."""
+        body = self._kept[place]
+        with self._hold_lock:
+            if body.number in self._holders and not even_if_held:
+                return False
+            self._by_number.pop(body.number, None)
+        del self._kept[place]
         self._kept_bytes -= body.size_bytes
         body.path.unlink(missing_ok=True)
         self._stamp.note()
+        return True
 
     @contextmanager
     def _looked(self) -> Iterator[list[_Body]]:
@@ -136,6 +201,8 @@ class RetainedBodies:
                     self._stamp.note()  # before the listing, so that later changes are noticed
                     self._kept = sorted(filter(None, map(_body, self._directory.iterdir())))
                     self._kept_bytes = sum(body.size_bytes for body in self._kept)
+                    with self._hold_lock:
+                        self._by_number = {body.number: body for body in self._kept}
                 yield self._kept
         except OSError as error:
             raise self._failed(error) from None
@@ -147,7 +214,9 @@ class RetainedBodies:
 def _body(path: Path) -> _Body | None:
     """None for other files."""
     name = read_name(path.name)
-    return None if name is None or name.retired is None else _Body(name.retired, path, path.stat().st_size)
+    if name is None or name.retired is None:
+        return None
+    return _Body(name.retired, path, path.stat().st_size, name.number)
 
 
 def shown_time(time_ms: int) -> str:

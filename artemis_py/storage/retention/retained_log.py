@@ -39,6 +39,7 @@ class RetainedLog:
             chores=self.retention.purge,
             indexed=indexed,
             mark=self.retention.mark,
+            bodies=self._bodies,
             body_start_min=self._bodies.start_min,
         )
 

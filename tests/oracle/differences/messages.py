@@ -102,9 +102,9 @@ QUEUES: Final = (
     ),
     Departure(
         "queue-types",
-        "`queue-type`, `priority-levels` and `sort-key` of a queue",
+        "`queue-type`, `priority-levels`, `sort-key` and `priority-expression` of a queue",
         "has ten priorities in every queue",
-        "also has Qpid's types: strict FIFO, fewer levels, sorted by a header",
+        "also has Qpid's types (strict FIFO, fewer levels, sorted by a header) and AMPS' order by an expression",
         "an addition",
         shown=False,
     ),
@@ -178,11 +178,20 @@ QUEUES: Final = (
     Departure(
         "queue-backlogs",
         "`delivery-semantics`, `fairness-model`, `max-backlog`, `max-per-subscription-backlog`, `max-deliveries`, "
-        "`max-cancels`, `lease-period` and `leasing` of a queue, `options` on ACK and NACK, and "
-        "`max-backlog` on SUBSCRIBE",
+        "`max-cancels`, `lease-period`, `leasing`, `expiration`, `barrier-expression` and `target-queue-depth` of a "
+        "queue, `options` on ACK and NACK, and `max-backlog` on SUBSCRIBE",
         "lets consumers take turns; a window counts bytes",
         "also has what AMPS' queues have: backlogs that count messages, fairness models, at-most-once delivery, "
-        "leases and forced expiry",
+        "leases, barriers and forced expiry",
+        "an addition",
+        shown=False,
+    ),
+    Departure(
+        "queue-views",
+        "`underlying-address` and `default-publish-target` of a queue",
+        "gives a queue the messages of its own address, which may be a wildcard",
+        "also has views of other addresses, as AMPS has; only on the queue, because an address-setting would make "
+        "views of dead letters, too",
         "an addition",
         shown=False,
     ),

@@ -51,6 +51,8 @@ def test_queues_that_limit_the_time() -> None:
     both = queues(("a", "max-message-ttl='5'"), ("b", "max-message-ttl='5'"))
     assert len(circles(both + ways)) == 1
     assert not circles(queues(("a", "max-message-ttl='5'"), ("b", "")) + ways), "what comes to b stays"
+    given = queues(("a", "max-message-ttl='5'"), ("b", "expiration='5ms'"))
+    assert len(circles(given + ways)) == 1, "what comes to b has no expiry of its own"
     deleting = queues(("a", "max-message-ttl='5'"), ("b", "max-message-ttl='5' expiry-policy='DELETE'"))
     assert not circles(deleting + ways)
 

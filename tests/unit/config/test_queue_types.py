@@ -75,6 +75,13 @@ def test_what_the_address_setting_adds(default: str, attributes: str, expected: 
     ("attributes", "named"),
     [
         ("priority-levels='3' sort-key='k'", "priority-levels and sort-key"),
+        ("priority-levels='3' priority-expression='k'", "priority-levels and priority-expression"),
+        ("sort-key='k' priority-expression='k'", "sort-key and priority-expression"),
+        ("last-value-key='k' priority-expression='k'", "priority-expression and last-value-key"),
+        ("last-value='true' priority-expression='k'", "priority-expression and last-value"),
+        ("queue-type='standard' priority-expression='k'", "queue-type and priority-expression"),
+        ("queue-type='priority' priority-expression='k'", "queue-type and priority-expression"),
+        ("queue-type='lvq' priority-expression='k'", "queue-type and priority-expression"),
         ("priority-levels='3' last-value='true'", "priority-levels and last-value"),
         ("sort-key='k' last-value-key='k'", "sort-key and last-value-key"),
         ("queue-type='standard' priority-levels='3'", "queue-type and priority-levels"),
@@ -113,7 +120,9 @@ def test_sorted_by_nothing() -> None:
     ]
 
 
-@pytest.mark.parametrize("attributes", ["sort-key='k'", "priority-levels='3'", "last-value='true'"])
+@pytest.mark.parametrize(
+    "attributes", ["sort-key='k'", "priority-levels='3'", "last-value='true'", "priority-expression='k'"]
+)
 def test_an_order_on_an_address_that_pages_is_a_warning(attributes: str) -> None:
     assert warnings_of(queue(attributes)) == [], "memory of the whole broker may always end: nothing to say"
     (warning,) = warnings_of(setting(PAGES) + queue(attributes))
@@ -126,3 +135,38 @@ def test_values_that_nobody_takes_out_of_pages_are_refused() -> None:
     (problem,) = errors_of(setting(PAGES) + queue(attributes))
     assert (problem.line, problem.allowed) == (3, "address-full-policy DROP, FAIL or BLOCK")
     assert [each for each in problems_of(queue(attributes)) if each.severity == "error"] == []
+
+
+def expression_in(core: str) -> tuple[str | None, str | None]:
+    """Type and priority-expression of the queue ``q``."""
+    config = load_core(core)
+    (declared,) = config.addresses[0].queues
+    own = queue_settings(declared, config.settings_for("a"))
+    return own.queue_type, own.priority_expression
+
+
+@pytest.mark.parametrize(
+    ("default", "attributes", "expected"),
+    [
+        ("", "priority-expression='a + 1'", (None, "a + 1")),
+        ("<default-priority-expression>b</default-priority-expression>", "", (None, "b")),
+        ("<default-priority-expression>b</default-priority-expression>", "priority-expression='a'", (None, "a")),
+        ("<default-priority-expression>b</default-priority-expression>", "sort-key='k'", ("sorted", None)),
+        ("<default-priority-expression>b</default-priority-expression>", "queue-type='standard'", ("standard", None)),
+        ("<default-sort-key>k</default-sort-key>", "priority-expression='a'", (None, "a")),
+        ("<default-queue-type>lvq</default-queue-type>", "priority-expression='a'", (None, "a")),
+    ],
+)
+def test_an_expression_is_a_type_without_a_name(default: str, attributes: str, expected: tuple[object, ...]) -> None:
+    """As with other types, the queue's own one takes precedence."""
+    assert expression_in((setting(default) if default else "") + queue(attributes)) == expected
+
+
+def test_an_expression_that_does_not_parse_is_told_with_its_place() -> None:
+    (problem,) = errors_of(queue("priority-expression='a = 1'"))
+    assert str(problem).startswith("broker.xml:3: priority-expression of queue 'q' is not a valid expression: ")
+    assert "expected +, -, *, /, % or the end of the expression, found '='" in str(problem)
+    (problem,) = errors_of(setting("<default-priority-expression>a +</default-priority-expression>"))
+    assert problem.message.startswith("default-priority-expression of '#' is not a valid expression: ")
+    (problem,) = errors_of(queue("priority-expression=' '"))
+    assert "a non-blank text" in str(problem)

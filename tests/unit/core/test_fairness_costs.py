@@ -33,7 +33,7 @@ def costs_of(depth: int, consumers: int, model: str, backlog: int) -> dict[str, 
     note("dispatch", lines_run(queue.dispatch), queue.held)
     note("lease", lines_run(queue.send), queue.held)
     some = queue.consumers[:: max(len(queue.consumers) // 20, 1)]
-    note("alone", sum(lines_run(partial(queue.one_more, one)) for one in some), len(some))
+    note("alone", sum([lines_run(partial(queue.one_more, one)) for one in some]), len(some))
     queue.wait()
     note("lapse", lines_run(queue.lapse), queue.held)
     note("dispatch again", lines_run(queue.dispatch), queue.held)

@@ -74,6 +74,13 @@ def _wildcard(broker: Broker, number: int) -> None:
     send(broker, "weather", routing_type=ANYCAST)
 
 
+def _view(broker: Broker, number: int) -> None:
+    address = broker.resolver.obtain_address(f"view.{number}", ANYCAST)
+    config = queue_config(f"v{number}", address.name, ANYCAST, underlying_address=f"news.{number}.#,news.{number}")
+    consumer_on(broker, broker.registry.create_queue(address, config, auto_created=False))
+    send(broker, "weather", routing_type=ANYCAST)
+
+
 KINDS: Final[dict[str, Step]] = {
     "a queue by SEND": _send_anycast,
     "a topic by SEND": _send_multicast,
@@ -85,6 +92,7 @@ KINDS: Final[dict[str, Step]] = {
     "a subscription of one topic": _of_one_topic,
     "a subscription of one topic, and a message for one queue of it": _of_one_topic_and_a_queue_of_it,
     "a wildcard subscription": _wildcard,
+    "a view": _view,
 }
 
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from artemis_py.core.order.entry import Entry
 from artemis_py.core.order.last_value import LastValues
 from artemis_py.core.order.priority import PriorityOrder, levels_of_priorities
-from artemis_py.core.order.sorted import SortedOrder, utf16_order
+from artemis_py.core.order.ranks import VALUE_MAX, HeaderRank, ValueRank, utf16_order
+from artemis_py.core.order.sorted import SortedOrder
 from artemis_py.message import Account, Head, HeaderName, Message, encode_headers
+from artemis_py.selector import compile_expression
 from tests.unit.core.parts import NOW_MS
 
 
@@ -20,7 +24,7 @@ def keyed(id: int, key: str | None, *, priority: int = 4) -> Entry:
 
 def sorted_of(*keys: str | None) -> SortedOrder:
     """A sorted order with these arrivals, ids from 1."""
-    order = SortedOrder("k")
+    order = SortedOrder(HeaderRank("k"))
     order.extend([keyed(number, key) for number, key in enumerate(keys, 1)])
     return order
 
@@ -85,6 +89,57 @@ def test_the_least_of_a_sorted_order_is_the_oldest() -> None:
     order.restore(back)
     assert order.pop_least().message.id == 2, "one that came back is as old as it was"
     assert ids(list(order)) == [4, 3]
+
+
+def valued(id: int, value: str | None) -> Entry:
+    """An entry whose message has the header k."""
+    return keyed(id, value)
+
+
+def by_value(*values: str | None) -> SortedOrder:
+    """An order by the value of the header k with these arrivals, ids from 1."""
+    order = SortedOrder(ValueRank(compile_expression("k")))
+    order.extend([valued(number, value) for number, value in enumerate(values, 1)])
+    return order
+
+
+def test_A_49_the_largest_value_comes_first() -> None:
+    """As numbers, of any length; equal ones in order of arrival."""
+    order = by_value("1", "5", "10", "5", "255", "256", "0", "9", str(2**40))
+    assert ids(list(order)) == [9, 6, 5, 3, 8, 2, 4, 1, 7]
+    assert ids([order.pop() for _ in range(order.count)]) == [9, 6, 5, 3, 8, 2, 4, 1, 7]
+
+
+def test_A_49_what_is_no_number_of_64_bits() -> None:
+    """No number, nothing or a negative one is 0; a fraction is cut off; what is too large is the largest."""
+    rank = ValueRank(compile_expression("k"))
+    values = {
+        None: 0, "": 0, "x": 0, "-1": 0, "-1e400": 0, "0.9": 0, "2.9": 2, "1e3": 1000,
+        str(VALUE_MAX): VALUE_MAX, str(VALUE_MAX - 1): VALUE_MAX - 1, str(2**64): VALUE_MAX, "9" * 5000: VALUE_MAX,
+        "1e19": 10**19, "1e400": VALUE_MAX,
+    }  # fmt: skip
+    assert {text: rank.value_of(valued(1, text).message) for text in values} == values
+    nan = ValueRank(compile_expression("k - k"))
+    assert nan.value_of(valued(1, "1e400").message) == 0
+
+
+@given(st.lists(st.integers(0, 2**64 - 1) | st.integers(0, 300), min_size=2, max_size=2))
+def test_ranks_of_values_are_in_reverse_order(values: list[int]) -> None:
+    rank = ValueRank(compile_expression("k"))
+    ranks = [rank.rank_of(valued(1, str(value)).message) for value in values]
+    assert (values[0] > values[1]) == (ranks[0] < ranks[1])
+    assert (values[0] == values[1]) == (ranks[0] == ranks[1])
+
+
+def test_A_49_the_least_is_the_oldest_of_the_lowest_value() -> None:
+    order = by_value("5", "1", "7", "1", None)
+    gone = []
+    order.restore_at_head(valued(9, "1"), fresh=True)
+    while order.count:
+        gone.append(order.pop_least().message.id)
+    assert gone == [5, 9, 2, 4, 1, 3]
+    with pytest.raises(IndexError):
+        order.pop_least()
 
 
 def test_an_entry_leaves_its_place() -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from artemis_py.core.order.ranking import Ranking, SortedPlace, start_of
-from artemis_py.core.order.sorted import utf16_order
+from artemis_py.core.order.ranks import utf16_order
 
 STARTS = ("", "\0", "eight by", "eight byt", "\U0001f600", "\ud83d\ude00", "\uffff\uffff\uffff")
 """Ranks whose first bytes are the same, and characters that need several bytes."""
@@ -44,6 +44,7 @@ def test_ranking_agrees_with_a_sorted_list(seed: int) -> None:
             places.sort()
             assert list(ranking) == places
             assert ranking.first() == places[0]
+            assert ranking.first_of_last_rank() == min(place for place in places if place[0] == places[-1][0])
             looked = (rng.choice(STARTS) + rng.choice("abc"), rng.randrange(-sequence - 1, sequence + 1))
             behind = bisect_right(places, looked)
             assert ranking.after(looked) == (places[behind] if behind < len(places) else None)
@@ -59,3 +60,5 @@ def test_an_empty_ranking() -> None:
         ranking.pop()
     with pytest.raises(IndexError):
         ranking.first()
+    with pytest.raises(IndexError):
+        ranking.first_of_last_rank()

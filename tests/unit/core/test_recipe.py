@@ -161,7 +161,7 @@ def test_a_queue_that_the_file_forgot_is_what_it_was() -> None:
 
 def described(config: QueueConfig, settings: AddressSettings) -> list[tuple[str, str, str]]:
     """What explain shows of a declared queue."""
-    return describe(queue_settings(config, settings), settings)
+    return describe(queue_settings(config, settings), settings, "a")
 
 
 def test_describe_says_what_is_built() -> None:
@@ -194,13 +194,14 @@ def test_describe_says_what_is_built() -> None:
 def test_describe_says_what_else_a_queue_does() -> None:
     config = queue_config(
         overflow_policy="PRODUCER_FLOW_CONTROL", max_depth_messages=10, max_depth_bytes=1000, flow_resume_percent=25.0,
-        min_message_ttl=5, max_message_ttl=6, hold_on_publish=True, expiry_policy="DELETE", dead_letter_address="dead",
-        max_delivery_attempts=3, alert_threshold_depth_messages=5,
+        min_message_ttl=5, max_message_ttl=6, expiration=4, hold_on_publish=True, expiry_policy="DELETE",
+        dead_letter_address="dead", max_delivery_attempts=3, alert_threshold_depth_messages=5,
     )  # fmt: skip
     rows = described(config, AddressSettings())
     assert ("overflow", "producer flow control beyond 10 messages and 1000 bytes") in [row[:2] for row in rows]
     assert "senders wait until the depth is 3 messages and 250 bytes" in [row[2] for row in rows]
     assert [row[:2] for row in rows if row[0] in ("time to live", "hold", "expired", "dead letters", "alerts")] == [
+        ("time to live", "4 ms"),
         ("time to live", "at least 5 ms"),
         ("time to live", "at most 6 ms"),
         ("hold", "until x-qpid-not-valid-before"),
@@ -235,6 +236,9 @@ def test_describe_says_what_a_full_queue_does(policy: str, words: str) -> None:
         ({"exclusivity_policy": "CONTAINER"}, "admits", "container"),
         ({"consumer_selector": "a = 1"}, "selector", "a = 1"),
         ({"consumer_replay_period": 60}, "replay", "60 s"),
+        ({"barrier_expression": "a = 1"}, "barriers", "a = 1"),
+        ({"barrier_expression": "a = 1"}, "order", "fifo"),
+        ({"target_queue_depth": 5}, "active", "the first 5 messages"),
     ],
 )
 def test_describe_says_who_gets_what(attributes: dict[str, Any], axis: str, choice: str) -> None:

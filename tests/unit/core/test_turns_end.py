@@ -174,7 +174,34 @@ def shed(count: int) -> tuple[Bench, int]:
     return bench, lines
 
 
-CASES = (choose, deliver, expire, fall_due, delete, purge, lose, bury, refuse, acknowledge, shed)
+def activate(count: int) -> tuple[Bench, int]:
+    """All that stands behind a barrier may go at once when it has gone."""
+    bench = Bench(barrier_expression="kind = 'barrier'")
+    send(bench.broker, head=head_of(kind="barrier"))
+    send(bench.broker, count=count)
+    bench.run(int)
+    assert (bench.queue.contents.order.count, bench.queue.message_count) == (0, count + 1)
+    consumer_on(bench.broker, bench.queue, selector="kind = 'barrier'")
+    lines = bench.run(int)
+    assert (bench.queue.contents.order.count, bench.queue.message_count) == (count, count)
+    return bench, lines
+
+
+def broadcast(count: int) -> tuple[Bench, int]:
+    """A barrier goes to as many consumers."""
+    bench = Bench(barrier_expression="kind = 'barrier'")
+    for _ in range(count):
+        consumer_on(bench.broker, bench.queue)
+    bench.run(int)
+    send(bench.broker, head=head_of(kind="barrier"))
+    lines = bench.run(int)
+    assert (bench.queue.message_count, bench.queue.contents.tally.acknowledged) == (0, 1)
+    return bench, lines
+
+
+CASES = (
+    choose, deliver, expire, fall_due, delete, purge, lose, bury, refuse, acknowledge, shed, activate, broadcast,
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)

@@ -8,7 +8,7 @@ from artemis_py.core.addresses.plan_cost import PlanCost
 from artemis_py.core.budget import Budget
 from artemis_py.core.placing.verdicts import Verdicts
 from artemis_py.message import Account, Head, Message
-from artemis_py.selector import compile_selector
+from artemis_py.selector import compile_expression, compile_selector
 from tests.wire.in_process import InProcessBroker, configuration
 
 SEND = b"SEND\ndestination:/topic/t\ncolor:%b\n\n\0"
@@ -155,6 +155,22 @@ def test_cost_of_a_plan() -> None:
     assert cost.of(0) == once + 1, "one more queue, but no selector that was not asked before"
     cost.add(compile_selector("color LIKE '%red%'"))
     assert cost.of(2048) > cost.of(0)
+
+
+def test_an_expression_is_evaluated_for_each_queue_that_is_ordered_by_it() -> None:
+    """Not once as a selector is, and also when all selectors were asked before."""
+    expression = compile_expression("+".join(["a"] * 40))
+    cost = PlanCost()
+    cost.add(None)
+    for count in (1, 2):
+        cost.add(None, expression)
+        assert cost.of(0) == count + 1 + count * expression.units
+        assert cost.places_of(8) == 1 + count + 7 * (1 + count) // 8 + 8 * count * expression.units
+    assert cost.of(2048) > cost.of(0)
+    bytes_alone = cost.units_per_kb
+    cost.add(compile_selector("color = 'red'"))
+    assert cost.units_per_kb > bytes_alone
+    assert cost.places_of(8) == 8 * 4 + 8 * 2 * expression.units
 
 
 @pytest.mark.parametrize("queue_count", [2, 10, 100])

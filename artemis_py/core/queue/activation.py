@@ -1,0 +1,204 @@
+"""Lets messages that stand behind others become active, and sends barriers to all consumers.
+
+Only a queue with ``barrier-expression`` or ``target-queue-depth`` has this part. It works in a dispatch, some messages
+in each, so however many become active at once, no turn is too long.
+"""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+from artemis_py.core.consumer import Consumer
+from artemis_py.core.host import Host
+from artemis_py.core.order.entry import Entry
+from artemis_py.core.queue.behind import Behind
+from artemis_py.core.queue.broadcast import Broadcast
+from artemis_py.core.queue.contents import Contents
+from artemis_py.core.queue.distribution import Distribution
+from artemis_py.core.queue.gate import Gate
+from artemis_py.core.queue.removal import EXPIRE_UNITS
+from artemis_py.core.queue.waking import Waking
+from artemis_py.core.queue.works import SLICE_MAX
+from artemis_py.core.reference.reference import QueueReference
+
+BYTES_SHIFT: Final = 11
+"""Each 2 to the power of this many bytes that go out cost a unit, besides the one for each message."""
+
+
+@final
+class Activation:
+    """Decides for one queue when messages become active, and carries a barrier out.
+
+    A barrier waits until every earlier message is done: acknowledged, expired or dead, also one that is scheduled or
+    waits for another attempt, and one that was sent at most once. Then it goes to every consumer that wants it,
+    whatever that one holds, and needs no acknowledgement. Without such a consumer it waits for one.
+    """
+
+    __slots__ = ("_behind", "_broadcast", "_contents", "_distribution", "_gate", "_host", "_reference", "_waking")
+
+    def __init__(
+        self,
+        reference: QueueReference,
+        host: Host,
+        contents: Contents,
+        behind: Behind,
+        *,
+        distribution: Distribution,
+        gate: Gate,
+        waking: Waking,
+    ) -> None:
+        self._reference = reference
+        self._host = host
+        self._contents = contents
+        self._behind = behind
+        self._distribution = distribution
+        self._gate = gate
+        self._waking = waking
+        self._broadcast: Broadcast | None = None
+        """The barrier whose turn it is."""
+
+    # ---- becoming active -------------------------------------------------------------------------
+
+    def advance(self, now_ms: int, floor: int) -> bool:
+        """Let messages become active, from the first on. Returns True when more of them may: after so many, or at
+        ``floor`` units left in the turn's budget, it stops.
+        """
+        behind, contents, budget = self._behind, self._contents, self._host.budget
+        threshold = behind.threshold
+        count = 0
+        is_cut = False
+        while not is_cut:
+            entry = behind.first()
+            if self._is_under_way(entry, now_ms) or entry is None:
+                break
+            if entry is not behind.barrier and threshold.lets_in(entry.message, contents.active_count):
+                contents.activate(entry)
+                count += 1
+                budget.spend(1 + threshold.units_of(entry.message))
+            elif threshold.makes_barriers:
+                if entry is not behind.barrier:
+                    behind.barrier = entry
+                    budget.spend(1 + threshold.units_of(entry.message))
+                if contents.is_aside(entry) or not self._is_first():
+                    break
+                if self._has_expired(entry, now_ms):
+                    contents.take_from_behind(entry)
+                    contents.expire([entry])
+                    budget.spend(EXPIRE_UNITS)
+                else:
+                    self._broadcast = Broadcast(entry)
+            else:
+                break
+            is_cut = count >= SLICE_MAX or budget.left <= floor
+        if count:
+            self._waking.wake_dry()
+        return is_cut
+
+    def _is_under_way(self, first: Entry | None, now_ms: int) -> bool:
+        """Is it a barrier's turn? One that no consumer has yet may be gone by now, or have expired."""
+        broadcast = self._broadcast
+        if broadcast is not None and not broadcast.is_out:
+            is_here = broadcast.entry is first and not self._has_expired(broadcast.entry, now_ms)
+            self._broadcast = broadcast if is_here else None
+        return self._broadcast is not None
+
+    def _has_expired(self, entry: Entry, now_ms: int) -> bool:
+        return 0 < self._contents.expires_ms(entry.message) <= now_ms
+
+    def _is_first(self) -> bool:
+        """Is every message done that came before the first one behind?"""
+        contents = self._contents
+        here = contents.order.count + contents.tally.held_count + contents.picked_count + self._gate.unconfirmed_count
+        return not here and len(contents.scheduled) == self._behind.aside_count
+
+    # ---- barriers --------------------------------------------------------------------------------
+
+    def send_barrier(self, floor: int) -> bool:
+        """Give the barrier whose turn it is, if there is one, to every consumer that has room. Returns False when the
+        budget ends before all were asked. The gate must be open, and ``advance`` comes first.
+        """
+        broadcast = self._broadcast
+        if broadcast is None:
+            return True
+        budget, distribution = self._host.budget, self._distribution
+        while True:
+            consumer = broadcast.next_consumer(distribution, budget)
+            if consumer is not None:
+                self._offer(broadcast, consumer)
+            elif broadcast.has_asked_all(distribution):
+                break
+            if budget.left <= floor:
+                return False
+        self._end_if_over()
+        return True
+
+    def _offer(self, broadcast: Broadcast, consumer: Consumer) -> None:
+        entry, budget = broadcast.entry, self._host.budget
+        wants_it = consumer.wants(entry.message)
+        budget.spend(1 + consumer.take_asked())
+        if not wants_it:
+            broadcast.pass_over(consumer)
+        elif consumer.room_bytes <= 0:
+            broadcast.wait_for(consumer)
+            self._distribution.rest(consumer)
+        else:
+            if not broadcast.is_out:
+                broadcast.is_out = True
+                self._contents.send_out(entry)
+            room_bytes = consumer.room_bytes
+            consumer.take_barrier(entry)
+            budget.spend((room_bytes - consumer.room_bytes) >> BYTES_SHIFT)
+            broadcast.give(consumer)
+            self._host.note_output(consumer)
+
+    def _end_if_over(self) -> None:
+        """If nobody is left to get the barrier, it is done; and if nobody got it, it waits for a consumer."""
+        broadcast = self._broadcast
+        if broadcast is None or not broadcast.is_out or not broadcast.is_over(self._distribution):
+            return
+        entry = broadcast.entry
+        if broadcast.was_written:
+            self._broadcast = None
+            self._contents.end_barrier(entry)
+        else:
+            broadcast.is_out = False
+            self._contents.take_back_behind(entry)
+
+    # ---- consumers -------------------------------------------------------------------------------
+
+    def note_written(self, consumer: Consumer) -> None:
+        """The barrier was written to a consumer that had it in its outbox."""
+        consumer.barrier = None
+        if self._broadcast is not None:
+            self._broadcast.note_written(consumer)
+            self._end_if_over()
+
+    def takes_note_of(self, consumer: Consumer) -> bool:
+        """The consumer has room. Returns whether a barrier may go to it."""
+        if self._broadcast is None:
+            return False
+        self._broadcast.note_room(consumer)
+        return not self._broadcast.has_asked_all(self._distribution)
+
+    def note_changed(self, consumer: Consumer) -> None:
+        """A consumer wants other messages now. It may want the barrier whose turn it is. ``takes_note_of`` follows."""
+        if self._broadcast is not None:
+            self._broadcast.note_changed(consumer)
+
+    def leave(self, consumer: Consumer) -> None:
+        """A consumer leaves: it is not sent the barrier that it has in its outbox."""
+        if consumer.barrier is not None:
+            consumer.outbox = [entry for entry in consumer.outbox if entry is not consumer.barrier]
+            consumer.barrier = None
+        if self._broadcast is not None:
+            self._broadcast.note_left(consumer)
+
+    def note_left(self) -> None:
+        """A consumer has left. The barrier may be done now, or others may get it."""
+        if self._broadcast is None:
+            return
+        if self._distribution.taker_count:
+            self._host.note_ready(self._reference)
+        else:
+            self._broadcast.ask_nobody(self._distribution)
+            self._end_if_over()

@@ -1,0 +1,1 @@
+"""Replays: consumers of the log, who take nothing from any queue."""

@@ -1,0 +1,273 @@
+"""One replay: where it is in the log, what it shows of it, and how fast."""
+
+from __future__ import annotations
+
+from math import ceil
+from typing import Final, final
+
+from artemis_py.core.budget import Budget
+from artemis_py.core.consumer import Consumer
+from artemis_py.core.order.entry import Entry
+from artemis_py.core.replay.bookmarks import Bounds
+from artemis_py.core.replay.pace import Pace
+from artemis_py.errors import BrokerError
+from artemis_py.logged import AddressChoice, Logged, ReplayLog, Shelved, Slice, Spot
+from artemis_py.message import Account, Head, LargeBody, Message, encode_headers
+
+IDLE: Final = 0
+"""Paused, ended, closed, or its client does not read."""
+READY: Final = 1
+"""Has a slice that it may show messages of."""
+HUNGRY: Final = 2
+"""Needs a slice that nobody has asked for yet."""
+AWAITING: Final = 3
+"""Waits for a slice that is being read."""
+TIMED: Final = 4
+"""Waits until its pace lets it go on."""
+FOLLOWING: Final = 5
+"""Has everything, and waits for what is published."""
+
+DONE: Final = 0
+BUSY: Final = 1
+WAITS: Final = 2
+ENDED: Final = 3
+"""What came of ``take``: the slice is used up; budget or room are; its pace says later; it has reached its end."""
+
+LOOK_UNITS: Final = 3
+"""What it costs to read a message's record and to look at it."""
+SHOW_UNITS: Final = 2
+"""What it costs to write its frame."""
+BYTES_PER_UNIT: Final = 2048
+FRAME_BYTES: Final = 150
+"""What a frame has besides header block and body, about."""
+BODY_REMOVED: Final = "body-removed"
+_NOWHERE: Final = Account()
+
+
+@final
+class Replay:
+    """The state of one replay. The desk moves it; the session that owns it turns its outbox into frames.
+
+    ``choice`` is a consumer that is on no queue: it knows which messages the client wants. Messages up to
+    ``passed_lsn`` are behind it: it has shown them, or did not want them.
+    """
+
+    __slots__ = (
+        "addresses", "bounds", "bytes_asked", "choice", "completes", "due_ms", "failure", "has_begun",
+        "has_caught_up", "has_ended", "history_lsn", "id", "is_closed", "is_paused", "is_stalled", "no_local",
+        "origin", "outbox", "owner", "pace", "passed_lsn", "paused_at_ms", "shelved", "spot", "state",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        id: int,
+        owner: object,
+        origin: int,
+        addresses: AddressChoice,
+        bounds: Bounds,
+        choice: Consumer,
+        pace: Pace,
+        *,
+        no_local: bool = False,
+    ) -> None:
+        self.id = id
+        self.owner = owner
+        self.origin = origin
+        """The number of its client's connection."""
+        self.addresses = addresses
+        self.bounds = bounds
+        self.choice = choice
+        self.pace = pace
+        self.no_local = no_local
+        """Does it leave out what its own client has sent?"""
+        self.passed_lsn = bounds.after_lsn if bounds.from_ms < 0 else 0
+        self.has_begun = bounds.from_ms < 0
+        """Has it come to its beginning? Until then it looks at dates."""
+        self.spot: Spot | None = None
+        """Where it reads on."""
+        self.shelved: Shelved | None = None
+        """What it shows messages of now."""
+        self.bytes_asked = 0
+        """The size of the next record, if that is larger than a slice; 0: not known to be."""
+        self.state = IDLE
+        self.outbox: list[Entry] = []
+        """Messages for its client that are not written yet."""
+        self.completes = False
+        """Is the client to be told that it has everything: what there was, or its range?"""
+        self.history_lsn = 0
+        """The last durable lsn when it began."""
+        self.has_caught_up = False
+        """Has it had everything that there was, at any time since it began?"""
+        self.has_ended = False
+        self.is_closed = False
+        self.is_paused = False
+        self.is_stalled = False
+        """Does its client not read?"""
+        self.paused_at_ms = 0
+        self.due_ms = 0
+        """The steady time at which its next message may go, where ``take`` has found that it must wait."""
+        self.failure: str | None = None
+        """Why it cannot go on."""
+
+    @property
+    def may_go_on(self) -> bool:
+        """Is there nothing that keeps it from reading?"""
+        return not (self.is_closed or self.is_paused or self.is_stalled or self.has_ended or self.failure)
+
+    def pause(self, steady_ms: int) -> None:
+        """Show nothing more, and keep the place."""
+        if not self.is_paused:
+            self.is_paused = True
+            self.paused_at_ms = steady_ms
+
+    def resume(self, steady_ms: int) -> None:
+        """Go on where it was paused."""
+        if self.is_paused:
+            self.is_paused = False
+            self.pace.resume(steady_ms - self.paused_at_ms)
+
+    def take(self, log: ReplayLog, budget: Budget, room_bytes: int, steady_ms: int) -> int:
+        """Put messages of the slice into the outbox, until budget or room are used up; at least one."""
+        shelved = self.shelved
+        assert shelved is not None
+        part = shelved.slice
+        selected = part.select(self.addresses)
+        place = part.first_after(selected, self.passed_lsn)
+        if self.no_local:
+            self.choice.no_local = log.session_number(self.origin)
+        budget.spend(1)
+        while place < len(selected):
+            logged = part.get(selected[place])
+            budget.spend(LOOK_UNITS)
+            if logged is not None:
+                if self.bounds.has_ended(logged.message.lsn, logged.time_ms):
+                    return self._end()
+                if self._wants(logged, budget):
+                    due_ms = self.pace.due_ms(logged.time_ms, steady_ms)
+                    if due_ms > steady_ms:
+                        self.due_ms = ceil(due_ms)
+                        return WAITS
+                    room_bytes -= self._show(logged, log, budget, steady_ms)
+                self.passed_lsn = logged.message.lsn
+            place += 1
+            if (budget.is_spent or room_bytes <= 0) and place < len(selected):
+                return BUSY
+        return self._finish(part)
+
+    def _finish(self, part: Slice) -> int:
+        """The slice has nothing more for it."""
+        self.spot = part.end
+        self.passed_lsn = max(self.passed_lsn, part.last_lsn)
+        if self.bounds.has_ended(self.passed_lsn + 1, part.end.time_ms):
+            return self._end()
+        if part.reaches_end:
+            self.arrive(part.last_lsn)
+        return DONE
+
+    def _end(self) -> int:
+        self.completes = not self.has_ended
+        self.has_ended = True
+        return ENDED
+
+    def _wants(self, logged: Logged, budget: Budget) -> bool:
+        message = logged.message
+        if not self.has_begun:
+            self.has_begun = self.bounds.has_begun(message.lsn, logged.time_ms)
+            if not self.has_begun:
+                return False
+        wants = self.choice.wants(message)
+        if self.choice.asked_units:
+            budget.spend(self.choice.take_asked())
+        return wants
+
+    def _show(self, logged: Logged, log: ReplayLog, budget: Budget, steady_ms: int) -> int:
+        """Put a message into the outbox; returns the size of its frame."""
+        message = logged.message
+        if message.body.__class__ is LargeBody:
+            message = _with_body(message, log.body_of(message))
+        size_bytes = message.size_bytes
+        self.outbox.append(Entry(message))
+        self.pace.went(size_bytes, logged.time_ms, steady_ms)
+        budget.spend(SHOW_UNITS + size_bytes // BYTES_PER_UNIT)
+        return size_bytes + FRAME_BYTES
+
+    def arrive(self, lsn: int) -> None:
+        """It has everything up to this lsn, which was the last one of the log when that was read, perhaps long before
+        this replay.
+        """
+        self.passed_lsn = max(self.passed_lsn, lsn)
+        if self.bounds.has_ended(self.passed_lsn + 1, -1):
+            self._end()
+        elif not self.has_caught_up and lsn >= self.history_lsn:
+            self.has_caught_up = True
+            self.completes = not self.bounds.is_range
+
+    def start_over(self, log: ReplayLog) -> bool:
+        """The segment in which it wanted to begin was removed. Begin with what is left, unless that hides something, or
+        somebody else than the broker has removed a file.
+        """
+        before, spot = self.spot, log.beginning()
+        if self.passed_lsn or self.bounds.after_lsn > 0 or before is None or spot.place <= before.place:
+            return False
+        self.spot = spot
+        return True
+
+    def fail(self, text: str) -> None:
+        """It cannot go on, for a reason that its client is told."""
+        self.failure = text
+
+    def completion(self, destination: str, now_ms: int) -> Entry:
+        """The message that says that everything up to a bookmark was shown."""
+        block = encode_headers([("destination", destination), ("completed", "true")])
+        message = Message(Head(block, ""), b"", 0, now_ms, 0, _NOWHERE, 0)
+        message.lsn = self.passed_lsn
+        return Entry(message)
+
+
+def begin(replay: Replay, log: ReplayLog) -> None:
+    """Find where a replay begins. Raises BrokerError if that was removed."""
+    bounds = replay.bounds
+    replay.history_lsn = log.durable_lsn
+    if 0 <= bounds.until_lsn <= bounds.after_lsn and bounds.from_ms < 0:
+        replay.has_ended = replay.completes = True
+        return
+    spots: list[Spot] = []
+    if bounds.from_ms >= 0:
+        spots.append(log.since(bounds.from_ms))
+    if bounds.after_lsn == 0:
+        spots.append(log.beginning())
+    elif bounds.after_lsn > 0:
+        spot = log.after(bounds.after_lsn)
+        if spot is None:
+            raise BrokerError(removed(bounds.after_lsn, log.first_lsn()))
+        spots.append(spot)
+    replay.spot = min(spots, key=_place_of)
+
+
+def removed(bookmark: int, first_lsn: int) -> str:
+    """What a client is told that wants to read what retention has removed."""
+    return (
+        f"The log after bookmark {bookmark} was removed (journal-retention-directory): what is left of it begins with "
+        f"lsn {first_lsn}. Go on with bookmark:{max(first_lsn - 1, 0)} for that, or with bookmark:NOW"
+    )
+
+
+def unreadable(bookmark: int, reason: str) -> str:
+    """What a client is told if the disk does not give back what comes next."""
+    return f"The log after bookmark {bookmark} cannot be read: {reason}"
+
+
+def _place_of(spot: Spot) -> tuple[int, int]:
+    return spot.place
+
+
+def _with_body(message: Message, body: LargeBody | None) -> Message:
+    """A message with a large body that can be read. If its file was removed, a header says so."""
+    head = message.head
+    if body is None:
+        line = encode_headers([(BODY_REMOVED, str(len(message.body)))])[:-1]
+        head = Head(line + head.block, head.address, head.priority, head.persistent, head.sized, head.routing_type)
+    copy = Message(head, b"" if body is None else body, message.id, message.timestamp_ms, message.expires_ms,
+                   message.account, message.origin)  # fmt: skip
+    copy.lsn = message.lsn
+    return copy

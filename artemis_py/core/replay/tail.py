@@ -1,0 +1,155 @@
+"""The end of the log, and the replays that are there: what becomes durable is read once for all of them."""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+from artemis_py.config.matching import WildcardSyntax
+from artemis_py.core.budget import Budget
+from artemis_py.core.replay.followers import Followers
+from artemis_py.core.replay.replay import FOLLOWING, Replay
+from artemis_py.core.replay.shelf import Order, Shelf
+from artemis_py.logged import Place, ReplayLog, Spot
+
+_ADDRESS_UNITS: Final = 2
+"""What it costs to look for those who want what is published to an address."""
+_NOBODY: Final[list[Replay]] = []
+
+
+@final
+class Tail:
+    """Where the followers are, and the slice that is being handed out to those who want something in it. What ``step``
+    finds it adds to ``woken`` (replays that now have a slice to show) and ``arrived`` (those that have everything up to
+    ``lsn``); whoever calls it takes them out.
+    """
+
+    __slots__ = (
+        "_addresses", "_behind", "_bytes_asked", "_order", "_wanting", "arrived", "failure", "followers", "is_gone",
+        "lsn", "spot", "woken",
+    )  # fmt: skip
+
+    def __init__(self, syntax: WildcardSyntax) -> None:
+        self.followers = Followers(syntax)
+        self.spot: Spot | None = None
+        """None if nobody follows."""
+        self.lsn = 0
+        """Everything up to it is before the spot."""
+        self.is_gone = False
+        """Was a segment removed before it was read?"""
+        self.failure = ""
+        """Why a slice could not be read; empty if it was."""
+        self.woken: list[Replay] = []
+        self.arrived: list[Replay] = []
+        self._behind: dict[int, Replay] = {}
+        """Followers that have not had everything at any time yet."""
+        self._bytes_asked = 0
+        self._order: Order | None = None
+        """What is being handed out."""
+        self._addresses: list[str] = []
+        self._wanting = _NOBODY
+        """Who still gets it: by address, and those of the address looked at last."""
+
+    def is_behind(self, place: Place) -> bool:
+        """Is this place at the followers, or farther?"""
+        return self.spot is not None and self.spot.place <= place
+
+    @property
+    def is_busy(self) -> bool:
+        """Is there something to hand out?"""
+        return self._order is not None
+
+    def join(self, replay: Replay, spot: Spot, *, is_end: bool) -> None:
+        """A replay is at the followers or farther, perhaps at the end of the log."""
+        if self.spot is None:
+            self.spot = spot
+            self.lsn = replay.passed_lsn
+        if not is_end and not replay.has_caught_up:
+            self.await_end(replay)
+        replay.state = FOLLOWING
+        self.followers.add(replay)
+
+    def await_end(self, replay: Replay) -> None:
+        """Tell of a follower when it has everything that the log had when the next slice was asked for."""
+        self._behind[replay.id] = replay
+
+    def leave(self, replay: Replay) -> None:
+        """A follower does something else: it is where all of them are."""
+        self._drop(replay)
+        if self.spot is not None:
+            replay.spot = self.spot
+            replay.passed_lsn = max(replay.passed_lsn, self.lsn)
+        self._look_after()
+
+    def _drop(self, replay: Replay) -> None:
+        self.followers.discard(replay)
+        self._behind.pop(replay.id, None)
+
+    def _look_after(self) -> None:
+        """Without followers nobody reads the end of the log."""
+        if not self.followers.count and self._order is None:
+            self.spot = None
+            self._bytes_asked = 0
+
+    def read_on(self, shelf: Shelf, log: ReplayLog) -> None:
+        """Have what has become durable read, if it is not being read or handed out."""
+        spot = self.spot
+        if spot is not None and self._order is None and not shelf.is_following and log.end() > spot.place:
+            shelf.follow(spot, self._bytes_asked)
+
+    def receive(self, order: Order) -> None:
+        """A slice was read and scanned."""
+        part = order.slice
+        assert part is not None
+        self._bytes_asked = part.bytes_needed
+        spot = self.spot
+        if spot is None or spot.place != part.begin.place:
+            return  # those who wanted it have gone, and perhaps others have come
+        self.is_gone = part.is_gone
+        self.failure = part.failure
+        if order.shelved is not None:
+            order.shelved.users += 1
+            self._order = order
+            self._addresses = part.addresses()
+
+    def step(self, shelf: Shelf, budget: Budget) -> None:
+        """Hand out the slice, within the budget."""
+        order = self._order
+        if order is None:
+            return
+        part, shelved = order.slice, order.shelved
+        assert part is not None
+        assert shelved is not None
+        while not budget.is_spent:
+            if self._wanting:
+                replay = self._wanting.pop()
+                if replay.state == FOLLOWING:
+                    self._drop(replay)
+                    replay.spot = part.begin
+                    replay.shelved = shelved
+                    shelved.users += 1
+                    self.woken.append(replay)
+                budget.spend(1)
+            elif self._addresses:
+                self._wanting = self.followers.wanting(self._addresses.pop())
+                budget.spend(_ADDRESS_UNITS)
+            elif self._finish(part.last_lsn, part.end, budget, reaches_end=part.reaches_end):
+                self._order = None
+                shelf.give_back(shelved)
+                self._look_after()
+                return
+
+    def _finish(self, last_lsn: int, end: Spot, budget: Budget, *, reaches_end: bool) -> bool:
+        """Those who wanted nothing in it have passed it, too. Returns whether everybody has been looked at."""
+        self.spot = end
+        self.lsn = max(self.lsn, last_lsn)
+        while not budget.is_spent:
+            budget.spend(1)
+            ended = self.followers.next_ended(last_lsn)
+            if ended is not None:
+                self._drop(ended)
+                self.arrived.append(ended)
+            elif self._behind and reaches_end:
+                self.arrived.append(self._behind.popitem()[1])
+            else:
+                return True
+        return False

@@ -1,0 +1,87 @@
+"""The step of a turn that moves replays on. It is the last one: what others wait for leaves before it."""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+from artemis_py.core.budget import Budget
+from artemis_py.core.replay.desk import Replays
+from artemis_py.core.replay.replay import Replay
+from artemis_py.records import Durability
+from artemis_py.server.client import Client
+from artemis_py.server.isolation import Isolation
+from artemis_py.server.turn_output import TurnOutput
+
+REPLAY_PARTS: Final = 100
+"""Replays get one part in this many of a turn, so that turns stay short for others, however many replays there are."""
+
+
+@final
+class ReplayTurns:
+    """Serves replays whose clients have room, in turn, within their part of each turn."""
+
+    __slots__ = ("_behind_receipts", "_budget", "_durability", "_durable_lsn", "_isolation", "_output", "desk")
+
+    def __init__(self, desk: Replays, durability: Durability, output: TurnOutput, isolation: Isolation) -> None:
+        self.desk = desk
+        self._durability = durability
+        self._output = output
+        self._isolation = isolation
+        self._budget = Budget()
+        self._behind_receipts: list[Replay] = []
+        """Replays that wrote something which waits behind what is not durable yet."""
+        self._durable_lsn = -1
+
+    def run(self, units: int, now_ms: int) -> None:
+        """Move replays on. ``units`` are those of the whole turn."""
+        desk, budget = self.desk, self._budget
+        budget.refill(max(units // REPLAY_PARTS, 1))
+        durable_lsn = self._durability.durable_lsn
+        if durable_lsn != self._durable_lsn:
+            self._durable_lsn = durable_lsn
+            behind, self._behind_receipts = self._behind_receipts, []
+            for replay in behind:
+                desk.wake(replay, now_ms)
+        desk.take_in(budget, now_ms)
+        while desk.news:
+            replay = desk.news.pop()
+            if not replay.is_closed:
+                self._write(replay, now_ms)
+        budget.allow(2)
+        while not budget.is_spent and (ready := desk.next_ready()) is not None:
+            self._serve(ready, now_ms)
+        desk.ask()
+
+    def _serve(self, replay: Replay, now_ms: int) -> None:
+        connection: Client = replay.owner  # type: ignore[assignment]
+        session = connection.session
+        replaying = session.subscriptions.replaying
+        if replaying is None or not session.is_open or not connection.socket.writable:
+            self.desk.stall(replay)
+            return
+        room_bytes = replaying.room_bytes(self._durable_lsn)
+        if room_bytes <= 0:
+            self.desk.stall(replay)
+            self._behind_receipts.append(replay)
+            return
+        try:
+            self.desk.serve(replay, self._budget, room_bytes, now_ms)
+        except Exception as error:
+            self._isolation.cut_off(connection, "replay", error)
+            return
+        if replay.outbox or replay.completes:
+            self._write(replay, now_ms)
+
+    def _write(self, replay: Replay, now_ms: int) -> None:
+        connection: Client = replay.owner  # type: ignore[assignment]
+        session = connection.session
+        replaying = session.subscriptions.replaying
+        if replaying is None or not session.is_open:
+            return
+        try:
+            reason = replaying.write(replay, now_ms)
+            if reason is not None:
+                session.refuse(reason, None, syntax=False)
+            self._output.mark_dirty(connection)
+        except Exception as error:
+            self._isolation.cut_off(connection, "replay", error)

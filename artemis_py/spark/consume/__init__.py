@@ -1,0 +1,1 @@
+"""Streams that consume a queue: a message is removed when the batch with it is done."""

@@ -1,0 +1,194 @@
+"""What a stream that consumes a queue and its broker say to each other, without a socket: frames in, bytes out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, final
+
+from artemis_py.errors import PipelineError
+from artemis_py.spark.acceptors import LostError, is_passing, reason_of
+from artemis_py.spark.consume import frames
+from artemis_py.spark.consume.bookmarks import listed
+from artemis_py.spark.consume.frames import Answer, read_frame
+from artemis_py.spark.consume.pool import Arrival, Pool
+from artemis_py.spark.read.queue_options import QueueOptions
+
+_UNKNOWN: Final = "There is no queue"
+
+
+@dataclass(slots=True)
+class Ask:
+    """One ACK, until the broker has confirmed it."""
+
+    bookmarks: str
+    kept: set[int]
+    """Where to note those that are on the queue all the same."""
+
+
+@final
+class Conversation:
+    """What was not answered when a connection is lost is forgotten: over the next one the stream asks again."""
+
+    def __init__(self, queue: QueueOptions, pool: Pool) -> None:
+        self._queue = queue
+        self._pool = pool
+        self.out = bytearray()
+        """What is to be sent."""
+        self.life = 0
+        """How many connections there were."""
+        self.is_connected = False
+        self.is_open = False
+        """Has the broker said that the queue can be acknowledged by bookmarks?"""
+        self.has_suited = False
+        """Has it ever accepted the subscription? From then on a refusal may be a passing one."""
+        self.is_dry = False
+        """Has it said that it has nothing more for this stream?"""
+        self.backlog = 0
+        """How many messages to hold at most; 0: there is to be no subscription."""
+        self._told_backlog = 0
+        self._name = 0
+        """Of the subscription. Each has its own: what is still on its way for an earlier one is back on the queue."""
+        self._number = 0
+        self._asks: dict[int, Ask] = {}
+        """By receipt."""
+        self._subscribing: set[int] = set()
+        """Receipts of SUBSCRIBE to come."""
+        self._last: tuple[int, int] | None = None
+        """How many messages nobody had, and how many had come, when it was asked last over this subscription."""
+        self._told: tuple[int, int] | None = None
+        """The same, whenever that was."""
+
+    # ---- connections -----------------------------------------------------------------------------
+
+    def begin(self) -> None:
+        """There is a connection. Whether the queue suits is asked before it is subscribed to."""
+        self.life += 1
+        self.is_connected = True
+        self._send(Ask(frames.NAMES_NONE, set()))
+        if self.backlog:
+            self._subscribe()
+
+    def is_in(self, life: int) -> bool:
+        """Is this connection still there?"""
+        return self.is_open and self.life == life
+
+    def lost(self) -> None:
+        """The connection is lost."""
+        self.is_connected = self.is_open = self.is_dry = False
+        self.out.clear()
+        self._told_backlog = 0
+        self._asks.clear()
+        self._subscribing.clear()
+        self._last = None
+        self._pool.lost()
+
+    def leave(self) -> None:
+        """Give everything back, without counting it as a failure."""
+        self._number += 1
+        self.out += frames.disconnect(self._number)
+
+    # ---- what the stream wants -------------------------------------------------------------------
+
+    def want(self, backlog: int) -> None:
+        """Hold at most so many messages from now on; 0: give everything back."""
+        if backlog > self.backlog:
+            self.is_dry = False
+            self._last = None
+        self.backlog = backlog
+        if not self.is_connected or backlog == self._told_backlog:
+            return
+        if backlog:
+            self._subscribe()
+            return
+        self.out += frames.unsubscribe(self._name)
+        self._told_backlog = 0
+        self._pool.lost()
+
+    def ask(self) -> None:
+        """Ask how the queue is, unless an answer is on its way."""
+        if self.is_open and not self._asks:
+            self._send(Ask(frames.NAMES_NONE, set()))
+
+    def acknowledge(self, bookmarks: Sequence[int]) -> list[Ask]:
+        """Acknowledge messages, over a connection that is open. Returns what is to be answered."""
+        kept: set[int] = set()
+        asks = [Ask(portion, kept) for portion in frames.in_portions(bookmarks)]
+        for ask in asks:
+            self._send(ask)
+        return asks
+
+    def is_answered(self, asks: Sequence[Ask]) -> bool:
+        """Has the broker answered all of these?"""
+        return not any(ask is other for ask in asks for other in self._asks.values())
+
+    def _send(self, ask: Ask) -> None:
+        self._number += 1
+        self._asks[self._number] = ask
+        self.out += frames.acknowledge(self._queue.destination, ask.bookmarks, self._number)
+
+    def _subscribe(self) -> None:
+        self._number += 1
+        self._subscribing.add(self._number)
+        is_change = self._told_backlog > 0
+        self._name += not is_change
+        self.out += frames.subscribe(self._queue, self._name, self.backlog, self._number, is_change=is_change)
+        self._told_backlog = self.backlog
+
+    @property
+    def left_count(self) -> int | None:
+        """How many messages nobody has, as far as the broker has told; None: it was not asked."""
+        if self._told is None:
+            return None
+        ready_count, arrival_count = self._told
+        return max(0, ready_count - (self._pool.arrival_count - arrival_count))
+
+    # ---- what the broker says --------------------------------------------------------------------
+
+    def take(self, frame: bytes) -> None:
+        """A frame has come. Raises PipelineError when the broker refuses the stream, LostError when it may be asked
+        again.
+        """
+        try:
+            found = read_frame(frame, self._name)
+        except PipelineError as error:
+            raise PipelineError(f"queue {self._queue.name}: {error}") from None
+        if isinstance(found, Arrival):
+            if self._told_backlog:  # else it is on its way back
+                self._pool.arrived(found)
+        elif found is not None:
+            self._take_answer(found)
+
+    def _take_answer(self, answer: Answer) -> None:
+        if answer.command == "ERROR":
+            raise self._refusal(reason_of(answer.command, answer.headers))
+        if answer.command != "RECEIPT":
+            return
+        number = int(answer.headers["receipt-id"])
+        if number in self._subscribing:
+            self._subscribing.discard(number)
+            self.has_suited = True
+        ask = self._asks.pop(number, None)
+        if ask is not None:
+            self.is_open = True
+            ask.kept.update(listed(answer.headers.get("kept", "")))
+            self._note_ready(int(answer.headers["ready"]) if "ready" in answer.headers else None)
+
+    def _note_ready(self, ready_count: int | None) -> None:
+        """A queue is dry when nobody had nothing twice, and nothing came in between: what was on its way has come."""
+        if ready_count is None:
+            raise PipelineError(
+                f"queue {self._queue.name}: the broker does not tell what is left on it. An at-most-once queue cannot "
+                "be consumed, because its messages are gone when they are sent, so no batch could run again; of "
+                "another queue a newer broker tells it"
+            )
+        now = ready_count, self._pool.arrival_count
+        self.is_dry = ready_count == 0 and now == self._last and not self._subscribing
+        self._last = self._told = now
+
+    def _refusal(self, reason: str) -> Exception:
+        text = f"queue {self._queue.name}: the broker refuses: {reason}"
+        if self.has_suited or is_passing(reason):
+            return LostError(text)
+        advice = "; declare it in broker.xml, or give option queue as address::queue" if _UNKNOWN in reason else ""
+        return PipelineError(text + advice)

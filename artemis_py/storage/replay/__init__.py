@@ -1,0 +1,1 @@
+"""How replays read the log: slices of its files, read by a thread."""

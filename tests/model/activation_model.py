@@ -1,0 +1,161 @@
+"""The model of a queue on which messages become active one after the other: barriers, and a target depth.
+
+When the broker looks for what may be active is its own business. So the model says what may be active by now, and what
+must be after a dispatch, and takes over what it finds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tests.model.groups_model import GroupsModel
+from tests.model.plans import BARRIER_KEY, AddressPlan, QueuePlan
+from tests.model.reader_model import Item, Letter, Reader
+from tests.model.rules_model import is_over
+
+
+class ActivationModel(GroupsModel):
+    """A queue, and what of it is active."""
+
+    def __init__(self, plan: QueuePlan, address: AddressPlan) -> None:
+        super().__init__(plan, address)
+        self.barrier_got: set[int] = set()
+        """The readers that have the barrier that is out, or that it waits to be written to."""
+        self.barrier_was_written = False
+
+    def is_barrier(self, letter: Letter) -> bool:
+        """Does everything wait for it?"""
+        return self.plan.barriers and letter.key == BARRIER_KEY
+
+    def active(self) -> list[Item]:
+        """What is ready and active, in order."""
+        if not self.plan.activates_in_order:
+            return self.ready()
+        return [item for item in self.ready() if item.is_active]
+
+    def may_be_settled(self, item: Item) -> bool:
+        """May a client name an item that nobody has?"""
+        return not self.plan.activates_in_order or item.is_active or item in self._delayed()
+
+    # ---- becoming active -------------------------------------------------------------------------
+
+    def _delayed(self) -> list[Item]:
+        """What waits for another attempt."""
+        return [item for _, _, item in self.scheduled if not item.is_held_back]
+
+    def may_be_active(self) -> Iterator[Item]:
+        """What may become active now, in order."""
+        if self.barrier_out is not None:
+            return
+        room = self.plan.active_max - len(self.held_items() + self.picked_items() + self._delayed())
+        room -= sum(item.is_active for item in self.items)
+        aside = [item for item in self.held_back() if not item.is_active]
+        for item in sorted([item for item in self.items if not item.is_active] + aside, key=self.place):
+            if self.is_barrier(item.letter) or (self.plan.active_max and room <= 0):
+                return
+            yield item
+            room -= item in self.items
+
+    def activate(self, ids: set[int]) -> None:
+        """These are active, or would be if it were time: they must be a part of those that may be, the first ones."""
+        may = list(self.may_be_active())
+        fresh = [item for item in may if item.letter.id in ids]
+        assert fresh == may[: len(fresh)], "a message became active before an earlier one"
+        here = self.items + self.held_back()
+        wrong = [item.letter.id for item in here if item.letter.id in ids and not item.is_active and item not in may]
+        assert not wrong, f"messages {wrong} are active before their time"
+        for item in fresh:
+            item.is_active = True
+            self.happened.add("became active")
+        lost = [item.letter.id for item in here if item.is_active and item.letter.id not in ids]
+        assert not lost, f"messages {lost} are not active any more"
+
+    def check_all_are_active(self) -> None:
+        """The broker had the time to look at everything."""
+        late = [item.letter.id for item in self.may_be_active() if item in self.items]
+        assert not late, f"messages {late} could be active"
+
+    # ---- barriers --------------------------------------------------------------------------------
+
+    def barrier_in_turn(self, now_ms: int) -> Item | None:
+        """The barrier that is out, or that may go out now: everything is done that came before it."""
+        if self.barrier_out is not None:
+            return self.barrier_out
+        here = sorted(self.items + self.held_back(), key=self.place)
+        first = here[0] if here else None
+        if first is None or first not in self.items or not self.is_barrier(first.letter):
+            return None
+        unconfirmed = [item for reader in self.readers for item in reader.out] + self.pending_out
+        before = self.held_items() + self.picked_items() + self._delayed()
+        return None if before or unconfirmed or is_over(self.plan, first.letter, now_ms) else first
+
+    def _gets_barriers(self, reader: Reader, item: Item) -> bool:
+        return not reader.browses and self.is_served(reader) and reader.wants(item.letter)
+
+    def is_served(self, reader: Reader) -> bool:
+        """Does the distribution offer this reader anything?"""
+        raise NotImplementedError
+
+    def waits_for_barrier(self, now_ms: int) -> Reader | None:
+        """Somebody who is to get the barrier whose turn it is, and has room."""
+        item = self.barrier_in_turn(now_ms)
+        if item is None:
+            return None
+        lacking = [one for one in self.readers if self._gets_barriers(one, item) and one.number not in self.barrier_got]
+        return next((reader for reader in lacking if reader.room > 0), None)
+
+    def deliver_barrier(self, reader: Reader, letter_id: int, now_ms: int) -> None:
+        """Take note of a barrier that goes to a reader; it must be its turn."""
+        if self.barrier_out is not None and self.barrier_out.letter.id != letter_id:
+            self.note_end_of_barrier()
+        item = self.barrier_in_turn(now_ms)
+        assert item is not None, f"barrier {letter_id} went out before its time"
+        assert item.letter.id == letter_id, f"barrier {letter_id} overtook another"
+        assert self._gets_barriers(reader, item), "a barrier went to somebody who does not want it"
+        assert reader.number not in self.barrier_got, "a barrier went to a reader twice"
+        assert reader.room > 0, "a barrier went to a reader without room"
+        assert not reader.unsent, "a barrier came behind something that is not done"
+        if self.barrier_out is None:
+            self.remove(item)
+            self.barrier_out = item
+            self.happened.add("barrier")
+        else:
+            self.happened.add("barrier to several")
+        self.barrier_got.add(reader.number)
+        reader.room -= reader.weight(item.letter)
+        reader.unsent.append(letter_id)
+        reader.has_barrier = True
+
+    def barrier_written(self, reader: Reader) -> None:
+        """What a reader got was written."""
+        self.barrier_was_written = self.barrier_was_written or reader.has_barrier
+        reader.has_barrier = False
+
+    def barrier_is_over(self) -> bool:
+        """Has everybody got the barrier that is out, or left?"""
+        item = self.barrier_out
+        if item is None:
+            return False
+        return not any(
+            reader.has_barrier or (self._gets_barriers(reader, item) and reader.number not in self.barrier_got)
+            for reader in self.readers
+        )
+
+    def note_end_of_barrier(self) -> None:
+        """Something is delivered that stood behind the barrier that was out: it has to be over."""
+        if self.barrier_is_over():
+            self.end_barrier()
+
+    def end_barrier(self) -> None:
+        """The barrier that is out is done; or nobody was sent it, and it stands where it stood."""
+        item = self.barrier_out
+        assert item is not None
+        assert self.barrier_is_over(), "a barrier is done although somebody is still to get it"
+        self.barrier_out = None
+        if self.barrier_was_written:
+            self.counts.acknowledged += 1
+            self.shrank()
+        else:
+            self.items.append(item)
+            self.happened.add("barrier came back")
+        self.barrier_got, self.barrier_was_written = set(), False

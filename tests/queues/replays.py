@@ -1,0 +1,145 @@
+"""A broker with a retained log on a disk in memory, and clients that replay it: frames in, frames out."""
+
+from __future__ import annotations
+
+from artemis_py.core.replay.desk import Replays
+from artemis_py.storage.format.log_events import Event, Published
+from artemis_py.storage.format.reader import events_of
+from tests.queues.life import Life
+from tests.sim.retained import Archive
+from tests.wire.client_frames import ServerFrame
+from tests.wire.in_process import Client
+
+QUEUE = "destination:/queue/q"
+ADDRESSES = """<address name="far"><anycast>
+<queue name="near"><filter string="colour='red'"/></queue></anycast></address>
+<address name="news"><multicast/></address>"""
+
+
+class Stage:
+    """Its clients by name. A message is persistent unless a header says otherwise."""
+
+    def __init__(self, life: Life | None = None, *, cut: bool = False, core: str = "", settings: str = "") -> None:
+        self.life = life or Life("", more=ADDRESSES, core=core, settings=settings, archive=Archive())
+        self.cut = cut
+        self.clients: dict[str, Client] = {}
+
+    @property
+    def replays(self) -> Replays:
+        """The replays of the broker."""
+        replays = self.life.broker.replays
+        assert replays is not None
+        return replays
+
+    @property
+    def archive(self) -> Archive:
+        """The segments that the journal does not need any more."""
+        archive = self.life.archive
+        assert archive is not None
+        return archive
+
+    def again(self) -> Stage:
+        """The next life of the broker."""
+        return Stage(self.life.again(), cut=self.cut)
+
+    # ---- frames ----------------------------------------------------------------------------------
+
+    def client(self, name: str, version: str = "1.2") -> Client:
+        """The client of that name, which is connected at its first use."""
+        client = self.clients.get(name)
+        if client is None:
+            client = self.clients[name] = self.life.broker.connect()
+            self.put(client, f"CONNECT\naccept-version:{version}\nhost:x\n\n\0")
+            client.collect().clear()
+        return client
+
+    def put(self, client: Client, text: str) -> None:
+        """Bytes from a client, one by one or all together, and everything that follows from them."""
+        data = text.encode()
+        for part in [data[at : at + 1] for at in range(len(data))] if self.cut else [data]:
+            client.send(part)
+        self.life.broker.drain()
+
+    def write(self, name: str, command: str, *headers: str, body: str = "") -> None:
+        """One frame."""
+        self.put(self.client(name), "\n".join([command, *headers]) + f"\n\n{body}\0")
+
+    def frames(self, name: str) -> list[ServerFrame]:
+        """What a client got since it was asked last."""
+        collected = self.client(name).collect()
+        taken = list(collected)
+        collected.clear()
+        return taken
+
+    def error(self, name: str) -> str:
+        """What the one frame says that a client got, an ERROR."""
+        (frame,) = self.frames(name)
+        assert frame.command == "ERROR", frame.text
+        return frame.body.decode()
+
+    # ---- messages --------------------------------------------------------------------------------
+
+    def send(self, *bodies: str, headers: tuple[str, ...] = (), to: str = "/queue/q", by: str = "producer") -> None:
+        """Messages of one client, each alone."""
+        for body in bodies:
+            self.write(by, "SEND", f"destination:{to}", "persistent:true", *headers, body=body)
+
+    def replay(self, name: str, bookmark: str, *headers: str, of: str = QUEUE, id: str = "1") -> None:
+        """A client subscribes with a bookmark."""
+        self.write(name, "SUBSCRIBE", f"id:{id}", of, f"bookmark:{bookmark}", *headers)
+
+    def messages(self, name: str) -> list[ServerFrame]:
+        """What a client got since it was asked last, which must be messages only."""
+        frames = self.frames(name)
+        assert all(frame.command == "MESSAGE" for frame in frames), [frame.text for frame in frames]
+        return frames
+
+    def got(self, name: str) -> list[str]:
+        """Their bodies; of one that says that everything was sent, ``completed``."""
+        return ["completed" if frame.header("completed") else frame.body.decode() for frame in self.messages(name)]
+
+    def advance(self, duration_ms: int) -> None:
+        """Let time pass."""
+        self.life.broker.advance(duration_ms)
+        self.life.broker.drain()
+
+    # ---- the log ---------------------------------------------------------------------------------
+
+    def logged(self) -> list[Event]:
+        """The events of the log, as every reader of its files finds them."""
+        files = self.archive.files(self.life.disk)
+        found: list[Event] = []
+        for name in sorted(files):
+            found += events_of(name, files[name], [], is_last=name == max(files)) if any(files[name]) else []
+        return found
+
+    def offsets(self, address: str = "q") -> list[int]:
+        """The lsns of the messages published to an address: the column ``offset`` of Spark."""
+        return [
+            event.lsn
+            for event in self.logged()
+            if isinstance(event, Published) and event.kept.message.head.address == address
+        ]
+
+
+def bookmarks(frames: list[ServerFrame]) -> list[int]:
+    """The bookmarks of messages."""
+    return [int(frame.header("bookmark") or -1) for frame in frames]
+
+
+def stage(cut: bool, *bodies: str) -> Stage:
+    """A broker whose log has these messages."""
+    made = Stage(cut=cut)
+    made.send(*bodies)
+    return made
+
+
+def timed(cut: bool) -> tuple[Stage, list[int]]:
+    """A message in each of three minutes, and the dates of them in whole seconds."""
+    here = Stage(cut=cut)
+    dates: list[int] = []
+    for body in "abc":
+        here.advance(60_000 - here.life.broker.loop.clock_ms() % 1000)
+        dates.append(here.life.broker.loop.clock_ms())
+        here.send(body)
+    return here, dates

@@ -1,0 +1,53 @@
+"""Segments on a simulated disk and in an archive, as replays read them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from artemis_py.storage.format.codec import decode_file_header
+from artemis_py.storage.format.scan import LogFile
+from artemis_py.storage.format.segment_names import segment_name, segment_number
+from artemis_py.storage.replay.source import SegmentFiles
+from artemis_py.storage.retention.retention import Kept
+from tests.sim.disk import SimDisk
+from tests.sim.retained import Archive
+
+
+class ArchiveFiles(SegmentFiles):
+    """A segment is on the disk or in the archive, without anything beside it."""
+
+    def __init__(self, disk: SimDisk, archive: Archive) -> None:
+        self._disk = disk
+        self._archive = archive
+        self.read_bytes = 0
+        """How many bytes were read."""
+
+    def kept(self) -> Sequence[Kept]:
+        return [_kept(name, data) for name, data in sorted(self._archive.retired.items())]
+
+    def _data(self, number: int) -> bytes:
+        name = segment_name(number)
+        if name in self._disk.names():
+            return self._disk.read(name)
+        if name not in self._archive.retired:
+            raise FileNotFoundError(name)
+        return self._archive.retired[name]
+
+    def read(self, number: int, offset: int, size_bytes: int) -> bytes:
+        data = self._data(number)[offset : offset + size_bytes]
+        self.read_bytes += len(data)
+        return data
+
+    def size_of(self, number: int) -> int:
+        return len(self._data(number))
+
+    def beside(self, number: int, named: Callable[[str], str]) -> bytes:
+        return b""
+
+
+def _kept(name: str, data: bytes) -> Kept:
+    number = segment_number(name)
+    assert number is not None
+    header = decode_file_header(data)
+    return Kept(LogFile(Path(name), number, header.created_ms), header.first_lsn, header.created_ms, len(data))

@@ -1,0 +1,187 @@
+"""Queues for streams that consume them, and such a stream as Spark runs it, without a JVM."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql.streaming.datasource import ReadLimit
+
+from artemis_py.spark.consume.reader import QueueStreamReader
+from artemis_py.spark.read.options import read_options
+from tests.e2e.stomp_socket import StompSocket
+from tests.spark.cutting_proxy import CuttingProxy
+from tests.spark.live import LiveBroker, live_broker
+from tests.wire.client_frames import ServerFrame
+
+ROOMY = 'max-per-subscription-backlog="1000000"'
+QUEUES = f"""\
+<address name="DLQ"><anycast><queue name="DLQ"/></anycast></address>
+<address name="jobs"><anycast><queue name="jobs" {ROOMY}/></anycast></address>
+<address name="leased"><anycast><queue name="leased" lease-period="1500ms" {ROOMY}/></anycast></address>
+<address name="strict"><anycast><queue name="strict" lease-period="1s" leasing="strict" {ROOMY}/></anycast></address>
+<address name="narrow"><anycast><queue name="narrow" max-per-subscription-backlog="3"/></anycast></address>
+<address name="paged"><anycast><queue name="paged" {ROOMY}/></anycast></address>
+<address name="urgent"><anycast><queue name="urgent" queue-type="priority" {ROOMY}/></anycast></address>
+<address name="news"><multicast><queue name="reports" {ROOMY}/></multicast></address>
+<address name="plain"><anycast><queue name="plain"/></anycast></address>
+<address name="flow"><anycast><queue name="flow" delivery-semantics="at-most-once"/></anycast></address>
+<address name="shown"><anycast><queue name="shown" non-destructive="true"/></anycast></address>
+<address name="mine"><anycast><queue name="mine" {ROOMY} max-consumers="1"/></anycast></address>
+"""
+SETTINGS = """\
+      <address-setting match="#">
+        <dead-letter-address>DLQ</dead-letter-address><max-delivery-attempts>-1</max-delivery-attempts>
+        <redelivery-delay>0</redelivery-delay><auto-delete-queues>false</auto-delete-queues>
+        <auto-delete-addresses>false</auto-delete-addresses>
+        <default-address-routing-type>ANYCAST</default-address-routing-type>
+        <default-queue-routing-type>ANYCAST</default-queue-routing-type>
+      </address-setting>
+      <address-setting match="paged">
+        <max-size-messages>5</max-size-messages><page-size-bytes>10000</page-size-bytes>
+        <max-read-page-messages>5</max-read-page-messages><address-full-policy>PAGE</address-full-policy>
+      </address-setting>
+"""
+
+
+@contextmanager
+def queue_broker(folder: Path, **options: Any) -> Iterator[LiveBroker]:
+    """A broker with these queues; gone in the end."""
+    given = {"addresses": QUEUES, "settings": SETTINGS, **options}
+    with live_broker(folder, **given) as broker:
+        yield broker
+
+
+def source(broker: LiveBroker, queue: str, stomp_port: int | None = None, **options: object) -> dict[str, str]:
+    """The options of a stream that consumes a queue."""
+    port = broker.process.port if stomp_port is None else stomp_port
+    given = {"url": broker.url, "stompUrl": f"tcp://127.0.0.1:{port}", "queue": queue, **options}
+    return {name: str(value) for name, value in given.items()}
+
+
+def count(broker: LiveBroker, queue: str) -> int:
+    """How many messages are on a queue."""
+    return int(broker.process.metric("artemis_message_count", queue=queue))
+
+
+def held(broker: LiveBroker, queue: str) -> int:
+    """How many of them consumers hold."""
+    return int(broker.process.metric("artemis_delivering_message_count", queue=queue))
+
+
+def empty(broker: LiveBroker) -> None:
+    """Remove what other tests left."""
+    with broker.client() as client:
+        for queue in ("jobs", "leased", "strict", "narrow", "paged", "urgent", "reports", "mine"):
+            client.ask("ACK", {"destination": f"::{queue}", "filter": "TRUE"})
+            broker.process.await_count(queue, 0)
+
+
+def taken(client: StompSocket, queue: str, number: int, *, acks: bool = True, **headers: str) -> list[ServerFrame]:
+    """An ordinary consumer takes so many messages."""
+    client.subscribe(f"::{queue}", ack="client-individual", **{"max-backlog": str(number), **headers})
+    found = [client.message() for _ in range(number)]
+    for message in found if acks else []:
+        client.ask("ACK", {"id": message.header("ack")})
+    return found
+
+
+class Checkpoint:
+    """What Spark notes: the offsets that it planned, as texts, and how many batches are done."""
+
+    def __init__(self) -> None:
+        self.offsets: list[str] = []
+        self.done = 0
+
+    def offset(self, batch: int) -> dict[str, Any]:
+        """One of them."""
+        found: dict[str, Any] = json.loads(self.offsets[batch])
+        return found
+
+
+class Query:
+    """Calls a reader in the order in which Spark does. ``proxied``: its STOMP connection can be cut, also for good."""
+
+    def __init__(
+        self,
+        broker: LiveBroker,
+        queue: str = "jobs",
+        checkpoint: Checkpoint | None = None,
+        *,
+        proxied: bool = False,
+        **options: object,
+    ) -> None:
+        self.checkpoint = checkpoint or Checkpoint()
+        self.proxy = CuttingProxy(broker.process.port, b"\0never") if proxied else None
+        given = source(broker, queue, None if self.proxy is None else self.proxy.port, **options)
+        self.reader = QueueStreamReader(read_options(given, streaming=True))
+        self._initial: dict[str, Any] | None = None
+
+    @property
+    def _start(self) -> dict[str, Any]:
+        if self.checkpoint.done:
+            return self.checkpoint.offset(self.checkpoint.done - 1)
+        if self._initial is None:
+            self._initial = json.loads(json.dumps(self.reader.initialOffset()))
+        return self._initial
+
+    def plan(self, limit: ReadLimit | None = None) -> bool:
+        """Ask for the next batch; returns whether there is one."""
+        assert len(self.checkpoint.offsets) == self.checkpoint.done, "a batch is to be run first"
+        start = self._start
+        end = self.reader.latestOffset(start, limit or self.reader.getDefaultReadLimit())
+        if json.dumps(end) == json.dumps(start):
+            return False
+        self.checkpoint.offsets.append(json.dumps(end))
+        return True
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The rows of the batch that is planned."""
+        end = self.checkpoint.offset(self.checkpoint.done)
+        shares = self.reader.partitions(self._start, end)
+        return [row for share in shares for rows in self.reader.read(share) for row in rows.to_pylist()]
+
+    def run(self) -> list[str]:
+        """Run the batch that is planned; its bodies."""
+        return [row["value"].decode().strip() for row in self.rows()]
+
+    def finish(self) -> None:
+        """The batch is done."""
+        self.checkpoint.done += 1
+
+    def trigger(self) -> list[str]:
+        """Plan a batch, run it and be done with it; its bodies, none if there is nothing."""
+        if len(self.checkpoint.offsets) == self.checkpoint.done and not self.plan():
+            return []
+        bodies = self.run()
+        self.finish()
+        return bodies
+
+    def drain(self) -> list[str]:
+        """Trigger until there is nothing."""
+        found: list[str] = []
+        while bodies := self.trigger():
+            found += bodies
+        return found
+
+    def kill(self) -> None:
+        """Its connection breaks, and there is no other one."""
+        assert self.proxy is not None
+        self.proxy.close()
+
+
+@contextmanager
+def query(
+    broker: LiveBroker, queue: str = "jobs", checkpoint: Checkpoint | None = None, **options: Any
+) -> Iterator[Query]:
+    """A query that is stopped in the end."""
+    found = Query(broker, queue, checkpoint, **options)
+    try:
+        yield found
+    finally:
+        found.reader.stop()
+        if found.proxy is not None:
+            found.proxy.close()

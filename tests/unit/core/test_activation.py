@@ -1,0 +1,129 @@
+"""Messages that become active in order: what decides, and what it costs with many messages and many consumers."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import pytest
+
+from artemis_py.core.broker import Broker
+from artemis_py.core.order.entry import Entry
+from artemis_py.core.queue.behind import BarrierRule, Behind, TargetDepth
+from artemis_py.core.queue.queue import Queue
+from artemis_py.message import Account, Message
+from artemis_py.selector import compile_selector
+from tests.unit.core.parts import NOW_MS, broker_of, consumer_on, head_of, lines_run, queue_config, send, write
+
+DEPTHS = (500, 20_000)
+ALLOWANCE = 1.1
+IN_ORDER: dict[str, dict[str, Any]] = {
+    "barriers": {"barrier_expression": "kind = 'barrier'"},
+    "target depth": {"target_queue_depth": 10},
+}
+
+
+def message_of(id: int = 1, kind: str | None = None) -> Message:
+    """A message of no broker."""
+    return Message(head_of() if kind is None else head_of(kind=kind), b"", id, NOW_MS, 0, Account(), 0)
+
+
+def entry_at(sequence: int) -> Entry:
+    """An entry with its place."""
+    entry = Entry(message_of(sequence))
+    entry.sequence = sequence
+    return entry
+
+
+def test_a_barrier_is_what_matches() -> None:
+    """Neither false nor unknown does."""
+    rule = BarrierRule(compile_selector("kind = 'barrier'"))
+    assert rule.makes_barriers
+    assert not rule.lets_in(message_of(kind="barrier"), 0)
+    assert rule.lets_in(message_of(kind="other"), 10**6)
+    assert rule.lets_in(message_of(), 0)
+    assert rule.units_of(message_of()) > 0
+
+
+def test_so_many_are_active() -> None:
+    target = TargetDepth(2)
+    assert not target.makes_barriers
+    assert [target.lets_in(message_of(), count) for count in range(4)] == [True, True, False, False]
+    assert target.units_of(message_of()) == 0
+
+
+def test_they_stand_in_order_of_arrival_whoever_goes() -> None:
+    behind = Behind(TargetDepth(1))
+    entries = [entry_at(sequence) for sequence in (3, 1, 2)]
+    for entry in entries:
+        behind.add(entry)
+    first = behind.first()
+    assert first is entries[1]
+    behind.barrier = first
+    behind.remove(entries[1])
+    assert behind.first() is entries[2]
+    assert (behind.first(), behind.count) == (entries[2], 2)
+    assert (behind.at(3), behind.at(1), behind.has(entry_at(3))) == (entries[0], None, False)
+    behind.aside_count = 1
+    assert behind.count == 1, "one of them waits for its time"
+
+
+def filled(attributes: dict[str, Any], depth: int) -> tuple[Broker, Queue]:
+    """A queue on which nothing goes out before something is acknowledged, with so many messages behind."""
+    broker = broker_of(queue_config(max_per_subscription_backlog=10, **attributes))
+    queue = broker.queues["q"]
+    send(broker, head=head_of(kind="first"))
+    send(broker, head=head_of(kind="barrier"))
+    for _ in range(depth):
+        send(broker)
+    for _ in range(10):
+        broker.dispatch(NOW_MS)
+    return broker, queue
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("name", IN_ORDER)
+def test_no_part_costs_more_with_many_behind(name: str) -> None:
+    """To arrive, to go out and be acknowledged, to expire, to be looked at: for some messages."""
+    costs: list[dict[str, int]] = []
+    for depth in DEPTHS:
+        broker, queue = filled(IN_ORDER[name], depth)
+        cost = {"arrive": lines_run(partial(send, broker, count=20))}
+        send(broker, count=20, expires_ms=NOW_MS + 5)
+        cost["expire"] = lines_run(partial(queue.expire_due, NOW_MS + 5))
+        cost["dispatch"] = lines_run(partial(broker.dispatch, NOW_MS))
+        consumer = consumer_on(broker, queue, backlog_max=10)
+        cost["go out"] = lines_run(partial(broker.dispatch, NOW_MS))
+        write(broker)
+        broker.budget.refill(100)
+        held = consumer.let_go_all()
+        cost["acknowledge"] = lines_run(partial(queue.acknowledge, consumer, held))
+        cost["go on"] = lines_run(partial(broker.dispatch, NOW_MS))
+        assert queue.contents.tally.expired == 20
+        costs.append(cost)
+    for part, lines in costs[1].items():
+        assert lines <= costs[0][part] * ALLOWANCE + 5, f"{part}: {costs[0][part]} lines, and {lines} with more behind"
+
+
+@pytest.mark.interpreted
+def test_who_leaves_while_a_barrier_is_out_costs_the_same_with_many_consumers() -> None:
+    costs: list[int] = []
+    for count in (50, 3000):
+        broker = broker_of(queue_config(**IN_ORDER["barriers"]))
+        queue = broker.queues["q"]
+        waited_for = consumer_on(broker, queue, room=0)
+        consumers = [consumer_on(broker, queue) for _ in range(count)]
+        send(broker, head=head_of(kind="barrier"))
+        for _ in range(count):
+            broker.budget.refill(1000)
+            broker.dispatch(NOW_MS)
+            write(broker)
+        assert queue.contents.tally.held_count == 1, "one is still to get it"
+        leaves = partial(broker.detach, queue, consumers[0], failed=False, now_ms=NOW_MS)
+        costs.append(lines_run(leaves))
+        broker.detach(queue, waited_for, failed=False, now_ms=NOW_MS)
+        for _ in range(count):
+            broker.budget.refill(1000)
+            broker.dispatch(NOW_MS)
+        assert queue.message_count == 0
+    assert costs[1] <= costs[0] * 1.2 + 20, costs
