@@ -90,12 +90,16 @@ class Trade(SideBySide):
         return len(letters)
 
     def _is_kept_out(self, letter: Letter) -> bool:
-        """Does one of its queues not admit the letter, although consumers had their chance? Then none gets it."""
-        for pair in self.pairs:
+        """Does one of its queues not admit the letter, although consumers had their chance? Then none gets it. Queues of
+        the address are asked before views.
+        """
+        for pair in sorted(self.pairs, key=lambda pair: bool(pair.model.plan.view)):
             model = pair.model
             if not model.accepts(letter) or model.admits(letter):
                 continue
             self.absorb(pair)
+            if model.is_open:
+                model.note_end_of_barrier()
             if not model.admits(letter):
                 assert model.withheld(self.now_ms) is None, "kept out while a consumer could make room"
                 self.happened.add("refused" if model.plan.policy == REJECT else "sender had to wait")

@@ -128,7 +128,7 @@ def java_below(pid: int) -> int:
     return found
 
 
-@pytest.mark.takes_turns("the killed drivers")
+@pytest.mark.takes_turns("what is killed under a queue")
 def test_a_jvm_that_is_killed_in_a_batch(running: Running) -> None:
     running.send(MANY)
     running.hold(IN_THE_SECOND)
@@ -145,6 +145,7 @@ def test_a_jvm_that_is_killed_in_a_batch(running: Running) -> None:
     running.await_rows()
 
 
+@pytest.mark.takes_turns("what is killed under a queue")
 def test_a_planner_that_is_killed_in_a_batch(running: Running) -> None:
     running.send(MANY)
     running.hold(IN_THE_SECOND)
@@ -160,6 +161,7 @@ def test_a_planner_that_is_killed_in_a_batch(running: Running) -> None:
     running.await_rows()
 
 
+@pytest.mark.takes_turns("what is killed under a queue")
 def test_a_worker_and_then_the_broker_are_killed_in_a_batch(running: Running) -> None:
     running.send(MANY)
     running.hold(IN_THE_SECOND)
@@ -197,7 +199,6 @@ def test_leases_that_end_in_a_long_batch(running: Running) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
-@pytest.mark.takes_turns("the killed drivers")
 def test_killed_again_and_again(running: Running, rng: random.Random) -> None:
     """Its application, its JVM, its planner and the broker, while messages come."""
     running.options["maxMessagesPerTrigger"] = "150"

@@ -149,6 +149,7 @@ def test_available_now(broker: LiveBroker, queries: Queries) -> None:
     assert count(broker, "jobs") == 0
 
 
+@pytest.mark.slow
 def test_once(broker: LiveBroker, queries: Queries) -> None:
     """Spark tells nobody that the batch is done: the next run does."""
     sent = send(broker, "jobs", 0, 5)

@@ -225,14 +225,15 @@ class Contents:
         self.tally.acknowledged += count
 
     def append_expiring(self, entries: list[Entry]) -> None:
-        """Append entries, some of which may expire."""
-        if self.behind is not None:
-            self._append_behind(entries, self.behind)
-            return
-        order = self.order
+        """Append entries, some of which may expire, or all of which are not active yet."""
+        order, behind = self.order, self.behind
         for entry in entries:
             message = entry.message
-            order.extend([entry])
+            if behind is None:
+                order.extend([entry])
+            else:
+                entry.sequence = order.take_sequence(message)
+                behind.add(entry)
             if self.expires_ms(message):
                 entry.sequence = order.last_sequence(message)
                 self.expiry.add(entry, self.message_count)
@@ -253,14 +254,6 @@ class Contents:
         self.hold(entry, due_ms)
 
     # ---- not active ------------------------------------------------------------------------------
-
-    def _append_behind(self, entries: list[Entry], behind: Behind) -> None:
-        """Append entries that are not active yet."""
-        for entry in entries:
-            entry.sequence = self.order.take_sequence(entry.message)
-            behind.add(entry)
-            if self.expires_ms(entry.message):
-                self.expiry.add(entry, self.message_count)
 
     def activate(self, entry: Entry) -> None:
         """The first message behind becomes active: it goes to its place, unless it waits for its time."""

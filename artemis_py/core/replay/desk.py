@@ -95,6 +95,8 @@ class Replays:
             self._rest(replay)
             self._tail.followers.forget(replay)
             replay.outbox.clear()
+            if not self.count:
+                self._shelf.clear()
 
     def pause(self, replay: Replay, now_ms: int) -> None:
         """Show nothing more of it until ``resume``."""
@@ -336,5 +338,3 @@ class Replays:
                     self._arrive(replay, tail.lsn)
                 if replay.has_ended:
                     self._rest(replay)
-                elif replay.state == FOLLOWING and not replay.has_caught_up:
-                    tail.await_end(replay)

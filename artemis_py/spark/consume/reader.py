@@ -73,6 +73,8 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """How much later the broker's clock is than this one."""
         self._end_lsn = 0
         self._lapsed_count = 0
+        self._few_count = 0
+        """The size of the last batch that was smaller than it was allowed to be."""
         self._has_warned = False
         self._all_s = -_ALL_S
         """When everything that may be on the queue still was acknowledged again."""
@@ -197,22 +199,21 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         )
         assert self._gathering is not None
         taken = self._gathering.gather(wish, self._now_ms())
-        if wish.bytes_max is None and 0 < len(taken) < wish.count_max:
+        if taken and wish.bytes_max is None and len(taken) < wish.count_max and self._queue.selector is None:
             self._warn_of_few(len(taken))
         return taken
 
     def _warn_of_few(self, count: int) -> None:
-        """Say once why a batch is small although there are more messages: the queue has an upper limit of its own."""
+        """Two small batches of one size, and there are more messages: the queue has a limit of its own. Say so once."""
         assert self._link is not None
-        talk = self._link.talk
-        if self._has_warned or talk.is_dry or self._target is not None or self._queue.selector is not None:
-            return
-        if talk.left_count:
+        before, self._few_count = self._few_count, count
+        left_count = self._link.talk.left_count
+        if count == before and left_count and self._target is None and not self._has_warned:
             self._has_warned = True
             _logger.warning(
-                "queue %s gave %d messages for a batch although %d more wait on it: max-per-subscription-backlog of "
+                "queue %s gives %d messages for a batch although %d more wait on it: max-per-subscription-backlog of "
                 "the queue limits what one consumer may hold (it is 1 unless set), or they are not persistent",
-                self._queue.name, count, talk.left_count,
+                self._queue.name, count, left_count,
             )  # fmt: skip
 
     # ---- batches ---------------------------------------------------------------------------------
