@@ -238,15 +238,21 @@ class Consumer:
         message = entry.message
         size = self.weigh(message)
         self.room_bytes -= size
-        if self.acks:
-            if not self.settles:
-                self.held[message.id] = entry
-            else:
-                self.held[message.id] = _gone(message.lsn) if message.lsn else _GONE
+        if not self.settles:
+            self.held[message.id] = entry
             if self.window_bytes >= 0:
                 self.weights[message.id] = size
                 self.credit_bytes -= size
+        elif self.acks:
+            self._take_gone(message, size)
         self.outbox.append(entry)
+
+    def _take_gone(self, message: Message, size_bytes: int) -> None:
+        """The message is gone when it is sent, and yet takes room in backlog and window."""
+        self.held[message.id] = _gone(message.lsn) if message.lsn else _GONE
+        if self.window_bytes >= 0:
+            self.weights[message.id] = size_bytes
+            self.credit_bytes -= size_bytes
 
     def take_barrier(self, entry: Entry) -> None:
         """Put a barrier into the outbox. It needs no acknowledgement, so it takes room and nothing of the window."""

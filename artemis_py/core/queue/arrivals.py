@@ -71,9 +71,8 @@ class Arrivals:
         ):
             return None
         consumer = consumers[0]
-        may_leave = self._gate.is_open and self._gate.lets_out(contents.tally.held_count)
-        wants_it = consumer.settles and not consumer.acks and consumer.cursor is None
-        if wants_it and consumer.room_bytes > 0 and may_leave:
+        wants_it = consumer.settles and not consumer.acks and consumer.cursor is None and consumer.room_bytes > 0
+        if wants_it and self._gate.is_open and self._gate.lets_out(contents.tally.held_count):
             self._grouping.look_for(messages)
             return consumer if self._grouping.groups is None else None
         return None

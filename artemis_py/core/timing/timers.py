@@ -101,10 +101,12 @@ class Timers:
 
     def next_due_ms(self, shift_ms: int) -> int | None:
         """The date at which something is due, if nobody sets the clock until then; None when nothing waits."""
-        first_ms: int | None = None
-        for steady_ms in (self._gates.next_due_ms(), self._leases.next_due_ms()):
-            if steady_ms is not None and (first_ms is None or steady_ms + shift_ms < first_ms):
-                first_ms = steady_ms + shift_ms
+        gate_ms = self._gates.next_due_ms()
+        first_ms = None if gate_ms is None else gate_ms + shift_ms
+        if self._lease_ms:
+            lease_ms = self._leases.next_due_ms()
+            if lease_ms is not None and (first_ms is None or lease_ms + shift_ms < first_ms):
+                first_ms = lease_ms + shift_ms
         for due_ms in (self.scheduled.next_due_ms(shift_ms), self._alarms.next_due_ms()):
             if due_ms is not None and (first_ms is None or due_ms < first_ms):
                 first_ms = due_ms

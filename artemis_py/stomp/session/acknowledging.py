@@ -109,20 +109,19 @@ class Acknowledging:
                 subscription = by_consumer.get(int(consumer))
                 entries = []
             message_id = int(message)
-            if subscription is None and self._is_replay(int(consumer)):
-                continue
-            if subscription is not None and _takes_late(subscription) and message_id not in subscription.consumer.held:
-                _settle(subscription, entries)
-                entries = []
-                self._settle_late(subscription, message_id, ACCEPT, None, now_ms)
-                continue
             if subscription is None or message_id not in subscription.consumer.held:
+                if subscription is None and self._is_replay(int(consumer)):
+                    continue
                 _settle(subscription, entries)
+                if subscription is not None and _takes_late(subscription):
+                    entries = []
+                    self._settle_late(subscription, message_id, ACCEPT, None, now_ms)
+                    continue
                 self._state.service.traffic.count_in("ACK", place + 1)
                 self.acknowledge(Frame("ACK", {"id": f"{consumer.decode()}-{message.decode()}"}), now_ms, refuses=False)
                 raise AssertionError("an ACK for a message that is not held must be refused")
             if subscription.ack_mode == INDIVIDUAL:
-                entries += subscription.covered_by(message_id)
+                entries.append(subscription.consumer.let_go(message_id))
             else:
                 queue = subscription.queue
                 self._state.leave_unfinished(queue.acknowledge_up_to(subscription.consumer, message_id, now_ms))

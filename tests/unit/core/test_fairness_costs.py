@@ -29,7 +29,7 @@ def costs_of(depth: int, consumers: int, model: str, backlog: int) -> dict[str, 
         each[name] = lines / count
 
     note("acknowledge", lines_run(queue.acknowledge_all), queue.held)
-    note("arrive", lines_run(lambda: queue.arrive(queue.held)), queue.held)
+    note("arrive", lines_run(partial(queue.arrive, queue.held)), queue.held)
     note("dispatch", lines_run(queue.dispatch), queue.held)
     note("lease", lines_run(queue.send), queue.held)
     some = queue.consumers[:: max(len(queue.consumers) // 20, 1)]
