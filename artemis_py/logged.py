@@ -157,10 +157,9 @@ class ReplayLog(ABC):
     def last_lsn(self) -> int:
         """The last lsn given to a record, durable or not."""
 
-    @property
     @abstractmethod
-    def first_lsn(self) -> int:
-        """The lowest lsn that the log has."""
+    def first_lsn(self, segment: int = 0) -> int:
+        """The lowest lsn that the log has, in this segment and those behind it."""
 
     @abstractmethod
     def end(self) -> Place:

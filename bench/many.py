@@ -48,7 +48,7 @@ _CONFIGURATION: Final = """\
 maxSubscriptions=10000000</acceptor>
     <acceptor name="http">tcp://127.0.0.1:0?protocols=HTTP</acceptor>
   </acceptors>
-</core></configuration>
+{more}</core></configuration>
 """
 
 
@@ -78,10 +78,10 @@ KINDS: Final = {
 
 
 class Process:
-    """A broker's process in a folder of its own."""
+    """A broker's process in a folder of its own. ``more`` is further XML below ``core``."""
 
-    def __init__(self, folder: Path, kind: Kind) -> None:
-        text = _CONFIGURATION.format(persistent=str(kind.persistent).lower(), folder=folder)
+    def __init__(self, folder: Path, *, persistent: bool, more: str = "") -> None:
+        text = _CONFIGURATION.format(persistent=str(persistent).lower(), folder=folder, more=more)
         (folder / "broker.xml").write_text(text, "utf-8")
         self._log = folder / "broker.log"
         with self._log.open("wb") as output:
@@ -192,7 +192,7 @@ def make_many(process: Process, kind: Kind, count: int, memory_bytes_max: int) -
 def measure(kind: Kind, count: int, memory_bytes_max: int) -> tuple[list[Step], float, int]:
     """The steps, the memory before them in bytes, and the longest turn in seconds; told as they come."""
     with tempfile.TemporaryDirectory() as folder:
-        process = Process(Path(folder), kind)
+        process = Process(Path(folder), persistent=kind.persistent)
         try:
             start_bytes = process.memory_bytes
             steps: list[Step] = []

@@ -88,11 +88,20 @@ class ArtemisPy(Broker):
         return None if self._http_port is None else f"http://{LOOPBACK}:{self._http_port}/metrics"
 
 
+QUEUE: Final = "bench.jobs"
+"""A queue for those that consume it from Spark."""
+
+
 class Retaining(ArtemisPy):
     """The same, which keeps its log for the pipeline."""
 
     title = "artemis_py with retention"
-    more = '    <journal-retention-directory unit="DAYS" period="1">{home}/retained</journal-retention-directory>\n'
+    more = f"""\
+    <journal-retention-directory unit="DAYS" period="1">{{home}}/retained</journal-retention-directory>
+    <addresses>
+      <address name="{QUEUE}"><anycast><queue name="{QUEUE}" max-per-subscription-backlog="-1"/></anycast></address>
+    </addresses>
+"""
 
     def log_url(self) -> str:
         """Where it serves its log."""

@@ -86,6 +86,7 @@ def measure_pipeline(messages: int, rounds: int, seconds: float, say: Say) -> Pi
             lambda live: measure_reads(live.spark, home, messages, rounds, say, found),
             lambda live: live.lag(rounds),
             lambda live: live.sink(rounds),
+            lambda live: live.queue(rounds),
             lambda live: live.cost(rounds),
         )
         for number, measure in enumerate(parts):

@@ -23,7 +23,7 @@ from artemis_py.perf.target import Target
 from bench.broker import free_port
 from bench.driver import START_LIMIT_S
 from bench.findings import Finding
-from bench.own import Retaining
+from bench.own import QUEUE, Retaining
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -36,6 +36,8 @@ _BURST: Final = 20
 _BATCH_LIMIT_S: Final = 60.0
 _POLL_S: Final = 0.05
 _SINK_ROWS: Final = 200_000
+_JOBS: Final = 100_000
+_JOBS_PER_BATCH: Final = 10_000
 _LOAD: Final = "3"
 _TRIGGERS: Final = {"0 seconds": "batch after batch", "1 second": "a batch each second"}
 
@@ -148,6 +150,39 @@ class Live:
                 if number:  # the first one warms up
                     rate.values.append(_SINK_ROWS / (time.perf_counter() - began))
 
+    def queue(self, rounds: int, jobs: int = _JOBS) -> None:
+        """Messages that wait on a queue, in batches: read in the log as rows, and consumed. Raises PerfError when rows
+        are missing, or messages are left.
+        """
+        read, consumed = Finding("stream, log of a queue", "/s"), Finding("stream, queue consumed", "/s")
+        self._found += [read, consumed]
+        for number in range(rounds + 1):
+            self._say(f"pipeline: round {number} of {rounds}, {jobs:,} messages of a queue")
+            with self._broker(f"queue{number}") as (broker, run), Link(run.target) as link:
+                for _ in range(jobs // _BURST):
+                    link.send(_durable_frame(QUEUE) * _BURST)
+                link.confirmed("SUBSCRIBE", (("id", "last"), ("destination", "/topic/bench.last")))
+                stomp_url = f"tcp://{run.target.host}:{run.target.port}"
+                rates = [
+                    self._streamed(broker, jobs, subscribe=QUEUE, startingOffsets="earliest"),
+                    self._streamed(broker, jobs, queue=QUEUE, stompUrl=stomp_url),
+                ]
+            for finding, rate in zip((read, consumed), rates, strict=True):
+                finding.values += [rate] if number else []  # the first one warms up
+
+    def _streamed(self, broker: Retaining, rows: int, **options: str) -> float:
+        """Rows per second of a query's triggers, over all that is there."""
+        self._queries += 1
+        source = self.spark.readStream.format("artemis").options(url=broker.log_url(), **options)
+        writer = source.option("maxMessagesPerTrigger", _JOBS_PER_BATCH).load().writeStream.format("noop")
+        writer = writer.option("checkpointLocation", str(self._home / f"checkpoint{self._queries}"))
+        query = writer.trigger(availableNow=True).start()
+        query.awaitTermination()
+        found = sum(one.numInputRows for one in query.recentProgress)
+        if found != rows:
+            raise PerfError(f"a stream had {found:,} rows of {rows:,} messages")
+        return rows / sum(one.durationMs["triggerExecution"] for one in query.recentProgress) * 1000
+
 
 class _Load:
     """What scenario 3 tells in each round."""
@@ -198,9 +233,9 @@ def _send_until(target: Target, ended: threading.Event) -> None:
             due += _BURST / _PER_SECOND
 
 
-def _durable_frame() -> bytes:
+def _durable_frame(queue: str = "bench.live") -> bytes:
     body = body_of(100)
-    headers = (("destination", "/queue/bench.live"), ("persistent", "true"), ("content-length", str(len(body))))
+    headers = (("destination", f"/queue/{queue}"), ("persistent", "true"), ("content-length", str(len(body))))
     return frame("SEND", headers, body)
 
 

@@ -272,3 +272,20 @@ class Traffic:
             raise PerfError(f"not finished after {run.options.limit_s:g} s; {how_far}")
         run.progress.show(lambda: how_far)
         return now if moved else moved_at
+
+
+def fill(run: Run, queue: str, body: bytes, count: int) -> None:
+    """Send so many durable messages, a multiple of ``GROUP``. The receipts prove that all are on disk."""
+    with Link(run.target) as link:
+        source = Source(link, group_of(run.target, queue, body))
+        groups = iter(range(count // GROUP))
+        source.fill(groups)
+        while source.awaited:
+            if source.unsent:
+                link.send(bytes(source.unsent))
+                source.unsent.clear()
+            else:
+                source.take()
+            source.fill(groups)
+            run.progress.show(lambda: "filling")
+        link.goodbye()

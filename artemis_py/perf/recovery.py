@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from artemis_py.errors import PerfError
-from artemis_py.perf.durable import GROUP, Source, group_of
+from artemis_py.perf.durable import GROUP, fill
 from artemis_py.perf.frames import body_of, marker_of
 from artemis_py.perf.link import Link
 from artemis_py.perf.process import ProcessTree
@@ -39,30 +39,13 @@ class Recovery(Scenario):
         queue = run.queue()
         limit_s = run.options.limit_s
         with running(command, run.target, limit_s, run.progress.show) as empty:
-            self._fill(run, queue, body, count)
+            fill(run, queue, body, count)
         with running(command, run.target, limit_s, run.progress.show) as full:
             metrics = {"messages": float(count), "start_ms": full.start_s * 1000}
             metrics |= replace(run, process=ProcessTree(full.pid)).resident_mb()
             self._count(run, queue, body, count)
         metrics["records_per_second"] = count / max(full.start_s - empty.start_s, 0.001)
         return metrics
-
-    def _fill(self, run: Run, queue: str, body: bytes, count: int) -> None:
-        """The receipts prove that all are durable."""
-        group = group_of(run.target, queue, body)
-        with Link(run.target) as link:
-            source = Source(link, group)
-            groups = iter(range(count // GROUP))
-            source.fill(groups)
-            while source.awaited:
-                if source.unsent:
-                    link.send(bytes(source.unsent))
-                    source.unsent.clear()
-                else:
-                    source.take()
-                source.fill(groups)
-                run.progress.show(lambda: "filling")
-            link.goodbye()
 
     def _count(self, run: Run, queue: str, body: bytes, count: int) -> None:
         with Link(run.target) as link:

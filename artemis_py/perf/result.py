@@ -33,6 +33,9 @@ METRICS: Final = {
         Metric("p99_us", "p99 µs", "µs", 0, False),
         Metric("p999_us", "p99.9 µs", "µs", 0, False),
         Metric("max_us", "max", "µs", 0, False),
+        Metric("p99_alone_us", "p99 µs alone", "µs", 0, False),
+        Metric("p99_ratio", "p99 / p99 alone", "×", 2, False),
+        Metric("replayed_mb_per_second", "replayed, MB", "/s", 1, True),
         Metric("fill_per_second", "fill", "/s", 0, True),
         Metric("drain_per_second", "drain", "/s", 0, True),
         Metric("bytes_per_message", "resident per queued message", "B", 0, False),
@@ -51,10 +54,15 @@ METRICS: Final = {
         Metric("evict_us", "arrive and evict", "µs", 2, False),
         Metric("replace_us", "arrive and replace", "µs", 2, False),
         Metric("pass_us", "passed over", "µs", 2, False),
+        Metric("lease_us", "lease", "µs", 2, False),
+        Metric("together_us", "together", "µs", 2, False),
+        Metric("single_us", "alone", "µs", 2, False),
+        Metric("lapse_us", "lapse", "µs", 2, False),
         Metric("turn_max_ms", "longest turn", "ms", 1, False),
         Metric("other_load_percent", "other load", "%", 0, False),
         Metric("messages", "messages", "", 0, True),
         Metric("groups", "groups", "", 0, True),
+        Metric("consumers", "subscriptions", "", 0, True),
     )
 }
 

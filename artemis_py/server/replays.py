@@ -12,7 +12,7 @@ from artemis_py.server.client import Client
 from artemis_py.server.isolation import Isolation
 from artemis_py.server.turn_output import TurnOutput
 
-REPLAY_PARTS: Final = 20
+REPLAY_PARTS: Final = 100
 """Replays get one part in this many of a turn, so that turns stay short for others, however many replays there are."""
 
 
@@ -74,8 +74,14 @@ class ReplayTurns:
 
     def _write(self, replay: Replay, now_ms: int) -> None:
         connection: Client = replay.owner  # type: ignore[assignment]
+        session = connection.session
+        replaying = session.subscriptions.replaying
+        if replaying is None or not session.is_open:
+            return
         try:
-            connection.session.write_replayed(replay, now_ms)
+            reason = replaying.write(replay, now_ms)
+            if reason is not None:
+                session.refuse(reason, None, syntax=False)
             self._output.mark_dirty(connection)
         except Exception as error:
             self._isolation.cut_off(connection, "replay", error)

@@ -34,6 +34,10 @@ _CONFIGURATION: Final = """\
         <permission type="createDurableQueue" roles="workers"/>
         <permission type="createNonDurableQueue" roles="workers"/>
       </security-setting>
+      <security-setting match="locked">
+        <permission type="send" roles="workers"/>
+        <permission type="consume" roles="editors"/>
+      </security-setting>
       <security-setting match="mops.#">
         <permission type="view" roles="viewers,editors"/>
         <permission type="edit" roles="editors"/>
@@ -42,6 +46,10 @@ _CONFIGURATION: Final = """\
     <acceptors>
 {acceptors}
     </acceptors>
+    <addresses>
+      <address name="jobs"><anycast><queue name="jobs" max-per-subscription-backlog="-1"/></anycast></address>
+      <address name="locked"><anycast><queue name="locked" max-per-subscription-backlog="-1"/></anycast></address>
+    </addresses>
     <address-settings>
       <address-setting match="#">
         <default-address-routing-type>ANYCAST</default-address-routing-type>

@@ -302,6 +302,7 @@ PAGED: Final = Space(
             "none": {},
             "to-disk-2": {"policy": plans.TO_DISK, "depth_messages": 2},
             "to-disk-250-bytes": {"policy": plans.TO_DISK, "depth_bytes": 250},
+            "file-backed-2": {"policy": plans.TO_DISK, "depth_messages": 2, "backed": True},
             **{name: fields for name, fields in QUEUE_AXES["policy"].items() if name != "none"},
         },
     },

@@ -92,6 +92,8 @@ class QueuePlan:
     non_destructive: bool = False
     ring_size: int = -1
     policy: str = NO_POLICY
+    backed: bool = False
+    """Does the policy, TO_DISK, follow from file-backed-metadata?"""
     depth_messages: int = -1
     depth_bytes: int = -1
     resume_percent: float = 80
@@ -136,7 +138,8 @@ class QueuePlan:
     def is_like_amps(self) -> bool:
         """Has a consumer one message unless it asks for more?"""
         limited = self.deliveries_max > 0 or self.cancels_max > 0 or self.leases or self.activates_in_order
-        limited = limited or ((self.ttl_usual > 0 or self.kind == BY_VALUE) and not self.non_destructive)
+        rules = self.ttl_usual > 0 or self.kind == BY_VALUE or self.backed
+        limited = limited or (rules and not self.non_destructive)
         return (
             limited or self.once or self.fairness is not None or self.backlog_each is not None or self.backlog_all >= 0
         )
@@ -194,7 +197,8 @@ class QueuePlan:
             group_first_key="first" if self.marks_first else None,
             non_destructive=self.non_destructive,
             ring_size=self.ring_size,
-            overflow_policy=self.policy,
+            overflow_policy=NO_POLICY if self.backed else self.policy,
+            file_backed_metadata=self.backed,
             max_depth_messages=self.depth_messages,
             max_depth_bytes=self.depth_bytes,
             flow_resume_percent=self.resume_percent,

@@ -127,3 +127,21 @@ class Stage:
 def bookmarks(frames: list[ServerFrame]) -> list[int]:
     """The bookmarks of messages."""
     return [int(frame.header("bookmark") or -1) for frame in frames]
+
+
+def stage(cut: bool, *bodies: str) -> Stage:
+    """A broker whose log has these messages."""
+    made = Stage(cut=cut)
+    made.send(*bodies)
+    return made
+
+
+def timed(cut: bool) -> tuple[Stage, list[int]]:
+    """A message in each of three minutes, and the dates of them in whole seconds."""
+    here = Stage(cut=cut)
+    dates: list[int] = []
+    for body in "abc":
+        here.advance(60_000 - here.life.broker.loop.clock_ms() % 1000)
+        dates.append(here.life.broker.loop.clock_ms())
+        here.send(body)
+    return here, dates

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.queues.ledger import FLAT, Ledger
+from tests.queues.replays import Stage, bookmarks
 
 pytestmark = pytest.mark.wire
 
@@ -100,3 +101,12 @@ def test_it_stays_as_it_is() -> None:
     ledger.subscribe("c2", "max-backlog:1", "headers-only:true", "replace:true")
     ledger.send("ab")
     assert [frame.header("body-size") for frame in ledger.messages("c2")] == ["1"]
+
+
+def test_a_replay_without_bodies() -> None:
+    stage = Stage()
+    stage.send("hello", "you")
+    stage.replay("heads", "EPOCH", "headers-only:true")
+    frames = stage.messages("heads")
+    assert [(frame.body, frame.header("body-size")) for frame in frames] == [(b"", "5"), (b"", "3")]
+    assert bookmarks(frames) == stage.offsets()

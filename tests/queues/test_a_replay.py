@@ -7,17 +7,14 @@ from datetime import UTC, datetime
 
 import pytest
 
-from tests.queues.bench import Bench
-from tests.queues.replays import QUEUE, Stage, bookmarks
+from artemis_py.config.reader import loads
+from artemis_py.security.identity import Identity
+from artemis_py.security.rights import Authorizer
+from tests.queues.life import Life
+from tests.queues.replays import QUEUE, Stage, bookmarks, stage, timed
+from tests.sim.retained import Archive
 
 pytestmark = pytest.mark.wire
-
-
-def stage(cut: bool, *bodies: str) -> Stage:
-    """A broker whose log has these messages."""
-    made = Stage(cut=cut)
-    made.send(*bodies)
-    return made
 
 
 # ---- what a replay shows -------------------------------------------------------------------------
@@ -71,6 +68,21 @@ def test_A_13_an_address_without_queues_and_one_that_is_gone(cut: bool) -> None:
     here.replay("c1", "EPOCH", of="destination:/topic/news")
     here.replay("c2", "EPOCH", of="destination:/queue/brief")
     assert (here.got("c1"), here.got("c2")) == (["unrouted"], ["gone"])
+
+
+def test_A_13_only_what_is_durable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing that a crash may undo, neither by a replay that follows nor by one that begins now."""
+    here = Stage()
+    committer = here.life.broker.committer
+    monkeypatch.setattr(committer, "run_now", committer.submit)  # the disk does nothing before it is told to
+    here.replay("c1", "EPOCH")
+    producer, late = here.client("producer"), here.client("c2")
+    producer.send(f"SEND\n{QUEUE}\npersistent:true\nreceipt:r\n\na\0".encode())
+    late.send(f"SUBSCRIBE\nid:1\n{QUEUE}\nbookmark:EPOCH\n\n\0".encode())
+    assert [here.frames(name) for name in ("producer", "c1", "c2")] == [[], [], []]
+    here.life.broker.drain()
+    assert [frame.command for frame in here.frames("producer")] == ["RECEIPT"]
+    assert (here.got("c1"), here.got("c2")) == (["a"], ["a"])
 
 
 def test_A_13_only_persistent_messages(cut: bool) -> None:
@@ -172,6 +184,82 @@ def test_A_13_a_queue_of_another_address(cut: bool) -> None:
         assert here.got("c1") == ["blue", "red"]
     here.replay("c2", "EPOCH", of="destination:/queue/q::near")
     assert here.error("c2") == "Queue near is on address far, not on q"
+
+
+VIEWS = """<addresses>
+<address name="orders.eu"><multicast/></address>
+<address name="work"><anycast><queue name="work" underlying-address="orders.eu,orders.us.#"
+  default-publish-target="orders.eu"/></anycast></address>
+</addresses>"""
+
+
+def test_A_13_a_view(cut: bool) -> None:
+    """All that is published to the addresses under it, in the order of the log."""
+    here = Stage(Life("", core=VIEWS, archive=Archive(), instead=""), cut=cut)
+    here.send("a", to="/topic/orders.eu")
+    here.send("b", to="/topic/orders.us.ny")
+    here.send("other", to="/topic/orders.asia")
+    for number, destination in enumerate(("/queue/work", "/queue/work::work", "/topic/work")):
+        here.replay("c1", "EPOCH", of=f"destination:{destination}", id=str(number))
+        assert here.got("c1") == ["a", "b"]
+    here.send("c", to="/topic/orders.us.la")
+    here.send("other", to="/topic/orders.asia")
+    assert here.got("c1") == ["c", "c", "c"]
+    here.replay("c2", "EPOCH", of="destination:/topic/orders.eu")
+    assert here.got("c2") == ["a"]
+
+
+SECURED = """<configuration xmlns="urn:activemq"><core xmlns="urn:activemq:core"><security-settings>
+<security-setting match="#"><permission type="send" roles="clerk"/></security-setting>
+<security-setting match="work"><permission type="consume" roles="cook"/></security-setting>
+<security-setting match="orders.eu"><permission type="consume" roles="boss"/></security-setting>
+</security-settings></core></configuration>"""
+
+
+def test_A_13_it_needs_the_permission_to_consume(cut: bool) -> None:
+    """Of the address; of a view, that of its own address."""
+    here = Stage(Life("", core=VIEWS, archive=Archive(), instead=""), cut=cut)
+    here.send("a", to="/topic/orders.eu")
+    authorizer = Authorizer(loads(SECURED), lambda line, kind: None)
+    for name, role, destination, is_allowed in (
+        ("c1", "cook", "/queue/work", True),
+        ("c2", "cook", "/topic/orders.eu", False),
+        ("c3", "cook", "/topic/#", False),
+        ("c4", "boss", "/topic/orders.eu", True),
+        ("c5", "boss", "/queue/work", False),
+        ("c6", "clerk", "/topic/orders.eu", False),
+    ):
+        state = here.client(name).connection.session.state
+        state.rights = authorizer.rights_of(Identity(name, frozenset([role])))
+        here.replay(name, "EPOCH", of=f"destination:{destination}")
+        if is_allowed:
+            assert here.got(name) == ["a"]
+        else:
+            assert "does not have permission='CONSUME'" in here.error(name)
+
+
+def test_A_13_what_became_of_a_message_does_not_matter(cut: bool) -> None:
+    """Expired, scheduled, dropped by a ring, or dead."""
+    rows = """<addresses><address name="ring"><anycast><queue name="ring" ring-size="1"/></anycast></address>
+    <address name="dead"><anycast><queue name="dead"/></anycast></address>
+    <address name="q"><anycast><queue name="q"/></anycast></address></addresses>
+    <address-settings><address-setting match="q"><dead-letter-address>dead</dead-letter-address>
+    <max-delivery-attempts>1</max-delivery-attempts></address-setting></address-settings>"""
+    here = Stage(Life("", core=rows, archive=Archive(), instead=""), cut=cut)
+    here.send("expired", headers=(f"expires:{here.life.broker.loop.now_ms + 1000}",))
+    here.advance(60_000)
+    here.send("later", headers=("AMQ_SCHEDULED_DELAY:1000000",))
+    here.send("failed")
+    here.write("consumer", "SUBSCRIBE", "id:1", QUEUE, "ack:client-individual")
+    (frame,) = here.messages("consumer")
+    here.write("consumer", "NACK", f"id:{frame.header('ack')}")
+    here.send("old", "new", to="/queue/ring")
+    here.replay("c1", "EPOCH")
+    assert here.got("c1") == ["expired", "later", "failed"]
+    here.replay("c2", "EPOCH", of="destination:/queue/ring")
+    assert here.got("c2") == ["old", "new"]
+    here.replay("c3", "EPOCH", of="destination:/queue/dead")
+    assert here.got("c3") == ["failed"]
 
 
 def test_A_13_a_wildcard_address(cut: bool) -> None:
@@ -324,17 +412,6 @@ def moment(at_ms: int, *, zone: str = "Z") -> str:
     return f"{datetime.fromtimestamp(at_ms / 1000, UTC):%Y%m%dT%H%M%S}{zone}"
 
 
-def timed(cut: bool) -> tuple[Stage, list[int]]:
-    """A message in each of three minutes, and the dates of them in whole seconds."""
-    here = Stage(cut=cut)
-    dates: list[int] = []
-    for body in "abc":
-        here.advance(60_000 - here.life.broker.loop.clock_ms() % 1000)
-        dates.append(here.life.broker.loop.clock_ms())
-        here.send(body)
-    return here, dates
-
-
 def test_A_13_from_a_time(cut: bool) -> None:
     here, (a, b, c) = timed(cut)
     for number, (bookmark, expected) in enumerate(
@@ -380,7 +457,7 @@ def test_A_13_a_range_ends_when_its_time_is_over(cut: bool) -> None:
 @pytest.mark.parametrize(
     ("bookmark", "reason"),
     [
-        ("MOST_RECENT", "bookmark:MOST_RECENT is not known here: the broker keeps no place for a client. Send the last"),
+        ("MOST_RECENT", "bookmark:MOST_RECENT is not known here: the broker keeps no place for a client."),
         ("yesterday", "bookmark is not one: 'yesterday'; use EPOCH, NOW"),
         ("20261301T000000Z", "bookmark is not one: '20261301T000000Z'"),
         ("1,,2", "bookmark is not one: ''"),
@@ -427,8 +504,11 @@ def test_A_13_a_bookmark_that_retention_has_removed_is_refused() -> None:
     here.archive.remove_oldest()
     here.replay("c1", str(first))
     text = here.error("c1")
-    assert text.startswith(f"The log after bookmark {first} was removed: what is left of it begins with lsn ")
-    assert "Go on with bookmark:EPOCH" in text
+    assert text.startswith(f"The log after bookmark {first} was removed (journal-retention-directory): ")
+    found = re.search(r"Go on with bookmark:(\d+)", text)
+    assert found is not None, text
+    here.replay("c2", found[1])
+    assert bookmarks(here.messages("c2")) == here.offsets()
 
 
 def test_A_13_a_replay_does_not_hide_what_is_removed_while_it_is_paused() -> None:
@@ -461,324 +541,3 @@ def test_A_13_a_replay_that_has_shown_nothing_begins_with_what_is_left() -> None
     here.write("c1", "SUBSCRIBE", "id:1", QUEUE, "resume:true")
     left = len(here.offsets())
     assert here.got("c1") == bodies[-left:]
-
-
-# ---- completed -----------------------------------------------------------------------------------
-
-
-def test_A_13_completed_is_told_once_and_only_on_request(cut: bool) -> None:
-    here = stage(cut, "a", "b")
-    here.replay("c1", "EPOCH", "completed:true")
-    here.replay("c2", "EPOCH")
-    first, second, completed = here.messages("c1")
-    assert (first.body, second.body, completed.body) == (b"a", b"b", b"")
-    assert (completed.header("completed"), completed.header("subscription")) == ("true", "1")
-    assert completed.header("destination") == "/queue/q"
-    bookmark = int(completed.header("bookmark") or 0)
-    assert bookmark >= here.offsets()[-1]
-    here.send("c")
-    assert (here.got("c1"), here.got("c2")) == (["c"], ["a", "b", "c"])
-    here.replay("c3", str(bookmark))
-    assert here.got("c3") == ["c"]
-
-
-@pytest.mark.parametrize("bookmark", ["NOW", "EPOCH", "[EPOCH:NOW]", "[5:2]"])
-def test_A_13_completed_where_nothing_matches(cut: bool, bookmark: str) -> None:
-    here = stage(cut, "a", "b", "c", "d", "e", "f")
-    here.replay("c1", bookmark, "completed:true", of="destination:/queue/nowhere")
-    assert here.got("c1") == ["completed"]
-
-
-# ---- rate ----------------------------------------------------------------------------------------
-
-
-def test_A_13_so_many_messages_in_a_second(cut: bool) -> None:
-    here = stage(cut, *map(str, range(20)))
-    here.replay("c1", "EPOCH", "rate:10")
-    assert here.got("c1") == ["0"]
-    for number in range(1, 20):
-        here.advance(99)
-        assert here.got("c1") == [], number
-        here.advance(1)
-        assert here.got("c1") == [str(number)]
-
-
-def test_A_13_so_many_bytes_in_a_second() -> None:
-    here = Stage()
-    here.send(*["x" * 10_000] * 20)
-    here.replay("c1", "EPOCH", "rate:100KB")
-    count = 0
-    for _ in range(10):
-        here.advance(100)
-        count += len(here.got("c1"))
-    assert 9 <= count <= 12
-
-
-def test_A_13_twice_as_fast_as_it_was_published(cut: bool) -> None:
-    here, _ = timed(cut)
-    here.replay("c1", "EPOCH", "rate:2X", "rate-max-gap:1h")
-    assert here.got("c1") == ["a"]
-    here.advance(29_000)
-    assert here.got("c1") == []
-    here.advance(2_000)
-    assert here.got("c1") == ["b"]
-    here.advance(30_000)
-    assert here.got("c1") == ["c"]
-
-
-def test_A_13_a_long_pause_is_cut(cut: bool) -> None:
-    """To ten seconds of the original, unless ``rate-max-gap`` says otherwise."""
-    here, _ = timed(cut)
-    here.replay("c1", "EPOCH", "rate:2X")
-    here.replay("c2", "EPOCH", "rate:1X", "rate-max-gap:2s")
-    assert (here.got("c1"), here.got("c2")) == (["a"], ["a"])
-    here.advance(1_999)
-    assert (here.got("c1"), here.got("c2")) == ([], [])
-    here.advance(1)
-    assert (here.got("c1"), here.got("c2")) == ([], ["b"])
-    here.advance(3_000)
-    assert (here.got("c1"), here.got("c2")) == (["b"], ["c"])
-
-
-def test_A_13_the_wall_clock_does_not_matter_to_a_rate(cut: bool) -> None:
-    here = stage(cut, "a", "b")
-    here.replay("c1", "EPOCH", "rate:1")
-    assert here.got("c1") == ["a"]
-    here.life.broker.loop.ahead_ms += 3_600_000
-    here.life.broker.broker.clock.shift_ms += 3_600_000
-    here.advance(999)
-    assert here.got("c1") == []
-    here.advance(1)
-    assert here.got("c1") == ["b"]
-
-
-@pytest.mark.parametrize(
-    ("headers", "reason"),
-    [
-        (("rate:0",), "rate must be a number of messages"),
-        (("rate:-1",), "rate must be a number of messages"),
-        (("rate:fast",), "rate must be a number of messages"),
-        (("rate:0X",), "rate must be a number of messages"),
-        (("rate-max-gap:1s",), "rate-max-gap needs rate"),
-        (("rate:10", "rate-max-gap:1s"), "rate-max-gap belongs to a multiple"),
-        (("rate:1X", "rate-max-gap:long"), "rate-max-gap must be a period"),
-    ],
-)
-def test_A_13_what_is_no_rate(cut: bool, headers: tuple[str, ...], reason: str) -> None:
-    here = stage(cut, "a")
-    here.replay("c1", "EPOCH", *headers)
-    assert here.error("c1").startswith(reason)
-
-
-# ---- pause and resume ----------------------------------------------------------------------------
-
-
-def change(here: Stage, name: str, *headers: str, id: str = "1") -> None:
-    """A SUBSCRIBE that changes a replay."""
-    here.write(name, "SUBSCRIBE", f"id:{id}", QUEUE, *headers)
-
-
-def test_A_13_pause_keeps_the_place(cut: bool) -> None:
-    here = stage(cut, "a")
-    here.replay("c1", "EPOCH")
-    assert here.got("c1") == ["a"]
-    change(here, "c1", "pause:true")
-    here.send("b")
-    assert here.got("c1") == []
-    change(here, "c1", "pause:true")
-    change(here, "c1", "resume:true")
-    assert here.got("c1") == ["b"]
-    change(here, "c1", "resume:true")
-    here.send("c")
-    assert here.got("c1") == ["c"]
-
-
-def test_A_13_nothing_comes_behind_the_receipt_of_a_pause() -> None:
-    here = Stage()
-    here.send(*["x" * 3000] * 200)
-    client = here.client("c1")
-    client.stall()
-    here.replay("c1", "EPOCH")
-    change(here, "c1", "pause:true", "receipt:r")
-    client.read_again()
-    here.life.broker.drain()
-    frames = here.frames("c1")
-    assert [frame.command for frame in frames] == ["MESSAGE"] * (len(frames) - 1) + ["RECEIPT"]
-    assert len(frames) < 200
-    change(here, "c1", "resume:true")
-    assert len(here.messages("c1")) + len(frames) == 201
-
-
-def test_A_13_a_replay_may_begin_paused(cut: bool) -> None:
-    """Then NOW is when it begins."""
-    here = stage(cut, "a")
-    here.replay("c1", "EPOCH", "pause:true")
-    here.replay("c1", "NOW", "pause:true", id="2")
-    here.send("b")
-    assert here.got("c1") == []
-    change(here, "c1", "resume:true")
-    assert here.got("c1") == ["a", "b"]
-    change(here, "c1", "resume:true", id="2")
-    assert here.got("c1") == ["b"]
-
-
-def test_A_13_time_does_not_pass_for_a_paced_replay_that_is_paused(cut: bool) -> None:
-    here, _ = timed(cut)
-    here.replay("c1", "EPOCH", "rate:1X", "rate-max-gap:1h")
-    assert here.got("c1") == ["a"]
-    here.advance(20_000)
-    change(here, "c1", "pause:true")
-    here.advance(500_000)
-    change(here, "c1", "resume:true")
-    here.advance(39_000)
-    assert here.got("c1") == []
-    here.advance(2_000)
-    assert here.got("c1") == ["b"]
-
-
-@pytest.mark.parametrize(
-    ("headers", "reason"),
-    [
-        (("pause:true",), "pause:true is for replays, and this connection has no replay '9'"),
-        (("resume:true",), "resume:true is for replays, and this connection has no replay '9'"),
-        (("bookmark:EPOCH", "resume:true"), "resume:true is for a replay that is paused"),
-        (("bookmark:EPOCH", "pause:true", "resume:true"), "pause:true and resume:true exclude each other"),
-    ],
-)
-def test_A_13_pause_and_resume_of_what_is_no_replay(cut: bool, headers: tuple[str, ...], reason: str) -> None:
-    here = stage(cut, "a")
-    change(here, "c1", *headers, id="9")
-    assert here.error("c1").startswith(reason)
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "reason"),
-    [
-        (("ack:client",), ("pause:true",), "The subscription '1' is no replay"),
-        (("ack:client",), ("bookmark:EPOCH",), "The subscription '1' is no replay"),
-        (("bookmark:EPOCH",), ("ack:client",), "There is already a replay '1': pause:true or resume:true changes it"),
-        (("bookmark:EPOCH",), ("bookmark:NOW",), "There is already a replay '1'"),
-        (("bookmark:EPOCH",), ("pause:true", "rate:5"), "pause and resume change nothing else: leave out rate"),
-        (("bookmark:EPOCH",), ("replace:true",), "There is already a replay '1'"),
-    ],
-)
-def test_A_13_what_a_subscription_cannot_become(
-    cut: bool, first: tuple[str, ...], second: tuple[str, ...], reason: str
-) -> None:
-    here = stage(cut)
-    change(here, "c1", *first)
-    change(here, "c1", *second)
-    assert here.error("c1").startswith(reason)
-
-
-def test_A_13_pause_names_the_same_destination(cut: bool) -> None:
-    here = stage(cut)
-    here.replay("c1", "EPOCH")
-    here.write("c1", "SUBSCRIBE", "id:1", "destination:/queue/far", "pause:true")
-    assert here.error("c1") == "The replay '1' is of /queue/q, not of /queue/far"
-
-
-# ---- the rest ------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("header", "name"),
-    [
-        ("browser:true", "browser"),
-        ("exclusive:true", "exclusive"),
-        ("max-backlog:5", "max-backlog"),
-        ("consumer-window-size:0", "consumer-window-size"),
-        ("activemq.prefetchSize:5", "activemq.prefetchSize"),
-        ("durable-subscription-name:x", "durable-subscription-name"),
-        ("consumer-priority:5", "consumer-priority"),
-        ("x-qpid-replay-period:5", "x-qpid-replay-period"),
-        ("replace:true", "replace"),
-    ],
-)
-def test_A_13_headers_that_make_no_sense_are_named(cut: bool, header: str, name: str) -> None:
-    here = stage(cut, "a")
-    here.replay("c1", "EPOCH", header)
-    assert here.error("c1") == f"{name} and bookmark exclude each other: a replay takes nothing from a queue"
-
-
-def test_A_13_the_same_headers_are_fine_when_they_are_false(cut: bool) -> None:
-    here = stage(cut, "a")
-    here.replay("c1", "EPOCH", "browser:false", "exclusive:false", "no-local:false", "pause:false", "resume:false")
-    assert here.got("c1") == ["a"]
-
-
-def test_A_13_ack_and_nack_do_nothing(cut: bool) -> None:
-    here = stage(cut, "a", "b", "c")
-    here.replay("c1", "EPOCH", "ack:client-individual")
-    here.replay("c1", "EPOCH", id="auto")
-    first, second, third, *others = here.messages("c1")
-    here.write("c1", "ACK", f"id:{first.header('ack')}", "receipt:1")
-    here.write("c1", "NACK", f"id:{second.header('ack')}", "receipt:2")
-    here.write("c1", "BEGIN", "transaction:t")
-    here.write("c1", "ACK", f"id:{third.header('ack')}", "transaction:t", "receipt:3")
-    here.write("c1", "COMMIT", "transaction:t", "receipt:4")
-    assert [other.header("ack") for other in others] == [None] * 3
-    here.write("c1", "ACK", f"id:{others[0].header('message-id')}", "receipt:5")
-    assert [frame.command for frame in here.frames("c1")] == ["RECEIPT"] * 5
-    assert here.life.read(here.client("consumer")) == ["a", "b", "c"]
-
-
-def test_A_13_a_run_of_acks_between_those_of_a_queue() -> None:
-    here = stage(False, "a", "b")
-    here.write("c1", "SUBSCRIBE", "id:q", QUEUE, "ack:client-individual")
-    here.replay("c1", "EPOCH", "ack:client")
-    frames = here.messages("c1")
-    assert sorted(frame.header("subscription") or "" for frame in frames) == ["1", "1", "q", "q"]
-    acks = "".join(f"ACK\nid:{frame.header('ack')}\n\n\0" for frame in (frames[0], frames[2], frames[1], frames[3]))
-    here.put(here.client("c1"), acks)
-    assert here.frames("c1") == []
-    assert here.life.broker.broker.queues["q"].message_count == 0
-
-
-def test_A_13_stomp_1_1_and_1_0(cut: bool) -> None:
-    here = stage(cut, "a")
-    here.client("c1", "1.1")
-    here.replay("c1", "EPOCH", "ack:client")
-    (frame,) = here.messages("c1")
-    here.write("c1", "ACK", "subscription:1", f"message-id:{frame.header('message-id')}", "receipt:1")
-    assert [frame.command for frame in here.frames("c1")] == ["RECEIPT"]
-    here.client("c2", "1.0")
-    here.write("c2", "SUBSCRIBE", QUEUE, "bookmark:EPOCH")
-    assert here.got("c2") == ["a"]
-    here.write("c2", "UNSUBSCRIBE", QUEUE)
-    here.send("b")
-    assert here.got("c2") == []
-
-
-def test_A_13_unsubscribe_and_disconnect_end_it(cut: bool) -> None:
-    here = stage(cut, "a")
-    here.replay("c1", "EPOCH")
-    here.replay("c2", "EPOCH")
-    assert here.replays.count == 2
-    here.write("c1", "UNSUBSCRIBE", "id:1", "receipt:r")
-    here.client("c2").drop()
-    here.send("b")
-    assert [frame.body for frame in here.frames("c1")] == [b"a", b""]
-    assert here.replays.count == 0
-    here.write("c1", "UNSUBSCRIBE", "id:1")
-    assert here.error("c1").startswith("There is no subscription '1'")
-
-
-def test_A_13_replays_count_as_subscriptions(cut: bool) -> None:
-    bench = Bench(cut=cut, acceptor="maxSubscriptions=1")
-    bench.write("c1", "SUBSCRIBE", "id:1", QUEUE)
-    bench.write("c1", "SUBSCRIBE", "id:2", QUEUE, "bookmark:EPOCH")
-    (frame,) = bench.frames("c1")
-    assert frame.body.startswith(b"Too many subscriptions")
-
-
-def test_A_13_without_a_retained_log_it_is_refused(cut: bool) -> None:
-    bench = Bench(cut=cut, core="<persistence-enabled>true</persistence-enabled>")
-    bench.write("c1", "SUBSCRIBE", "id:1", QUEUE, "bookmark:EPOCH")
-    (frame,) = bench.frames("c1")
-    expected = "A replay (bookmark) reads the retained log, and this broker has none: set "
-    assert frame.body.decode() == f"{expected}journal-retention-directory"
-    bench = Bench(cut=cut, core="<persistence-enabled>false</persistence-enabled>")
-    bench.write("c1", "SUBSCRIBE", "id:1", QUEUE, "bookmark:EPOCH")
-    (frame,) = bench.frames("c1")
-    assert frame.body.decode() == f"{expected}persistence-enabled to true, and journal-retention-directory"

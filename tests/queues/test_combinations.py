@@ -55,6 +55,7 @@ FEATURES = {
     "at-most-once": "delivery-semantics='at-most-once'",
     "barrier": "barrier-expression=\"k = 'a2'\"",
     "target": "target-queue-depth='2'",
+    "file-backed": "file-backed-metadata='true' max-depth-messages='2'",
     "owner": "exclusivity-policy='CONNECTION'",
     "link": "exclusivity-policy='LINK'",
     "selector": "consumer-selector='k IS NOT NULL'",
@@ -96,12 +97,17 @@ REFUSED = {
         frozenset(pair)
         for pair in itertools.product(IN_ORDER, (*KINDS[1:], "ring-size", "ring", "ring-bytes", "non-destructive"))
     ),
+    *(frozenset((name, "file-backed")) for name in ("ring-size", *OVERFLOWS)),
 }
 """Pairs that nobody can have: two types, two answers to a full queue, groups where nothing can be grouped, two kinds of
 groups, two owners, an order where messages become active as they arrive.
 """
 PAIRS = [pair for pair in itertools.combinations(FEATURES, 2) if frozenset(pair) not in REFUSED]
-TRIPLES = [("non-destructive", "last-value", "to-disk"), ("non-destructive", "lvq", "paging")]
+TRIPLES = [
+    ("non-destructive", "last-value", "to-disk"),
+    ("non-destructive", "lvq", "file-backed"),
+    ("non-destructive", "lvq", "paging"),
+]
 """What is refused only with three."""
 
 
@@ -232,6 +238,7 @@ WARNINGS = {
     "alert-repeat-gap='5'": "has no effect",
     "overflow-policy='FLOW_TO_DISK' max-depth-messages='5' sort-key='k'": "only once it is in memory",
     "overflow-policy='FLOW_TO_DISK' max-depth-messages='5' priority-expression='k'": "flows to disk, but not in",
+    "file-backed-metadata='true' sort-key='x'": "is ordered only once it is in memory",
 }
 
 

@@ -39,7 +39,7 @@ class LiveBroker:
         *,
         name: str = "e2e",
         file_bytes: str = "100K",
-        limits: str = 'unit="DAYS" period="1"',
+        limits: str | None = 'unit="DAYS" period="1"',
         settings: str = SETTINGS,
         addresses: str = ADDRESSES,
         start_s: float = WAIT_S,
@@ -61,11 +61,12 @@ class LiveBroker:
             f"<{name}-directory>{self.folder / name}</{name}-directory>"
             for name in ("bindings", "journal", "large-messages", "paging")
         )
+        retention = f"<journal-retention-directory {self._limits}>{self.retained}</journal-retention-directory>"
         text = configuration(acceptors, addresses=self._addresses, settings=self._settings).replace(
             "<persistence-enabled>false</persistence-enabled>",
             f"<persistence-enabled>true</persistence-enabled>{folders}"
             f"<journal-file-size>{self._file_bytes}</journal-file-size>"
-            f"<journal-retention-directory {self._limits}>{self.retained}</journal-retention-directory>",
+            f"{'' if self._limits is None else retention}",
         )
         text = text.replace("<name>e2e</name>", f"<name>{self._name}</name>")
         file = self.folder / "broker.xml"

@@ -72,6 +72,14 @@ def held(broker: LiveBroker, queue: str) -> int:
     return int(broker.process.metric("artemis_delivering_message_count", queue=queue))
 
 
+def empty(broker: LiveBroker) -> None:
+    """Remove what other tests left."""
+    with broker.client() as client:
+        for queue in ("jobs", "leased", "strict", "narrow", "paged", "urgent", "reports", "mine"):
+            client.ask("ACK", {"destination": f"::{queue}", "filter": "TRUE"})
+            broker.process.await_count(queue, 0)
+
+
 def taken(client: StompSocket, queue: str, number: int, *, acks: bool = True, **headers: str) -> list[ServerFrame]:
     """An ordinary consumer takes so many messages."""
     client.subscribe(f"::{queue}", ack="client-individual", **{"max-backlog": str(number), **headers})

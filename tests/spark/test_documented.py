@@ -83,11 +83,13 @@ class Reader:
 
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
-    """The one of the README, with the two lines that it shows."""
+    """The one of the README, with the two lines that it shows, and a queue to consume."""
     folder = tmp_path_factory.mktemp("documented")
     [lines] = blocks("README.md", "## Spark", "xml")
     text = (ROOT / "broker.xml").read_text("utf-8").replace("<persistence-enabled>false</persistence-enabled>", lines)
     assert lines in text
+    [queue] = blocks("docs/pipeline.md", "### Consume a queue", "xml")
+    text = text.replace("<addresses>", f"<addresses>\n{queue}", 1)
     (folder / "broker.xml").write_text(re.sub(r"\$\{(STOMP|HTTP)_PORT:\d+\}", "0", text), "utf-8")
     environment = {**os.environ, "ARTEMIS_PY_NEW_PASSWORD": PASSWORD}
     process = BrokerProcess(["run", "broker.xml"], folder / "broker.log", folder=folder, environment=environment)
@@ -136,6 +138,20 @@ def test_reading_and_streaming(reader: Reader, tmp_path: Path) -> None:
     rows = reader.spark.read.parquet(str(tmp_path / "orders")).orderBy("offset").collect()
     assert [bytes(row.value) for row in rows] == [b"100", b"101", b"102"]
     assert reader.run(read)["orders"].count() == before + 3
+
+
+def test_consuming_a_queue(reader: Reader, tmp_path: Path) -> None:
+    [stream] = blocks("docs/pipeline.md", "### Consume a queue", "python")
+    reader.send("jobs", 0, 3)
+    query = reader.run(stream)["query"]
+    eventually(
+        "gone", lambda: reader.broker.metric("artemis_message_count", queue="jobs"), lambda left: not left, WAIT_S
+    )
+    rows = reader.spark.read.parquet(str(tmp_path / "jobs")).orderBy("offset").collect()
+    assert [bytes(row.value) for row in rows] == [b"0", b"1", b"2"]
+    planned(query)
+    [lag] = blocks("docs/pipeline.md", "#### Lag", "python")
+    reader.run(lag, query=query, artemis_py=artemis_py)
 
 
 def test_sql_and_views_and_lag(reader: Reader, capsys: pytest.CaptureFixture[str]) -> None:

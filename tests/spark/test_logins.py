@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pyspark.sql.types as t
 import pytest
 
 from artemis_py.errors import PipelineError
+from artemis_py.spark.consume.reader import QueueStreamReader
 from artemis_py.spark.read.options import read_options
 from artemis_py.spark.read.plan import opened
 from artemis_py.spark.write.options import sink_options
@@ -121,6 +123,46 @@ def test_a_source_that_may_not_read_says_so_at_once(broker: BrokerProcess, optio
         listed(source_url(broker), **options)
     assert time.monotonic() - started < FAST_S
     assert "wr0ng" not in str(refused.value)
+
+
+@contextmanager
+def consuming(broker: BrokerProcess, queue: str, **options: str) -> Iterator[QueueStreamReader]:
+    """A stream that consumes a queue, over TLS at both ports."""
+    urls = {"url": source_url(broker, "https"), "stompUrl": sink_url(broker, "stomps")}
+    stream = QueueStreamReader(read_options({**urls, "queue": queue, **options}, streaming=True))
+    try:
+        yield stream
+    finally:
+        stream.stop()
+
+
+def test_a_stream_that_consumes_logs_in_at_both_ports(broker: BrokerProcess, ca: str) -> None:
+    login = {"user": "bob", "password": USERS["bob"], "caFile": ca}
+    sent(sink_url(broker, "stomps"), address="jobs", routingType="ANYCAST", **login)
+    with consuming(broker, "jobs", **login) as stream:
+        start = stream.initialOffset()
+        end = stream.latestOffset(start, stream.getDefaultReadLimit())
+        rows = [rows.num_rows for share in stream.partitions(start, end) for rows in stream.read(share)]
+        assert sum(rows) == 50
+        assert stream.latestOffset(end, stream.getDefaultReadLimit()) == end
+        assert stream.reportLatestOffset()["#lag"] == {"secured": {"messages": 0}}
+
+
+@pytest.mark.parametrize(
+    ("queue", "user", "words"),
+    [
+        ("locked", "bob", "queue locked: the broker refuses: .*User: bob does not have permission='CONSUME'"),
+        ("jobs", "eve", "user 'eve': AMQ229032: User: eve does not have permission='VIEW'"),
+    ],
+)
+def test_a_stream_that_may_not_consume_says_so_at_once(
+    broker: BrokerProcess, ca: str, queue: str, user: str, words: str
+) -> None:
+    options = {"user": user, "password": USERS[user], "caFile": ca}
+    started = time.monotonic()
+    with consuming(broker, queue, **options) as stream, pytest.raises(PipelineError, match=words):
+        stream.latestOffset(stream.initialOffset(), stream.getDefaultReadLimit())
+    assert time.monotonic() - started < FAST_S
 
 
 @pytest.mark.parametrize(

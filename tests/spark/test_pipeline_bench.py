@@ -45,6 +45,16 @@ def test_rows_that_are_missing_are_an_error(
 
 
 @pytest.mark.slow
+def test_consuming_a_queue(spark: SparkSession, tmp_path: Path) -> None:
+    found: list[Finding] = []
+    Live(spark, tmp_path, 0.2, lambda _: None, found).queue(1, jobs=100)
+    assert [(one.name, len(one.values)) for one in found] == [
+        ("stream, log of a queue", 1),
+        ("stream, queue consumed", 1),
+    ]
+
+
+@pytest.mark.slow
 def test_beside_a_broker(spark: SparkSession, tmp_path: Path) -> None:
     found: list[Finding] = []
     live = Live(spark, tmp_path, 0.2, lambda _: None, found)

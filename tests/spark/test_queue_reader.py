@@ -4,6 +4,7 @@ what becomes of it when connections, processes and the broker are gone.
 
 from __future__ import annotations
 
+import json
 import logging
 import time
 from collections.abc import Iterator
@@ -16,7 +17,7 @@ from artemis_py.errors import PipelineError
 from artemis_py.spark.consume.bookmarks import unpacked
 from tests.e2e.broker_process import eventually
 from tests.spark.live import LiveBroker, send_many
-from tests.spark.queue_jobs import count, held, query, queue_broker, taken
+from tests.spark.queue_jobs import count, empty, held, query, queue_broker, taken
 
 FIRST = {"consumer-priority": "9"}
 """Of an ordinary consumer that gets what comes back before the stream does."""
@@ -29,13 +30,10 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveBroker]:
 
 
 @pytest.fixture
-def broker(shared: LiveBroker) -> Iterator[LiveBroker]:
-    """The shared one, with empty queues before and after."""
-    yield shared
-    with shared.client() as client:
-        for queue in ("jobs", "leased", "strict", "narrow", "paged", "urgent", "reports", "mine"):
-            client.ask("ACK", {"destination": f"::{queue}", "filter": "TRUE"})
-            shared.process.await_count(queue, 0)
+def broker(shared: LiveBroker) -> LiveBroker:
+    """The shared one, with empty queues."""
+    empty(shared)
+    return shared
 
 
 @pytest.fixture
@@ -148,10 +146,13 @@ def test_messages_from_pages(broker: LiveBroker) -> None:
     assert count(broker, "paged") == 0
 
 
-def test_a_queue_that_gives_few_at_a_time(broker: LiveBroker) -> None:
+def test_a_queue_that_gives_few_at_a_time(broker: LiveBroker, caplog: pytest.LogCaptureFixture) -> None:
     sent = send(broker, 0, 10, "narrow")
     with query(broker, "narrow") as stream:
         assert [len(stream.trigger()) for _ in range(5)] == [3, 3, 3, 1, 0]
+    said = [record.getMessage() for record in caplog.records if "although" in record.getMessage()]
+    assert len(said) == 1
+    assert "queue narrow gives 3 messages for a batch although 4 more wait on it: max-per-subscription-" in said[0]
     assert len(sent) == 10
     assert count(broker, "narrow") == 0
 
@@ -503,12 +504,56 @@ def test_a_lease_that_ends_and_another_consumer_that_is_strict(broker: LiveBroke
         assert count(broker, "strict") == 0
 
 
-def test_nothing_is_planned_whose_lease_has_ended(broker: LiveBroker) -> None:
-    """It waited in the stream, which was not asked for a batch, and somebody else has it."""
-    send(broker, 0, 2, "leased")
-    with query(broker, "leased", maxMessagesPerTrigger=1, maxBytesPerTrigger=10) as stream, broker.client() as client:
-        assert stream.plan()
-        assert stream.run() == ["0"]
-        eventually("the leases end", lambda: taken(client, "leased", 1, **FIRST)[0].body, bool)
-        stream.finish()
-        assert "1" not in stream.drain() or count(broker, "leased") == 0
+# ---- errors --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("queue", "said"),
+    [
+        ("nothing", "queue nothing: the broker refuses: There is no queue .*; declare it in broker.xml"),
+        ("news", "queue news: .* declare it in broker.xml, or give option queue as address::queue"),
+        ("plain", 'queue plain: .* has no attribute of AMPS: .* give it one, for example leasing="sublet"'),
+        ("shown", "queue shown: .* has no attribute of AMPS"),
+        ("flow", "queue flow: .* An at-most-once queue cannot be consumed"),
+    ],
+)
+def test_a_queue_that_cannot_be_consumed(broker: LiveBroker, queue: str, said: str) -> None:
+    with query(broker, queue) as stream, pytest.raises(PipelineError, match=said):
+        stream.plan()
+
+
+def test_a_queue_that_has_its_consumers(broker: LiveBroker) -> None:
+    with broker.client() as client:
+        client.subscribe("::mine", ack="client-individual")
+        with query(broker, "mine") as stream, pytest.raises(PipelineError, match="maximum of 1 consumers"):
+            stream.plan()
+
+
+def test_a_checkpoint_of_something_else(broker: LiveBroker) -> None:
+    send(broker, 0, 1)
+    with query(broker) as stream:
+        stream.trigger()
+        checkpoint = stream.checkpoint
+    with query(broker, "leased", checkpoint) as other, pytest.raises(PipelineError, match="is of queue jobs"):
+        other.plan()
+    checkpoint.offsets[0] = json.dumps({"e2e": 5, "#log": {}})
+    with query(broker, "jobs", checkpoint) as other, pytest.raises(PipelineError, match="that reads the log"):
+        other.plan()
+
+
+def test_ports_of_two_brokers(tmp_path: Path) -> None:
+    """The messages of the queue are other ones than those of the log, even if they have the same numbers."""
+    with queue_broker(tmp_path / "one") as one, queue_broker(tmp_path / "two") as two:
+        send(one, 0, 3)
+        send(two, 0, 3, "leased")
+        with query(one, url=two.url) as stream, pytest.raises(PipelineError, match="url and stompUrl must lead to the"):
+            stream.trigger()
+        assert count(one, "jobs") == 3
+
+
+def test_a_log_that_is_not_retained(tmp_path: Path) -> None:
+    with queue_broker(tmp_path, limits=None) as broker:
+        send(broker, 0, 1)
+        with query(broker) as stream, pytest.raises(PipelineError, match="set a journal-retention-directory"):
+            stream.plan()
+        assert count(broker, "jobs") == 1

@@ -59,10 +59,11 @@ def _has_an_order(case: Case) -> bool:
 
 
 def _has_policy(case: Case, *policies: str) -> bool:
-    return case.own.limits_depth and case.own.overflow_policy in policies
+    return case.own.limits_depth and case.own.policy in policies
 
 
 _IN_ORDER: Final = ("barrier_expression", "target_queue_depth")
+_TO_DISK: Final = ("overflow_policy", "file_backed_metadata")
 
 RULES: Final = (
     Rule(
@@ -105,7 +106,15 @@ RULES: Final = (
     ),
     Rule(
         ERROR,
-        ("overflow_policy", "non_destructive", "last_value", "last_value_key", "queue_type"),
+        ("file_backed_metadata", "overflow_policy", "ring_size"),
+        lambda case: case.own.file_backed_metadata and (case.own.policy != "FLOW_TO_DISK" or case.own.ring_size >= 0),
+        "has file-backed-metadata, with which messages beyond a depth go to pages, and something else that it does "
+        "when it is full",
+        "overflow-policy FLOW_TO_DISK or none, and no ring-size",
+    ),
+    Rule(
+        ERROR,
+        (*_TO_DISK, "non_destructive", "last_value", "last_value_key", "queue_type"),
         lambda case: _has_policy(case, "FLOW_TO_DISK") and case.own.non_destructive and case.own.last_value,
         "is a non-destructive last-value queue that flows to disk: values in pages would never be replaced, because "
         "no consumer removes them",
@@ -164,7 +173,7 @@ RULES: Final = (
     Rule(
         WARNING,
         ("max_depth_messages", "max_depth_bytes"),
-        lambda case: case.own.limits_depth and case.own.overflow_policy == "NONE",
+        lambda case: case.own.limits_depth and case.own.policy == "NONE",
         "has a max-depth without overflow-policy: nothing happens at that depth",
         "overflow-policy RING, PRODUCER_FLOW_CONTROL, FLOW_TO_DISK or REJECT",
     ),
@@ -177,7 +186,7 @@ RULES: Final = (
     ),
     Rule(
         WARNING,
-        ("overflow_policy",),
+        _TO_DISK,
         lambda case: _has_policy(case, "FLOW_TO_DISK")
         and ((case.own.queue_type or "standard") != "standard" or case.own.priority_expression is not None),
         "flows to disk, but not in arrival order: a message in a page is ordered only once it is in memory",
@@ -185,7 +194,7 @@ RULES: Final = (
     ),
     Rule(
         WARNING,
-        ("overflow_policy",),
+        _TO_DISK,
         lambda case: _has_policy(case, "FLOW_TO_DISK") and case.has_neighbours,
         "flows to disk on an address with other queues: meanwhile messages for all of them go to pages",
         "a separate address, fed by a divert",

@@ -324,6 +324,11 @@ class AddressSettings:
     default_max_cancels: int = int32(
         0, "number of cancels (NACK) after which a message is dead; 0: no limit", unit="cancels", check=NOT_NEGATIVE
     )
+    default_file_backed_metadata: bool = boolean(
+        False,
+        "keep all but the first messages of a queue in pages, as FLOW_TO_DISK does; they begin at the maximum depth, "
+        "or at 1,000 messages",
+    )
     default_alert_threshold_message_age: int = int64(
         0, "alert when a message is older than this; 0: never", unit="ms", check=NOT_NEGATIVE
     )

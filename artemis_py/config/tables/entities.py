@@ -129,6 +129,7 @@ class QueueConfig:
     leasing: str | None = inherited(_SETTINGS["default-leasing"])
     max_deliveries: int | None = inherited(_SETTINGS["default-max-deliveries"])
     max_cancels: int | None = inherited(_SETTINGS["default-max-cancels"])
+    file_backed_metadata: bool | None = inherited(_SETTINGS["default-file-backed-metadata"])
     alert_threshold_message_age: int | None = inherited(_SETTINGS["default-alert-threshold-message-age"])
     alert_threshold_message_size: int | None = inherited(_SETTINGS["default-alert-threshold-message-size"])
     alert_threshold_depth_messages: int | None = inherited(_SETTINGS["default-alert-threshold-depth-messages"])
@@ -201,6 +202,7 @@ QUEUE_DEFAULTS: Final = {
     "leasing": "default_leasing",
     "max_deliveries": "default_max_deliveries",
     "max_cancels": "default_max_cancels",
+    "file_backed_metadata": "default_file_backed_metadata",
     "alert_threshold_message_age": "default_alert_threshold_message_age",
     "alert_threshold_message_size": "default_alert_threshold_message_size",
     "alert_threshold_depth_messages": "default_alert_threshold_depth_messages",

@@ -17,6 +17,11 @@ from artemis_py.config.tables.queue_types import TYPE_ATTRIBUTES, said_by, type_
 _ATTRIBUTES: Final = tuple(row.attribute for row in settings_of(QueueConfig).values())
 _PLAIN_ATTRIBUTES: Final = tuple(attribute for attribute in _ATTRIBUTES if attribute not in TYPE_ATTRIBUTES)
 _APART: Final = ("durable", "filter", "user")
+_FLOW_TO_DISK: Final = "FLOW_TO_DISK"
+FILE_BACKED_DEPTH: Final = 1000
+"""How many messages a queue with ``file-backed-metadata`` keeps in memory if it has no maximum depth: about as many as
+it would read ahead from pages, so a queue that its consumers keep up with has none.
+"""
 
 
 @final
@@ -74,6 +79,7 @@ class QueueSettings:
     leasing: str | None
     max_deliveries: int
     max_cancels: int
+    file_backed_metadata: bool
     alert_threshold_message_age: int
     alert_threshold_message_size: int
     alert_threshold_depth_messages: int
@@ -85,8 +91,25 @@ class QueueSettings:
     max_delivery_attempts: int
 
     @property
+    def policy(self) -> str:
+        """The ``overflow-policy``, or the one that follows from ``file-backed-metadata``."""
+        by_itself = self.file_backed_metadata and self.overflow_policy == "NONE"
+        return _FLOW_TO_DISK if by_itself else self.overflow_policy
+
+    @property
+    def depth_messages_max(self) -> int:
+        """The ``max-depth-messages``, or the one that follows from ``file-backed-metadata``; -1: no limit."""
+        if self.file_backed_metadata and self.policy == _FLOW_TO_DISK and not self._sets_depth:
+            return FILE_BACKED_DEPTH
+        return self.max_depth_messages
+
+    @property
     def limits_depth(self) -> bool:
         """Is there a maximum depth? Without one an overflow-policy has no effect."""
+        return max(self.depth_messages_max, self.max_depth_bytes) >= 0
+
+    @property
+    def _sets_depth(self) -> bool:
         return max(self.max_depth_messages, self.max_depth_bytes) >= 0
 
     @property
@@ -104,7 +127,8 @@ class QueueSettings:
         """Has it an attribute of AMPS that says nothing of consumers? On a non-destructive queue, where nothing is
         shared out, these do not limit backlogs.
         """
-        return not self.non_destructive and (self.expiration > 0 or self.priority_expression is not None)
+        rules = self.expiration > 0 or self.priority_expression is not None or self.file_backed_metadata
+        return rules and not self.non_destructive
 
     @property
     def activates_in_order(self) -> bool:

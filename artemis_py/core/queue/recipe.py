@@ -67,14 +67,14 @@ def overflow_for(ring_size: int) -> Overflow:
 
 def _overflow_by_policy(own: QueueSettings) -> Overflow:
     """The queue's ``overflow-policy``, if it has one and a limit of depth; otherwise its ``ring-size``."""
-    depth = Depth(own.max_depth_messages, own.max_depth_bytes)
-    if own.overflow_policy == "NONE" or not own.limits_depth:
+    depth = Depth(own.depth_messages_max, own.max_depth_bytes)
+    if own.policy == "NONE" or not own.limits_depth:
         return overflow_for(own.ring_size)
-    if own.overflow_policy == "RING":
+    if own.policy == "RING":
         return DepthRing(depth)
-    if own.overflow_policy == "REJECT":
+    if own.policy == "REJECT":
         return Reject(depth)
-    if own.overflow_policy == "FLOW_TO_DISK":
+    if own.policy == "FLOW_TO_DISK":
         return FlowToDisk(depth)
     return FlowControl(depth, own.flow_resume_percent)
 
@@ -287,21 +287,22 @@ def _activation_in_words(own: QueueSettings) -> list[tuple[str, str, str]]:
 
 
 def _overflow_in_words(own: QueueSettings) -> tuple[str, str]:
-    depth = Depth(own.max_depth_messages, own.max_depth_bytes)
-    if own.overflow_policy == "NONE" or not own.limits_depth:
+    depth = Depth(own.depth_messages_max, own.max_depth_bytes)
+    if own.policy == "NONE" or not own.limits_depth:
         if own.ring_size < 0:
             return "unbounded", "no ring-size and no default-ring-size"
         return f"ring of {own.ring_size}", "the least ready entry is dropped when another arrives"
+    by_metadata = "; that is file-backed-metadata" if own.policy != own.overflow_policy else ""
     words = {
         "RING": (f"ring of {depth}", "the least ready entries are dropped; entries in delivery count and stay"),
         "REJECT": (f"reject beyond {depth}", "the sender gets an ERROR, and no other queue gets the message"),
-        "FLOW_TO_DISK": (f"flow to disk beyond {depth}", "messages beyond it go to pages of the address"),
+        "FLOW_TO_DISK": (f"flow to disk beyond {depth}", f"messages beyond it go to pages of the address{by_metadata}"),
         "PRODUCER_FLOW_CONTROL": (
             f"producer flow control beyond {depth}",
             f"senders wait until the depth is {depth.share(own.flow_resume_percent)}",
         ),
     }
-    return words[own.overflow_policy]
+    return words[own.policy]
 
 
 def _time_in_words(own: QueueSettings) -> list[tuple[str, str, str]]:

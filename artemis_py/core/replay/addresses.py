@@ -19,14 +19,16 @@ _KNOWN_MAX: Final = 4096
 
 @final
 class Addresses(AddressChoice):
-    """An address, or those that a wildcard address stands for. As with queues on a wildcard address, what is sent to
-    temporary destinations, to wildcard addresses and to internal ones is not meant.
+    """An address, those that a wildcard address stands for, or those under a view. As with queues on a wildcard
+    address, what is sent to temporary destinations, to wildcard addresses and to internal ones is not meant.
     """
 
-    __slots__ = ("_index", "_known", "exact", "key", "patterns")
+    __slots__ = ("_index", "_known", "exact", "key", "name", "patterns")
 
-    def __init__(self, patterns: tuple[str, ...], syntax: WildcardSyntax) -> None:
+    def __init__(self, patterns: tuple[str, ...], syntax: WildcardSyntax, name: str = "") -> None:
         self.patterns = patterns
+        self.name = name or patterns[0]
+        """The address that a reader needs the permission of."""
         self.key = "\0".join(sorted(patterns))
         self.exact = patterns[0] if len(patterns) == 1 and not is_wildcard(patterns[0], syntax) else ""
         self._index = WildcardIndex(syntax)
@@ -52,11 +54,13 @@ class Addresses(AddressChoice):
 
 
 def addresses_read(bindings: Bindings, syntax: WildcardSyntax, name: str, queue_name: str | None) -> Addresses:
-    """What a replay of a destination reads: the address of a queue, or the address itself. Neither need exist any more,
-    because the log is older than they are. Raises NotFoundError for a queue of another address.
+    """What a replay of a destination reads: the address of a queue, those under a view, or the address itself. None of
+    them need exist any more, because the log is older than they are. Raises NotFoundError for a queue of another
+    address.
     """
     if queue_name is None:
-        queue = None if name in bindings.addresses else bindings.queues.get(name)
+        known = bindings.addresses.get(name)
+        queue = bindings.queues.get(name) if known is None else known.view
     else:
         queue = bindings.queues.get(queue_name)
         if queue is not None and name and queue.address.name != name:
@@ -64,6 +68,8 @@ def addresses_read(bindings: Bindings, syntax: WildcardSyntax, name: str, queue_
     address = name or queue_name or ""
     if queue is not None:
         address = queue.address.name
+        if queue.view is not None:
+            return Addresses(queue.view.underlying, syntax, address)
     if not address:
         raise NotFoundError("The destination has no address")
     return Addresses((address,), syntax)

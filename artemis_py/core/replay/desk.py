@@ -51,8 +51,8 @@ class Replays:
     """
 
     __slots__ = (
-        "_alarms", "_arrived", "_clock", "_hungry", "_is_feeding", "_ready", "_share", "_shelf", "_tail", "count", "log",
-        "news", "shown_count",
+        "_alarms", "_arrived", "_clock", "_hungry", "_is_feeding", "_ready", "_share", "_shelf", "_tail", "count",
+        "log", "news", "shown_count",
     )  # fmt: skip
 
     def __init__(self, log: ReplayLog, holdings: Holdings, clock: Clock, syntax: WildcardSyntax) -> None:
@@ -95,6 +95,8 @@ class Replays:
             self._rest(replay)
             self._tail.followers.forget(replay)
             replay.outbox.clear()
+            if not self.count:
+                self._shelf.clear()
 
     def pause(self, replay: Replay, now_ms: int) -> None:
         """Show nothing more of it until ``resume``."""
@@ -304,10 +306,12 @@ class Replays:
 
     def _lose(self, replay: Replay, now_ms: int) -> None:
         """What a replay wanted to read was removed."""
+        spot = replay.spot
+        assert spot is not None
         if replay.start_over(self.log):
             self._go_on(replay, now_ms)
         else:
-            self._fail(replay, removed(replay.passed_lsn, self.log.first_lsn))
+            self._fail(replay, removed(replay.passed_lsn, self.log.first_lsn(spot.segment)))
 
     def _look_at_tail(self, budget: Budget, now_ms: int) -> None:
         """Hand out what has become durable, and have more of it read."""

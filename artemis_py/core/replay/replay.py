@@ -54,8 +54,8 @@ class Replay:
 
     __slots__ = (
         "addresses", "bounds", "bytes_asked", "choice", "completes", "due_ms", "failure", "has_begun",
-        "has_caught_up", "has_ended", "id", "is_closed", "is_paused", "is_stalled", "no_local", "origin", "outbox",
-        "owner", "pace", "passed_lsn", "paused_at_ms", "shelved", "spot", "state",
+        "has_caught_up", "has_ended", "history_lsn", "id", "is_closed", "is_paused", "is_stalled", "no_local",
+        "origin", "outbox", "owner", "pace", "passed_lsn", "paused_at_ms", "shelved", "spot", "state",
     )  # fmt: skip
 
     def __init__(
@@ -94,8 +94,10 @@ class Replay:
         """Messages for its client that are not written yet."""
         self.completes = False
         """Is the client to be told that it has everything: what there was, or its range?"""
+        self.history_lsn = 0
+        """The last durable lsn when it began."""
         self.has_caught_up = False
-        """Has it had everything that there was, at any time?"""
+        """Has it had everything that there was, at any time since it began?"""
         self.has_ended = False
         self.is_closed = False
         self.is_paused = False
@@ -190,19 +192,24 @@ class Replay:
         return size_bytes + FRAME_BYTES
 
     def arrive(self, lsn: int) -> None:
-        """It has everything up to this lsn, which is, or was a moment ago, the last one of the log."""
+        """It has everything up to this lsn, which was the last one of the log when that was read, perhaps long before
+        this replay.
+        """
         self.passed_lsn = max(self.passed_lsn, lsn)
         if self.bounds.has_ended(self.passed_lsn + 1, -1):
             self._end()
-        elif not (self.has_caught_up or self.bounds.is_range):
-            self.completes = True
-        self.has_caught_up = True
+        elif not self.has_caught_up and lsn >= self.history_lsn:
+            self.has_caught_up = True
+            self.completes = not self.bounds.is_range
 
     def start_over(self, log: ReplayLog) -> bool:
-        """The segment in which it wanted to begin was removed. Begin with what is left, unless that hides something."""
-        if self.passed_lsn or self.bounds.after_lsn > 0:
+        """The segment in which it wanted to begin was removed. Begin with what is left, unless that hides something, or
+        somebody else than the broker has removed a file.
+        """
+        before, spot = self.spot, log.beginning()
+        if self.passed_lsn or self.bounds.after_lsn > 0 or before is None or spot.place <= before.place:
             return False
-        self.spot = log.beginning()
+        self.spot = spot
         return True
 
     def fail(self, text: str) -> None:
@@ -220,6 +227,7 @@ class Replay:
 def begin(replay: Replay, log: ReplayLog) -> None:
     """Find where a replay begins. Raises BrokerError if that was removed."""
     bounds = replay.bounds
+    replay.history_lsn = log.durable_lsn
     if 0 <= bounds.until_lsn <= bounds.after_lsn and bounds.from_ms < 0:
         replay.has_ended = replay.completes = True
         return
@@ -231,7 +239,7 @@ def begin(replay: Replay, log: ReplayLog) -> None:
     elif bounds.after_lsn > 0:
         spot = log.after(bounds.after_lsn)
         if spot is None:
-            raise BrokerError(removed(bounds.after_lsn, log.first_lsn))
+            raise BrokerError(removed(bounds.after_lsn, log.first_lsn()))
         spots.append(spot)
     replay.spot = min(spots, key=_place_of)
 
@@ -239,8 +247,8 @@ def begin(replay: Replay, log: ReplayLog) -> None:
 def removed(bookmark: int, first_lsn: int) -> str:
     """What a client is told that wants to read what retention has removed."""
     return (
-        f"The log after bookmark {bookmark} was removed: what is left of it begins with lsn {first_lsn} "
-        "(journal-retention-directory). Go on with bookmark:EPOCH for all that is left, or with bookmark:NOW"
+        f"The log after bookmark {bookmark} was removed (journal-retention-directory): what is left of it begins with "
+        f"lsn {first_lsn}. Go on with bookmark:{max(first_lsn - 1, 0)} for that, or with bookmark:NOW"
     )
 
 

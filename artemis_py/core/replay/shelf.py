@@ -78,6 +78,12 @@ class Shelf:
         """Somebody who took a slice does not need it now."""
         shelved.users -= 1
 
+    def clear(self) -> None:
+        """Nobody replays: forget what is kept."""
+        for shelved in self._kept.values():
+            self._move(-shelved.weight)
+        self._kept.clear()
+
     # ---- what is on its way ----------------------------------------------------------------------
 
     def want(self, replay: Replay) -> bool:

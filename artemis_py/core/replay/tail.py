@@ -24,8 +24,8 @@ class Tail:
     """
 
     __slots__ = (
-        "_addresses", "_behind", "_bytes_asked", "_order", "_wanting", "arrived", "failure", "followers", "is_gone",
-        "lsn", "spot", "woken",
+        "_addresses", "_behind", "_bytes_asked", "_later", "_order", "_wanting", "arrived", "failure", "followers",
+        "is_gone", "lsn", "spot", "woken",
     )  # fmt: skip
 
     def __init__(self, syntax: WildcardSyntax) -> None:
@@ -42,6 +42,8 @@ class Tail:
         self.arrived: list[Replay] = []
         self._behind: dict[int, Replay] = {}
         """Followers that have not had everything at any time yet."""
+        self._later: list[Replay] = []
+        """Those of them that want more than what is being handed out."""
         self._bytes_asked = 0
         self._order: Order | None = None
         """What is being handed out."""
@@ -50,8 +52,13 @@ class Tail:
         """Who still gets it: by address, and those of the address looked at last."""
 
     def is_behind(self, place: Place) -> bool:
-        """Is this place at the followers, or farther?"""
-        return self.spot is not None and self.spot.place <= place
+        """Is this place at the followers, or farther? Who comes while a slice is handed out must have what is in it: it
+        may have been handed out to those who want the same.
+        """
+        spot = self.spot
+        if self._order is not None and self._order.slice is not None:
+            spot = self._order.slice.end
+        return spot is not None and spot.place <= place
 
     @property
     def is_busy(self) -> bool:
@@ -134,6 +141,12 @@ class Tail:
                 self._look_after()
                 return
 
+    def _await_more(self) -> None:
+        for replay in self._later:
+            if replay.state == FOLLOWING:
+                self._behind[replay.id] = replay
+        self._later = []
+
     def _finish(self, last_lsn: int, end: Spot, budget: Budget, *, reaches_end: bool) -> bool:
         """Those who wanted nothing in it have passed it, too. Returns whether everybody has been looked at."""
         self.spot = end
@@ -145,7 +158,9 @@ class Tail:
                 self._drop(ended)
                 self.arrived.append(ended)
             elif self._behind and reaches_end:
-                self.arrived.append(self._behind.popitem()[1])
+                behind = self._behind.popitem()[1]
+                (self.arrived if behind.history_lsn <= last_lsn else self._later).append(behind)
             else:
+                self._await_more()
                 return True
         return False

@@ -14,6 +14,7 @@ from typing import Any, Final
 from artemis_py.errors import PipelineError
 from artemis_py.spark.consume.bookmarks import packed, unpacked
 from artemis_py.spark.log.identity import Mark
+from artemis_py.spark.tables.reading import Sample
 
 QUEUE: Final = "#queue"
 LOG: Final = "#log"
@@ -34,8 +35,8 @@ class Batch:
     kept: tuple[int, ...]
     top: int
     """The highest bookmark of this and all earlier batches."""
-    sample: tuple[int, int] | None
-    """A bookmark and its message's id, by which a log shows that it is the queue's; None in an empty batch."""
+    sample: Sample | None
+    """None in an empty batch."""
 
     def offset(self, broker: str, mark: Mark) -> dict[str, Any]:
         """The offset at its end."""
@@ -76,5 +77,5 @@ def batch_of(offset: Offset, queue: str, broker: str) -> Batch:
         tuple(unpacked(told["bookmarks"])),
         tuple(unpacked(told.get("kept", ""))),
         offset[broker],
-        None if sample is None else (sample[0], sample[1]),
+        None if sample is None else Sample(*sample),
     )

@@ -14,11 +14,7 @@ from artemis_py.spark.consume.frames import Answer, read_frame
 from artemis_py.spark.consume.pool import Arrival, Pool
 from artemis_py.spark.read.queue_options import QueueOptions
 
-_ADVICE: Final = (
-    ("There is no queue", "declare it in broker.xml, or give option queue as address::queue"),
-    ("headers-only", "an at-most-once queue removes messages when they are sent, so no batch could run again"),
-)
-"""What to do about a refusal, by what is in it."""
+_UNKNOWN: Final = "There is no queue"
 
 
 @dataclass(slots=True)
@@ -182,7 +178,9 @@ class Conversation:
         """A queue is dry when nobody had nothing twice, and nothing came in between: what was on its way has come."""
         if ready_count is None:
             raise PipelineError(
-                f"queue {self._queue.name}: the broker does not tell what is left on the queue; use a newer broker"
+                f"queue {self._queue.name}: the broker does not tell what is left on it. An at-most-once queue cannot "
+                "be consumed, because its messages are gone when they are sent, so no batch could run again; of "
+                "another queue a newer broker tells it"
             )
         now = ready_count, self._pool.arrival_count
         self.is_dry = ready_count == 0 and now == self._last and not self._subscribing
@@ -192,5 +190,5 @@ class Conversation:
         text = f"queue {self._queue.name}: the broker refuses: {reason}"
         if self.has_suited or is_passing(reason):
             return LostError(text)
-        advice = [more for word, more in _ADVICE if word in reason]
-        return PipelineError("; ".join([text, *advice]))
+        advice = "; declare it in broker.xml, or give option queue as address::queue" if _UNKNOWN in reason else ""
+        return PipelineError(text + advice)

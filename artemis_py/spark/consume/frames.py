@@ -23,6 +23,7 @@ _SIZE: Final = b"\nbody-size:"
 _BOOKMARK: Final = b"\nbookmark:"
 _NAME: Final = b"\nsubscription:"
 _ID: Final = b"\nmessage-id:"
+_TIMESTAMP: Final = b"\ntimestamp:"
 _LEASE: Final = b"\nlease-expires:"
 
 
@@ -108,6 +109,7 @@ def _arrival(frame: bytes, name: int) -> Arrival | None:
     return Arrival(
         int(bookmark),
         int(message_id.rpartition(b"-")[2]),
+        int(_value(own, _TIMESTAMP)),
         int(_value(frame[end:], _SIZE)),
         _epoch_ms(lease) if lease else 0,
     )

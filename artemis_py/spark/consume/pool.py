@@ -15,6 +15,8 @@ class Arrival:
 
     bookmark: int
     message_id: int
+    timestamp_ms: int
+    """When the broker accepted it."""
     size_bytes: int
     """Of its body."""
     lease_ends_ms: int

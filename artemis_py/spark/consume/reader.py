@@ -37,7 +37,7 @@ from artemis_py.spark.read.options import ReadOptions
 from artemis_py.spark.read.plan import is_retained, learn_queues, locations
 from artemis_py.spark.read.queue_options import MESSAGES_MAX
 from artemis_py.spark.stream.reader import LAG
-from artemis_py.spark.tables.reading import Names
+from artemis_py.spark.tables.reading import Names, Sample
 
 LAPSED: Final = "#lapsed"
 _ALL_MAX: Final = 1_000_000
@@ -73,6 +73,9 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """How much later the broker's clock is than this one."""
         self._end_lsn = 0
         self._lapsed_count = 0
+        self._few_count = 0
+        """The size of the last batch that was smaller than it was allowed to be."""
+        self._has_warned = False
         self._all_s = -_ALL_S
         """When everything that may be on the queue still was acknowledged again."""
         self._proof: tuple[int, Mark | None] | None = None
@@ -110,7 +113,7 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         top = max(before.top, bookmarks[-1])
         listing = self._listing(log, bookmarks[-1] - 1)
         mark = mark_of(listing, bookmarks[-1], start[LOG].get(log.broker))
-        sample = taken[0].bookmark, taken[0].message_id
+        sample = Sample(taken[0].bookmark, taken[0].message_id, taken[0].timestamp_ms)
         batch = Batch(
             self._queue.name, before.number + 1, tuple(bookmarks), tuple(sorted(self._pool.done)), top, sample
         )
@@ -195,7 +198,23 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             pause_s,
         )
         assert self._gathering is not None
-        return self._gathering.gather(wish, self._now_ms())
+        taken = self._gathering.gather(wish, self._now_ms())
+        if taken and wish.bytes_max is None and len(taken) < wish.count_max and self._queue.selector is None:
+            self._warn_of_few(len(taken))
+        return taken
+
+    def _warn_of_few(self, count: int) -> None:
+        """Two small batches of one size, and there are more messages: the queue has a limit of its own. Say so once."""
+        assert self._link is not None
+        before, self._few_count = self._few_count, count
+        left_count = self._link.talk.left_count
+        if count == before and left_count and self._target is None and not self._has_warned:
+            self._has_warned = True
+            _logger.warning(
+                "queue %s gives %d messages for a batch although %d more wait on it: max-per-subscription-backlog of "
+                "the queue limits what one consumer may hold (it is 1 unless set), or they are not persistent",
+                self._queue.name, count, left_count,
+            )  # fmt: skip
 
     # ---- batches ---------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +20,14 @@ from artemis_py.spark.decode.walk import Walk
 from artemis_py.spark.log.log import Log, Segment
 
 _FOR_EVER: Final = (1 << 63) - 1
+
+
+class Sample(NamedTuple):
+    """What is known of one message of a log without having read it. Another log has another message there."""
+
+    lsn: int
+    message_id: int
+    timestamp_ms: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +64,8 @@ class Wanted:
     """Only records with one of these lsns, in order; None: any."""
     of_copies: bool = False
     """Are these the lsns of copies made by compaction, and not of publications?"""
-    sample: tuple[int, int] | None = None
-    """The lsn of a publication and the id of its message: another log has another message there. None: unknown."""
+    sample: Sample | None = None
+    """A message that is in the log, if this is the right one; None: unknown."""
 
     def between(self, lsn_min: int, lsn_max: int) -> Wanted:
         """The same, limited to these offsets."""
@@ -125,12 +133,12 @@ class Wanted:
         """Raises PipelineError when a message of the log is another one than it should be."""
         if self.sample is None:
             return
-        lsn, message_id = self.sample
-        found = published.number("id")[published.number("lsn") == lsn].tolist()
-        if found and found != [message_id]:
+        here = published.number("lsn") == self.sample.lsn
+        found = zip(published.number("id")[here].tolist(), published.number("timestamp_ms")[here].tolist(), strict=True)
+        if any(one != self.sample[1:] for one in found):
             raise PipelineError(
-                f"the message at offset {lsn} has the number {found[0]} in the log, but {message_id} on the queue: "
-                "options url and stompUrl must lead to the same broker"
+                f"the message at offset {self.sample.lsn} is another one in the log than on the queue: options url and "
+                "stompUrl must lead to the same broker"
             )
 
     def messages(self, published: Published) -> Published:

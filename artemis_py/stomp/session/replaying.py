@@ -22,6 +22,7 @@ from artemis_py.stomp.session.subscription import (
     durable_name_of,
     is_true,
     selector_of,
+    writer_for,
 )
 from artemis_py.stomp.temporaries import PREFIXES
 from artemis_py.stomp.wire.destinations import split_qualified
@@ -160,7 +161,7 @@ class Replaying:
         )
         replay.is_paused = is_paused
         replay.paused_at_ms = broker.clock.steady_ms(now_ms)
-        writer = MessageWriter(headers.get("id"), number, state.version, settles=ack_mode == "auto")
+        writer = writer_for(headers, number, state.version, settles=ack_mode == "auto")
         writer.amq_message_id = service.enable_message_id
         writer.tells_bookmarks = True
         text = None if selector is None else selector.text
@@ -184,9 +185,9 @@ class Replaying:
         service.check_served(address_name or queue_name or "")
         found = addresses_read(broker.bindings, broker.config.wildcards, address_name, queue_name)
         permit = state.permit("consume")
+        if permit is not None:
+            permit.to_use(found.name, queue_name, in_full=queue_name is not None)
         for pattern in found.patterns:
-            if permit is not None:
-                permit.to_use(pattern, queue_name, in_full=queue_name is not None)
             if not service.temporaries.may_read(pattern, state.client):
                 raise BrokerError(f"{pattern} is a temporary destination of another client")
         return found

@@ -7,16 +7,15 @@ from typing import Final, final
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.events import UNBLOCKED
 from artemis_py.core.queue.queue import Queue
-from artemis_py.core.replay.replay import Replay
 from artemis_py.errors import ArtemisError, StorageError
 from artemis_py.stomp.heartbeat import Pulse
 from artemis_py.stomp.service import Awaited, StompService
 from artemis_py.stomp.session.acknowledging import Acknowledging
+from artemis_py.stomp.session.commands import Commands
 from artemis_py.stomp.session.entry import Entry, enter
 from artemis_py.stomp.session.errand import Errand
 from artemis_py.stomp.session.input import NO_FRAMES, Input
 from artemis_py.stomp.session.publishing import Publishing
-from artemis_py.stomp.session.remainder import Remainder
 from artemis_py.stomp.session.state import SessionState
 from artemis_py.stomp.session.subscriptions import Subscriptions
 from artemis_py.stomp.session.transactions import Transactions
@@ -27,9 +26,6 @@ from artemis_py.stomp.wire.parser import Parser
 _NEW: Final = "new"
 _OPEN: Final = "open"
 _CLOSING: Final = "closing"
-
-COMMAND_UNITS: Final = 10
-"""What a frame other than SEND costs, besides the work that it starts."""
 
 
 @final
@@ -43,8 +39,8 @@ class Session:
     """
 
     __slots__ = (
-        "_acknowledging", "_input", "_phase", "_publishing", "out", "pulse", "service", "state", "subscriptions",
-        "transactions",
+        "_acknowledging", "_commands", "_input", "_phase", "_publishing", "out", "pulse", "service", "state",
+        "subscriptions", "transactions",
     )  # fmt: skip
 
     def __init__(self, service: StompService, origin: int, now_ms: int, owner: object) -> None:
@@ -55,6 +51,7 @@ class Session:
         self.subscriptions = Subscriptions(self.state)
         self.transactions = Transactions(self.state)
         self._acknowledging = Acknowledging(self.state, self.subscriptions, self.transactions)
+        self._commands = Commands(self.state, self.subscriptions, self.transactions, self._acknowledging)
         self._publishing = Publishing(self.state, self.transactions)
         self._input = Input(Parser(service.connect_dialect), service.broker.budget)
         self._phase = _NEW
@@ -185,7 +182,7 @@ class Session:
         except StorageError:
             raise
         except ArtemisError as error:
-            self._refuse(str(error), None, syntax=isinstance(error, FrameError) and error.syntax)
+            self.refuse(str(error), None, syntax=isinstance(error, FrameError) and error.syntax)
         if self.state.unfinished and self._phase == _OPEN:
             self.state.begin_errand("ACK", None, None)
 
@@ -199,49 +196,24 @@ class Session:
                 return self._publishing.send(frame, body, now_ms)
             if isinstance(frame, Refused):
                 self.service.traffic.count_in("invalid")
-                self._refuse(frame.reason, frame.receipt, syntax=frame.incomplete)
+                self.refuse(frame.reason, frame.receipt, syntax=frame.incomplete)
                 return True
             return self._handle_command(frame, body, now_ms)
         except StorageError:
             raise
         except ArtemisError as error:
             receipt = frame.headers.get("receipt") if isinstance(frame, Frame) else frame.receipt
-            self._refuse(str(error), receipt, syntax=isinstance(error, FrameError) and error.syntax)
+            self.refuse(str(error), receipt, syntax=isinstance(error, FrameError) and error.syntax)
             self.state.unfinished.clear()
             return True
 
     def _handle_command(self, frame: Frame, body: bytes, now_ms: int) -> bool:
-        command, headers = frame.command, frame.headers
-        extra: list[tuple[str, str]] | Remainder | None = None
-        self.service.traffic.count_in(command)
-        self.state.broker.budget.spend(COMMAND_UNITS)
-        if body.strip(b"\r\n"):
-            raise FrameError(f"{command} has no body", syntax=True)
-        if command in ("ACK", "NACK"):
-            extra = self._acknowledging.acknowledge(frame, now_ms, refuses=command == "NACK")
-        elif command == "SUBSCRIBE":
-            self.subscriptions.subscribe(headers, now_ms)
-        elif command == "UNSUBSCRIBE":
-            self.subscriptions.unsubscribe(headers, now_ms)
-        elif command == "BEGIN":
-            self.transactions.begin(headers)
-        elif command == "COMMIT":
-            extra = self.transactions.commit(headers, now_ms)
-            if extra is None:
-                self.service.traffic.count_in(command, -1)  # it comes again
-                return False
-        elif command == "ABORT":
-            self.transactions.abort(headers, now_ms)
-        elif command == "DISCONNECT":
-            self._leave(failed=False, now_ms=now_ms)
-            self._end()
-        else:
-            raise FrameError("The session is already connected: a second CONNECT is not allowed", syntax=True)
-        receipt = headers.get("receipt")
-        if self.state.has_unfinished():
-            self.state.begin_errand(command, receipt, extra)
-        elif receipt is not None:
-            self.state.confirm(receipt, extra)
+        self._commands.begin(frame, body)
+        if frame.command != "DISCONNECT":
+            return self._commands.carry_out(frame, now_ms)
+        self._leave(failed=False, now_ms=now_ms)
+        self._end()
+        self._commands.confirm(frame)
         return True
 
     def _answer(self, errand: Errand) -> None:
@@ -260,7 +232,8 @@ class Session:
             self._phase = _OPEN  # from here on ``lost`` undoes what was counted
             entry.welcome(self.state, self.pulse, now_ms)
 
-    def _refuse(self, message: str, receipt: str | None, *, syntax: bool) -> None:
+    def refuse(self, message: str, receipt: str | None, *, syntax: bool) -> None:
+        """Answer with an ERROR, after which the session may have ended."""
         self.state.refuse(message, receipt, syntax=syntax)
         if self.state.has_ended:
             self._close()
@@ -282,9 +255,7 @@ class Session:
             self._close_with(message, None)
 
     def lost(self, now_ms: int, *, failed: bool = True) -> None:
-        """The socket is gone: unsettled messages count as failed deliveries, unless the broker itself ends the session
-        (``failed`` is false).
-        """
+        """The socket is gone: unsettled messages count as failed deliveries; not so if the broker ends the session."""
         was_open = self._phase == _OPEN
         self._end()
         if was_open:
@@ -321,15 +292,6 @@ class Session:
             if self._phase != _OPEN:
                 return
         self.subscriptions.write_messages(subscription)
-
-    def write_replayed(self, replay: Replay, now_ms: int) -> None:
-        """Write what a replay shows as frames, and an ERROR if it cannot go on."""
-        replaying = self.subscriptions.replaying
-        if replaying is None or self._phase != _OPEN:
-            return
-        reason = replaying.write(replay, now_ms)
-        if reason is not None:
-            self._refuse(reason, None, syntax=False)
 
     def beat(self, now_ms: int) -> None:
         """Send a heart-beat that is due; end the session if the client has been silent for too long, or if its login

@@ -127,7 +127,7 @@ def subscribe(service: StompService, subscriber: Subscriber, headers: dict[str, 
         queue.no_local = no_local
     consumer_id = broker.next_consumer_id()
     acks = ack_mode != AUTO
-    writer = _writer(headers, consumer_id, subscriber.version, settles=not acks)
+    writer = writer_for(headers, consumer_id, subscriber.version, settles=not acks)
     writer.amq_message_id = service.enable_message_id
     writer.lifetime = queue.contents.expiry.lifetime
     writer.ingress_timestamp = queue.address.settings.enable_ingress_timestamp
@@ -234,7 +234,7 @@ def replace(
     return queue.replace(consumer, selector, no_local, backlog_max, now_ms)
 
 
-def _writer(headers: dict[str, str], consumer_id: int, version: str, *, settles: bool) -> MessageWriter:
+def writer_for(headers: dict[str, str], consumer_id: int, version: str, *, settles: bool) -> MessageWriter:
     """What writes the frames: with or without the bodies."""
     if is_true(headers, _HEADS_HEADERS):
         return HeadWriter(headers.get("id"), consumer_id, version, settles=settles)

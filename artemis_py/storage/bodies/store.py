@@ -7,7 +7,6 @@ that survives a crash needs a removed file.
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections import deque
 from collections.abc import Callable, Collection
 from contextlib import suppress
@@ -15,7 +14,8 @@ from functools import partial
 from typing import Final
 from zlib import crc32
 
-from artemis_py.message import BodyFiles, LargeBody
+from artemis_py.message import LargeBody
+from artemis_py.storage.bodies.past import FormerBodies, PastBodies
 from artemis_py.storage.bodies.upload import Intake, LargeFile, Upload
 from artemis_py.storage.disk.committer import Committer, Write
 from artemis_py.storage.disk.disk import Disk, DiskError, NoSpaceError
@@ -47,18 +47,6 @@ class Piece:
         self.failure: str | None = None
 
 
-class FormerBodies(BodyFiles):
-    """Bodies that no message of a queue needs any more, kept for readers of the log."""
-
-    @abstractmethod
-    def hold_if_known(self, number: int) -> bool:
-        """Add a holder of a body that is here; False if it is not."""
-
-    @abstractmethod
-    def read(self, number: int, offset: int, size_bytes: int) -> bytes:
-        """A part of a body. For any thread. Raises DiskError."""
-
-
 class LargeStore(BodyStore):
     """Every large body of a broker, on one disk.
 
@@ -85,10 +73,9 @@ class LargeStore(BodyStore):
         self._writer = writer
         self._reader = reader
         self._retire = retire or disk.delete
-        self._former = former
         self._files: dict[int, LargeFile] = {}
-        self._retiring: set[int] = set()
-        """Bodies that were released and are not among the former ones yet."""
+        self.past = PastBodies(disk, self._files, self, former)
+        """The same bodies, and the former ones, for readers of the log."""
         self._released: deque[int] = deque()
         self._leaving: deque[tuple[int, list[LargeFile]]] = deque()
         """Files to remove once the log is durable up to an lsn."""
@@ -170,7 +157,7 @@ class LargeStore(BodyStore):
             if self._found.pop(body.number, None) is not None:
                 files.append(LargeFile(body.number, 0, durable=body.durable))
         if files:
-            self._begin_to_retire(files)
+            self.past.begin_to_retire(files)
             self._writer.later(partial(self._remove, files))
         return kept
 
@@ -186,21 +173,6 @@ class LargeStore(BodyStore):
 
     def release(self, number: int) -> None:
         self._released.append(number)
-
-    def held(self, body: LargeBody) -> LargeBody | None:
-        """A body that the log names, to be read: its file exists as long as the result does. None if it was removed."""
-        number, former = body.number, self._former
-        if number in self._files:
-            return LargeBody(number, body.size_bytes, self, body.checksum)
-        if former is None:
-            return None
-        if number in self._retiring:
-            return LargeBody(number, body.size_bytes, former, body.checksum)
-        if not former.hold_if_known(number):
-            return None
-        held = LargeBody(number, body.size_bytes, None, body.checksum)
-        held.files = former
-        return held
 
     # ---- coming in -------------------------------------------------------------------------------
 
@@ -259,12 +231,8 @@ class LargeStore(BodyStore):
                 self._found.pop(number, None)
                 files.append(file)
         if files:
-            self._begin_to_retire(files)
+            self.past.begin_to_retire(files)
             self._leaving.append((last_lsn, files))
-
-    def _begin_to_retire(self, files: list[LargeFile]) -> None:
-        if self._former is not None:
-            self._retiring.update(file.number for file in files if file.durable and file.is_whole)
 
     # ---- in the writer's thread ------------------------------------------------------------------
 
@@ -273,7 +241,7 @@ class LargeStore(BodyStore):
             if file.durable and file.is_whole:
                 with suppress(NoSpaceError):  # then it is not retained yet; the next start tries again
                     self._retire(file.name)
-                self._retiring.discard(file.number)
+                    self.past.note_retired(file.number)
             else:
                 self._disk.delete(file.name)
 
@@ -300,7 +268,7 @@ class LargeStore(BodyStore):
 
     def _fetch(self, piece: Piece, number: int) -> None:
         try:
-            data = self._read(piece, number)
+            data = self.past.read(piece.name, number, piece.offset, piece.size_bytes)
             if piece.checksum >= 0:
                 piece.checksum = crc32(data, piece.checksum)
             if len(data) != piece.size_bytes:
@@ -312,15 +280,6 @@ class LargeStore(BodyStore):
         except DiskError as error:
             piece.failure = str(error)
         self._fetched.append(piece)
-
-    def _read(self, piece: Piece, number: int) -> bytes:
-        """A part of a body in use, or of a former one, which may just be moving. Raises DiskError."""
-        try:
-            return self._disk.read(piece.name, piece.offset, piece.size_bytes)
-        except DiskError:
-            if self._former is None:
-                raise
-            return self._former.read(number, piece.offset, piece.size_bytes)
 
     def take_fetched(self) -> list[Piece]:
         """Pieces that were fetched since the last call."""

@@ -48,15 +48,14 @@ class RetainedReplayLog(ReplayLog):
     def last_lsn(self) -> int:
         return self._journal.records.last_lsn
 
-    @property
-    def first_lsn(self) -> int:
-        return self._segments.first[1]
+    def first_lsn(self, segment: int = 0) -> int:
+        return self._segments.first_lsn(segment)
 
     def end(self) -> Place:
         return self._segments.end
 
     def beginning(self) -> Spot:
-        return Spot(self._segments.first[0], FILE_HEADER_BYTES)
+        return Spot(self._segments.first, FILE_HEADER_BYTES)
 
     def after(self, lsn: int) -> Spot | None:
         if lsn >= self._journal.durable_lsn:
@@ -88,7 +87,7 @@ class RetainedReplayLog(ReplayLog):
     def body_of(self, message: Message) -> LargeBody | None:
         body = message.body
         assert isinstance(body, LargeBody)
-        return self._large.held(body)
+        return self._large.past.held(body)
 
     def session_number(self, origin: int) -> int:
         return self._journal.records.story.known_number(origin)

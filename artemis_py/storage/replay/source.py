@@ -107,13 +107,21 @@ class LogSegments:
         return segment.number, max(durable_bytes, FILE_HEADER_BYTES)
 
     @property
-    def first(self) -> tuple[int, int]:
-        """The number of the oldest segment, and its first lsn."""
-        journal, kept = self._journal, self._files.kept()
-        if kept and kept[0].first_lsn:
-            return kept[0].file.number, kept[0].first_lsn
-        oldest = next(iter(list(journal.leaving.values())), journal.all[0])
-        return (kept[0].file.number if kept else oldest.number), oldest.first_lsn
+    def first(self) -> int:
+        """The number of the oldest segment."""
+        kept = self._files.kept()
+        return kept[0].file.number if kept else self._of_journal()[0].number
+
+    def first_lsn(self, number: int = 0) -> int:
+        """The lowest lsn in the segments from this number on."""
+        for kept in self._files.kept():
+            if kept.file.number >= number and kept.first_lsn:
+                return kept.first_lsn
+        return next(segment.first_lsn for segment in self._of_journal() if segment.number >= number)
+
+    def _of_journal(self) -> list[Segment]:
+        """Those that retention does not have yet, oldest first."""
+        return [*self._journal.leaving.values(), *self._journal.all]
 
     def content_bytes(self, number: int) -> int:
         """How many bytes of a segment have records, if the journal knows; -1: it does not, or the segment is gone."""
@@ -146,7 +154,7 @@ class LogSegments:
                 return segments[place].number
         kept = self._files.kept()
         place = bisect_left(kept, time_ms, key=attrgetter("begun_ms")) - 1
-        return kept[place].file.number if place >= 0 else self.first[0]
+        return kept[place].file.number if place >= 0 else self.first
 
 
 def _begun_ms(segment: Segment) -> int:

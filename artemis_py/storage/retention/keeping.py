@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from artemis_py.storage.bodies.store import FormerBodies
+from artemis_py.storage.bodies.past import FormerBodies
 from artemis_py.storage.retention.retention import Mark
 
 

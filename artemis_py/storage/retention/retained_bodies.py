@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Final
 
 from artemis_py.shown import warn
-from artemis_py.storage.bodies.store import FormerBodies
+from artemis_py.storage.bodies.past import FormerBodies
 from artemis_py.storage.disk.disk import Disk, DiskError, no_room_or
 from artemis_py.storage.disk.private import begin_private, make_private
 from artemis_py.storage.format.body_names import RETAINED_FOLDER, read_name, start_of
@@ -56,8 +56,10 @@ class RetainedBodies(FormerBodies):
         self._kept_bytes = 0
         self._by_number: dict[int, _Body] = {}
         self._holders: dict[int, int] = {}
+        self._moving: dict[int, Path] = {}
+        """Bodies that are being taken over: they are still where they were, or here already."""
         self._hold_lock = threading.Lock()
-        """For these two. Nobody works on files while having it."""
+        """For these three. Nobody works on files while having it."""
         self._stamp = DirectoryStamp(self._directory)
         try:
             make_private(self._directory)
@@ -76,11 +78,18 @@ class RetainedBodies(FormerBodies):
         target = self._directory / f"{stem}-{shown_time(self._clock_ms())}{dot}{kind}"
         with self._looked():
             pass
+        body_file = read_name(name)
+        number = 0 if body_file is None else body_file.number
+        with self._hold_lock:
+            self._moving[number] = target
         try:
             move(source, target, _UNFINISHED)  # a copy may take long, but nothing waits for it
             self._take_in(target)
         except OSError as error:
             raise self._failed(error) from None
+        finally:
+            with self._hold_lock:
+                del self._moving[number]
         self._disk.delete(name)
 
     def _take_in(self, path: Path) -> None:
@@ -121,10 +130,11 @@ class RetainedBodies(FormerBodies):
     def read(self, number: int, offset: int, size_bytes: int) -> bytes:
         with self._hold_lock:
             body = self._by_number.get(number)
-        if body is None:
-            raise DiskError(f"the body {number} was removed from the retained log")
+            path = self._moving.get(number) if body is None else body.path
+        if path is None:
+            raise DiskError(f"the body {number:016x} was removed from the retained log")
         try:
-            with body.path.open("rb", buffering=0) as file:
+            with path.open("rb", buffering=0) as file:
                 file.seek(offset)
                 return file.read(size_bytes)
         except OSError as error:

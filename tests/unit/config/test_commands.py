@@ -225,6 +225,7 @@ AMPS = {
     "max-deliveries": ("3", "3 deliveries"),
     "max-cancels": ("2", "2 cancels"),
     "fairness-model": ("fast", "fast"),
+    "file-backed-metadata": ("true", "true"),
 }
 """Attributes of AMPS: as written, and as shown."""
 COMPOSED = {
@@ -235,6 +236,7 @@ COMPOSED = {
     ("acquisition", "lease until acknowledged"),
     ("dead letters", "after 3 deliveries"),
     ("dead letters", "after 2 cancels"),
+    ("overflow", "flow to disk beyond 1000 messages"),
 }
 
 

@@ -285,6 +285,11 @@ ONE = ("backlog", "one message, for each consumer")
         ({"max_deliveries": 4}, [ONE, NO_PERIOD, ("dead letters", "after 4 deliveries")], [ANYBODY]),
         ({"max_cancels": 1}, [ONE, NO_PERIOD, ("dead letters", "after 1 cancel")], [ANYBODY]),
         ({"fairness_model": "fast"}, [ONE, NO_PERIOD, ("distribution", "fast")], ["the first consumer with room"]),
+        (
+            {"file_backed_metadata": True},
+            [ONE, NO_PERIOD, ("overflow", "flow to disk beyond 1000 messages")],
+            ["go to pages of the address; that is file-backed-metadata"],
+        ),
     ],
 )
 def test_describe_says_each_attribute_of_amps(

@@ -22,6 +22,7 @@ class Faults:
     extra_at_goodbye: bool = False
     ignores_acks: bool = False
     refuse_login: bool = False
+    refuse_replays: bool = False
     receipts: bool = True
     chunk_bytes: int = 0
 
@@ -97,6 +98,9 @@ class FakeBroker:
             self._write(client, refused if self.faults.refuse_login else frame("CONNECTED", (("version", "1.2"),)))
         elif found.command == "SUBSCRIBE":
             self.subscribes.append(found)
+            if self.faults.refuse_replays and "bookmark" in found.headers:
+                client.sock.shutdown(socket.SHUT_RDWR)
+                return
             client.subscriptions[destination] = found.headers["id"]
             client.modes[destination] = found.headers.get("ack", "auto")
             for body in self._waiting.pop(destination, []):

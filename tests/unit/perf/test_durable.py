@@ -13,9 +13,8 @@ from pathlib import Path
 import pytest
 
 from artemis_py.errors import PerfError
-from artemis_py.perf.durable import RECEIPTS_OPEN_MAX, UNSENT_BYTES_MIN, Source, group_of
+from artemis_py.perf.durable import RECEIPTS_OPEN_MAX, UNSENT_BYTES_MIN, Source, fill, group_of
 from artemis_py.perf.link import Link
-from artemis_py.perf.recovery import Recovery
 from artemis_py.perf.scenario import Options, Run
 from artemis_py.perf.syncs import fdatasync_ns, median_us, syncs_of
 from artemis_py.perf.target import Target
@@ -203,5 +202,5 @@ def test_a_sender_has_more_ready_while_more_receipts_may_be_awaited(broker: Fake
 def test_all_receipts_at_once_do_not_end_the_filling(broker: FakeBroker, monkeypatch: pytest.MonkeyPatch) -> None:
     """With one receipt awaited at a time none is awaited after each."""
     monkeypatch.setattr("artemis_py.perf.durable.RECEIPTS_OPEN_MAX", 1)
-    Recovery()._fill(load(broker), "/queue/q", b"body", MESSAGES)
+    fill(load(broker), "/queue/q", b"body", MESSAGES)
     assert len(broker.sends) == MESSAGES

@@ -1,0 +1,220 @@
+"""A query that consumes a queue, of which something is killed with SIGKILL in the middle of a batch: its JVM, the
+Python process that plans it, a worker, the broker. Every message is a row, once, and is removed after that.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from artemis_py.spark import lag
+from tests.e2e.broker_process import eventually
+from tests.spark.conftest import ROOT
+from tests.spark.live import LiveBroker, send_many
+from tests.spark.pipeline_kills import children
+from tests.spark.queue_driver import query
+from tests.spark.queue_jobs import count, held, queue_broker, source, taken
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from pyspark.sql.streaming import StreamingQuery
+
+WAIT_S = 120.0
+BATCH = 20
+MANY = 50
+IN_THE_SECOND = "25"
+PLANNER = "python_streaming_source_runner"
+
+
+class Running:
+    """A query on a queue of its own broker, and what it wrote."""
+
+    def __init__(self, spark: SparkSession, broker: LiveBroker, folder: Path, queue: str = "jobs") -> None:
+        self.spark = spark
+        self.broker = broker
+        self.folder = folder
+        self.queue = queue
+        self.options = source(broker, queue, maxMessagesPerTrigger=BATCH)
+        self.sent: list[int] = []
+        self.started: list[StreamingQuery] = []
+
+    def send(self, many: int) -> None:
+        """As many messages, which are numbers."""
+        with self.broker.client() as client:
+            send_many(client, self.queue, len(self.sent), many)
+        self.sent += range(len(self.sent), len(self.sent) + many)
+
+    def hold(self, body: str) -> None:
+        """Have the batch with this message stop in the middle."""
+        (self.folder / "held").unlink(missing_ok=True)
+        (self.folder / "hold").write_text(body)
+
+    def await_held(self) -> int:
+        """Wait until it does; returns the process of its task."""
+        eventually("a batch stops", (self.folder / "held").exists, bool, WAIT_S)
+        return int((self.folder / "held").read_text())
+
+    def go_on(self) -> None:
+        """No batch stops any more."""
+        (self.folder / "hold").unlink()
+
+    def start(self) -> StreamingQuery:
+        """In the Spark of all tests."""
+        self.started.append(query(self.spark, self.folder, self.options).start())
+        return self.started[-1]
+
+    @contextmanager
+    def application(self) -> Iterator[subprocess.Popen[bytes]]:
+        """In a Spark of its own."""
+        with (self.folder / "driver.log").open("ab") as log:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "tests.spark.queue_driver", str(self.folder), json.dumps(self.options)],
+                cwd=ROOT, stdout=log, stderr=log, stdin=subprocess.DEVNULL, start_new_session=True,
+                env={**os.environ, "PYTHONPATH": str(ROOT)},
+            )  # fmt: skip
+        try:
+            yield process
+        finally:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+    def take_the_rest(self) -> None:
+        """Everything that is there now, and end."""
+        writer = query(self.spark, self.folder, self.options).trigger(availableNow=True)
+        self.started.append(writer.start())
+        assert self.started[-1].awaitTermination(int(WAIT_S))
+
+    def rows(self) -> list[int]:
+        """What is in the sink, in order."""
+        found = self.spark.read.parquet(str(self.folder / "out")).collect()
+        return sorted(int(row.value) for row in found)
+
+    def await_rows(self) -> None:
+        """Wait until every message is a row and gone; each is there once."""
+        eventually("nothing is left", lambda: count(self.broker, self.queue), lambda left: left == 0, WAIT_S)
+        assert self.rows() == self.sent
+
+
+@pytest.fixture
+def running(spark: SparkSession, tmp_path: Path) -> Iterator[Running]:
+    with queue_broker(tmp_path / "broker", file_bytes="1M") as broker:
+        found = Running(spark, broker, tmp_path)
+        yield found
+        (tmp_path / "hold").unlink(missing_ok=True)
+        for one in found.started:
+            one.stop()
+
+
+def planner_below(pid: int) -> int:
+    """The process that plans the only query of an application."""
+    [found] = [one for one, line in children(pid).items() if PLANNER in line]
+    return found
+
+
+def java_below(pid: int) -> int:
+    """The JVM of an application."""
+    [found] = [one for one, line in children(pid).items() if "org.apache.spark.deploy.SparkSubmit" in line]
+    return found
+
+
+@pytest.mark.takes_turns("what is killed under a queue")
+def test_a_jvm_that_is_killed_in_a_batch(running: Running) -> None:
+    running.send(MANY)
+    running.hold(IN_THE_SECOND)
+    with running.application() as process:
+        running.await_held()
+        broker = running.broker
+        assert (count(broker, "jobs"), held(broker, "jobs")) == (MANY - BATCH, BATCH), "the first batch is done"
+        os.kill(java_below(process.pid), signal.SIGKILL)
+        eventually("what it held is back", lambda: held(broker, "jobs"), lambda seen: seen == 0, WAIT_S)
+        assert count(broker, "jobs") == MANY - BATCH
+    running.go_on()
+    running.send(MANY)
+    running.take_the_rest()
+    running.await_rows()
+
+
+@pytest.mark.takes_turns("what is killed under a queue")
+def test_a_planner_that_is_killed_in_a_batch(running: Running) -> None:
+    running.send(MANY)
+    running.hold(IN_THE_SECOND)
+    first = running.start()
+    running.await_held()
+    os.kill(planner_below(os.getpid()), signal.SIGKILL)
+    eventually("what it held is back", lambda: held(running.broker, "jobs"), lambda seen: seen == 0, WAIT_S)
+    running.go_on()
+    eventually("the query ends", lambda: first.isActive, lambda active: not active, WAIT_S)
+    assert first.exception() is not None
+    assert count(running.broker, "jobs") == MANY - BATCH
+    running.take_the_rest()
+    running.await_rows()
+
+
+@pytest.mark.takes_turns("what is killed under a queue")
+def test_a_worker_and_then_the_broker_are_killed_in_a_batch(running: Running) -> None:
+    running.send(MANY)
+    running.hold(IN_THE_SECOND)
+    first = running.start()
+    worker = running.await_held()
+    running.go_on()
+    os.kill(worker, signal.SIGKILL)
+    running.await_rows()
+    running.hold(str(MANY + BATCH))
+    running.send(MANY)
+    running.await_held()
+    running.broker.kill()
+    running.broker.start_again()
+    eventually("they are held again", lambda: held(running.broker, "jobs"), bool, WAIT_S)
+    running.go_on()
+    running.await_rows()
+    assert first.isActive
+
+
+def test_leases_that_end_in_a_long_batch(running: Running) -> None:
+    """Somebody else has a message by then. The acknowledgement that comes late counts under sublet."""
+    running.queue = running.options["queue"] = "leased"
+    running.send(BATCH)
+    running.hold("7")
+    first = running.start()
+    running.await_held()
+    with running.broker.client() as client:
+        [other] = taken(client, "leased", 1, acks=False, **{"consumer-priority": "9"})
+        assert int(other.header("delivery-count") or 0) >= 2
+        running.go_on()
+        running.await_rows()
+    progress = lambda: first.lastProgress  # noqa: E731
+    eventually("told", progress, lambda seen: seen is not None and lag(seen)["e2e"].lapsed >= BATCH, WAIT_S)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_killed_again_and_again(running: Running, rng: random.Random) -> None:
+    """Its application, its JVM, its planner and the broker, while messages come."""
+    running.options["maxMessagesPerTrigger"] = "150"
+    for _ in range(12):
+        running.send(1000)
+        with running.application() as process:
+            eventually("it plans", lambda pid=process.pid: PLANNER in str(children(pid)), bool, WAIT_S)
+            for _ in range(rng.randrange(4)):
+                time.sleep(rng.uniform(0.05, 2))
+                running.broker.kill()
+                running.broker.start_again()
+            time.sleep(rng.uniform(0, 4))
+            kill = rng.choice([java_below, planner_below, lambda pid: pid])
+            found = [one for one, line in children(process.pid).items() if PLANNER in line]
+            if kill is not planner_below or len(found) == 1:
+                os.kill(kill(process.pid), signal.SIGKILL)
+            time.sleep(rng.uniform(0, 2))
+    running.take_the_rest()
+    running.await_rows()

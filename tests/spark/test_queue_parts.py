@@ -1,0 +1,280 @@
+"""The parts of a stream that consumes a queue, without a broker: sets of bookmarks, what becomes of messages, and what
+is said to the broker.
+"""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from artemis_py.errors import PipelineError
+from artemis_py.spark.acceptors import Endpoint, LostError
+from artemis_py.spark.consume.batch import Batch, batch_of
+from artemis_py.spark.consume.bookmarks import packed, unpacked
+from artemis_py.spark.consume.conversation import Conversation
+from artemis_py.spark.consume.frames import in_portions, read_frame
+from artemis_py.spark.consume.pool import Arrival, Pool
+from artemis_py.spark.read.queue_options import QueueOptions
+from artemis_py.spark.tables.reading import Sample
+
+JOBS = QueueOptions("jobs", (Endpoint("a", 61613),), None)
+
+
+def arrival(bookmark: int, size_bytes: int = 10, lease_ends_ms: int = 0) -> Arrival:
+    return Arrival(bookmark, bookmark + 1000, 5, size_bytes, lease_ends_ms)
+
+
+def message(bookmark: int, name: int = 1, more: str = "") -> bytes:
+    return (
+        f"MESSAGE\nsubscription:{name}\nmessage-id:7-{bookmark + 1000}\nredelivered:false\nexpires:0\ntimestamp:5\n"
+        f"bookmark:{bookmark}\n{more}body-size:10\nbookmark:99\nsubscription:8\n\n"
+    ).encode()
+
+
+def receipt(number: int, *, ready: int | None = 0, kept: str = "") -> bytes:
+    tells = "" if ready is None else f"kept:{kept}\nready:{ready}\n"
+    return f"RECEIPT\nreceipt-id:{number}\n{tells}\n".encode()
+
+
+# ---- bookmarks -----------------------------------------------------------------------------------
+
+
+@given(st.sets(st.integers(1, 1 << 40), max_size=300))
+def test_bookmarks_come_back(bookmarks: set[int]) -> None:
+    assert unpacked(packed(sorted(bookmarks))) == sorted(bookmarks)
+
+
+@pytest.mark.parametrize(("bookmarks", "text"), [((), ""), ((7,), "7"), ((1204, 1205, 1206, 1207, 1212), "1204,1*3,5")])
+def test_bookmarks_are_short(bookmarks: tuple[int, ...], text: str) -> None:
+    assert packed(bookmarks) == text
+
+
+def test_many_bookmarks_are_small() -> None:
+    assert len(packed(range(5, 3_000_005, 3))) < 20
+    scattered = sorted(number * 7 + number * number % 11 for number in range(10_000))
+    assert packed(scattered).startswith("z")
+    assert len(packed(scattered)) < 2_000
+
+
+@pytest.mark.parametrize("text", ["x", "1,a", "z!", "zAAAA", "1,2*b"])
+def test_bookmarks_that_cannot_be_read(text: str) -> None:
+    with pytest.raises(PipelineError, match="cannot be read"):
+        unpacked(text)
+
+
+def test_an_offset_comes_back() -> None:
+    batch = Batch("jobs", 4, (3, 5, 6), (1,), 9, Sample(3, 1003, 5))
+    offset = batch.offset("east", {"id": "x"})
+    assert offset["east"] == 9
+    assert batch_of(offset, "jobs", "east") == batch
+    for queue, broker, said in (("other", "east", "of queue jobs"), ("jobs", "west", "of broker east")):
+        with pytest.raises(PipelineError, match=said):
+            batch_of(offset, queue, broker)
+
+
+# ---- what becomes of messages --------------------------------------------------------------------
+
+
+def pool_with(*arrivals: Arrival) -> Pool:
+    pool = Pool()
+    for one in arrivals:
+        pool.arrived(one)
+    return pool
+
+
+def planned(pool: Pool, count_max: int = 100, bytes_max: int | None = None, top: int | None = None) -> list[int]:
+    return [one.bookmark for one in pool.plan(count_max, bytes_max, top, 1000)]
+
+
+def test_a_batch_has_the_first_of_the_queue() -> None:
+    pool = pool_with(arrival(9), arrival(3), arrival(5))
+    assert planned(pool, 2) == [9, 3]
+    assert (list(pool.waiting), pool.held_count) == ([5], 3)
+
+
+def test_bytes_limit_a_batch_that_has_one_message_at_least() -> None:
+    pool = pool_with(arrival(1, 50), arrival(2, 10), arrival(3, 10), arrival(4, 10))
+    assert planned(pool, bytes_max=20) == [1]
+    assert planned(pool, bytes_max=20) == [2, 3]
+
+
+def test_what_came_after_the_start_of_a_run_waits() -> None:
+    pool = pool_with(arrival(1), arrival(8), arrival(2))
+    assert pool.count_up_to(5) == 2
+    assert planned(pool, top=5) == [1, 2]
+    assert list(pool.waiting) == [8]
+
+
+def test_what_has_lapsed_is_in_no_batch() -> None:
+    pool = pool_with(arrival(1, lease_ends_ms=1000), arrival(2, lease_ends_ms=1001))
+    assert planned(pool) == [2]
+    assert pool.held_count == 1
+
+
+def test_what_comes_again_is_in_no_other_batch() -> None:
+    pool = pool_with(arrival(1), arrival(2))
+    planned(pool, 1)
+    pool.arrived(arrival(1))
+    assert (pool.lapsed_count, planned(pool)) == (1, [2])
+    pool.finish([1, 2])
+    pool.arrived(arrival(1))
+    assert (planned(pool), pool.came_again) == ([], {1})
+    pool.settled([1, 2], [2])
+    assert (pool.done, pool.came_again) == ({2}, set())
+    pool.arrived(arrival(1))
+    assert planned(pool) == [1], "a bookmark that was settled is not remembered for ever"
+
+
+def test_a_lost_connection_does_not_count_as_a_lease_that_ended() -> None:
+    pool = pool_with(arrival(1), arrival(2), arrival(3))
+    planned(pool, 2)
+    pool.lost()
+    assert (pool.held_count, list(pool.waiting)) == (0, [])
+    pool.arrived(arrival(1))
+    assert (pool.lapsed_count, pool.held_count) == (0, 1)
+
+
+def test_a_batch_of_an_earlier_process() -> None:
+    pool = pool_with(arrival(1))
+    pool.restore([1, 2])
+    pool.arrived(arrival(2))
+    pool.arrived(arrival(3))
+    assert (list(pool.planned), list(pool.waiting)) == ([1, 2], [3])
+
+
+def test_a_batch_that_spark_did_not_use() -> None:
+    pool = pool_with(arrival(1), arrival(2), arrival(3))
+    planned(pool, 2)
+    assert pool.finish([]) == 0
+    assert planned(pool) == [1, 2, 3]
+
+
+# ---- what is said --------------------------------------------------------------------------------
+
+
+class Talk:
+    """A conversation with a test for a broker."""
+
+    def __init__(self, queue: QueueOptions = JOBS) -> None:
+        self.pool = Pool()
+        self.talk = Conversation(queue, self.pool)
+
+    def said(self) -> list[bytes]:
+        """What the stream has sent since."""
+        frames = bytes(self.talk.out).split(b"\0")[:-1]
+        self.talk.out.clear()
+        return frames
+
+    def open(self, backlog: int = 10) -> None:
+        """Both are ready: the ACK that asks has receipt 1, the SUBSCRIBE 2."""
+        self.talk.want(backlog)
+        self.talk.begin()
+        self.said()
+        self.talk.take(receipt(1, ready=3))
+        self.talk.take(receipt(2, ready=None))
+
+
+def test_the_queue_is_asked_before_it_is_subscribed_to() -> None:
+    talk = Talk(QueueOptions("a:b", (), "n > 5 OR m = 1"))
+    talk.talk.want(10)
+    assert talk.said() == []
+    talk.talk.begin()
+    ask, subscribe = talk.said()
+    assert ask == b"ACK\ndestination:\\c\\ca\\cb\nbookmarks:0\nreceipt:1\n\n"
+    assert b"max-backlog:10\nselector:AMQDurable = 'DURABLE' AND (n > 5 OR m = 1)\n" in subscribe
+    assert not talk.talk.is_open
+    talk.talk.take(receipt(1, ready=3))
+    assert talk.talk.is_open
+    assert talk.talk.left_count == 3
+
+
+def test_a_subscription_changes_in_place_and_has_a_new_name_when_it_begins_again() -> None:
+    talk = Talk()
+    talk.open()
+    talk.talk.want(20)
+    assert b"id:1\n" in (change := talk.said()[0])
+    assert b"replace:true\n" in change
+    talk.talk.take(message(5))
+    talk.talk.want(0)
+    assert talk.said() == [b"UNSUBSCRIBE\nid:1\n\n"]
+    assert not talk.pool.waiting
+    talk.talk.take(message(6))
+    talk.talk.want(10)
+    assert b"id:2\n" in talk.said()[0]
+    talk.talk.take(message(7))
+    talk.talk.take(message(8, 2))
+    assert list(talk.pool.waiting) == [8], "the others were on their way for a subscription that has ended"
+
+
+def test_a_queue_is_dry_when_nothing_came_between_two_answers() -> None:
+    talk = Talk()
+    talk.open()
+    for number, comes, is_dry in ((3, True, False), (4, True, False), (5, False, True), (6, True, False)):
+        talk.talk.ask()
+        if comes:
+            talk.talk.take(message(number))
+        talk.talk.take(receipt(number, ready=0))
+        assert talk.talk.is_dry == is_dry, number
+    talk.talk.ask()
+    talk.talk.take(receipt(7, ready=1))
+    assert not talk.talk.is_dry
+
+
+def test_acknowledgements_are_forgotten_with_their_connection() -> None:
+    talk = Talk()
+    talk.open()
+    asks = talk.talk.acknowledge(range(5, 5000))
+    assert len(talk.said()) == len(asks) == 2
+    assert not talk.talk.is_answered(asks)
+    life = talk.talk.life
+    talk.talk.take(receipt(3, kept="5,9"))
+    talk.talk.take(receipt(4, kept="3000"))
+    assert talk.talk.is_answered(asks)
+    assert asks[0].kept == {5, 9, 3000}
+    again = talk.talk.acknowledge([7])
+    talk.talk.lost()
+    assert talk.talk.is_answered(again), "nobody will answer"
+    assert not talk.talk.is_in(life)
+    assert talk.said() == []
+
+
+def test_a_refusal_may_be_a_passing_one_when_the_queue_has_suited_before() -> None:
+    talk = Talk()
+    talk.talk.begin()
+    with pytest.raises(PipelineError, match="queue jobs: the broker refuses: There is no queue ::jobs; declare it"):
+        talk.talk.take(b"ERROR\nmessage:There is no queue \\c\\cjobs\n\n")
+    talk.open()
+    with pytest.raises(LostError):
+        talk.talk.take(b"ERROR\nmessage:There is no queue \\c\\cjobs\n\n")
+
+
+@pytest.mark.parametrize(
+    ("frame", "said"),
+    [
+        (receipt(1, ready=None), "queue jobs: the broker does not tell what is left"),
+        (message(5).replace(b"body-size", b"x"), "queue jobs: the broker sends bodies"),
+        (message(5).replace(b"bookmark:5\n", b""), "queue jobs: a message has no place in the log"),
+    ],
+)
+def test_what_no_stream_can_use(frame: bytes, said: str) -> None:
+    talk = Talk()
+    talk.talk.want(10)
+    talk.talk.begin()
+    with pytest.raises(PipelineError, match=said):
+        talk.talk.take(frame)
+
+
+def test_a_message_is_read_from_the_headers_of_the_broker() -> None:
+    found = read_frame(message(5, more="lease-expires:2026-05-01T12:00:00.250Z\n"), 1)
+    assert found == Arrival(5, 1005, 5, 10, 1_777_636_800_250)
+    assert read_frame(message(5), 2) is None
+    assert read_frame(b"\n\n", 1) is None
+
+
+def test_bookmarks_in_portions() -> None:
+    bookmarks = list(range(10**12, 10**12 + 5000))
+    portions = list(in_portions(bookmarks))
+    assert max(map(len, portions)) < 16_384 - len("bookmarks:")
+    assert [int(part) for portion in portions for part in portion.split(",")] == bookmarks
+    assert list(in_portions([])) == ["0"]

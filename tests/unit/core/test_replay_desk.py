@@ -1,0 +1,295 @@
+"""Replays at their desk: each gets what it wants, once and in order, whatever the others do, and turns stay short."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from random import Random
+
+import pytest
+
+from artemis_py.config.matching import WildcardSyntax
+from artemis_py.core.budget import Budget
+from artemis_py.core.consumer import Consumer
+from artemis_py.core.holdings import REPLAYS, Holdings
+from artemis_py.core.replay import desk as desks
+from artemis_py.core.replay import shelf as shelves
+from artemis_py.core.replay.addresses import Addresses
+from artemis_py.core.replay.bookmarks import bounds_of
+from artemis_py.core.replay.desk import Replays
+from artemis_py.core.replay.pace import pace_of
+from artemis_py.core.replay.replay import Replay
+from artemis_py.core.timing.clock import Clock
+from artemis_py.errors import BrokerError
+from artemis_py.message import Account
+from tests.unit.core.made_log import START_MS, MadeLog, Record
+
+SYNTAX = WildcardSyntax()
+ROOM_BYTES = 1 << 20
+OVERDRAFT_UNITS = 64
+"""How far a step may exceed its units: one message is always shown, whatever it costs."""
+
+
+@dataclass
+class View:
+    """A replay, what it has shown, and what it should."""
+
+    replay: Replay
+    expected: list[int]
+    address: str
+    until_lsn: int
+    shown: list[int] = field(default_factory=list)
+    told: int = 0
+    """How often it said that it has everything."""
+    is_slow: bool = False
+
+
+class World:
+    """A desk and its log. ``units`` are those of a turn."""
+
+    def __init__(self, units: int = 500) -> None:
+        self.log = MadeLog()
+        self.holdings = Holdings(Account())
+        self.desk = Replays(self.log, self.holdings, Clock(), SYNTAX)
+        self.now_ms = START_MS
+        self.units = units
+        self.views: dict[int, View] = {}
+        self._number = 0
+        self.spent_max = 0
+        self.spent = 0
+        """Units of all turns."""
+        self.bytes_max = 0
+
+    def append(self, address: str = "a") -> Record:
+        """Publish a message."""
+        record = self.log.append(address, time_ms=self.now_ms)
+        for view in self.views.values():
+            if view.address in (address, "#") and not 0 <= view.until_lsn < record.lsn:
+                view.expected.append(record.lsn)
+        return record
+
+    def open(self, bookmark: str = "EPOCH", address: str = "a", rate: str | None = None) -> View:
+        """Begin a replay. Raises BrokerError."""
+        self._number += 1
+        number = self._number
+        bounds = bounds_of(bookmark, self.log.last_lsn)
+        choice = Consumer(number, None, settles=True, destructive=False)
+        replay = Replay(number, None, 0, Addresses((address,), SYNTAX), bounds, choice, pace_of(rate, None))
+        until_lsn = bounds.until_lsn
+        expected = [
+            record.lsn
+            for record in self.log.records[self.log.removed * 10 :]
+            if record.lsn > bounds.after_lsn and address in (record.address, "#") and not 0 <= until_lsn < record.lsn
+        ]
+        self.desk.open(replay, self.now_ms)
+        view = self.views[number] = View(replay, expected, address, until_lsn)
+        return view
+
+    def turn(self) -> None:
+        """One turn of the server."""
+        desk, budget = self.desk, Budget()
+        budget.refill(self.units)
+        desk.take_in(budget, self.now_ms)
+        self._tell()
+        budget.allow(2)
+        least = budget.left
+        while not budget.is_spent and (ready := desk.next_ready()) is not None:
+            view = self.views[ready.id]
+            if view.is_slow:
+                desk.stall(ready)
+                continue
+            desk.serve(ready, budget, ROOM_BYTES, self.now_ms)
+            self._take(view)
+        self._tell()
+        self.spent += self.units - budget.left
+        self.spent_max = max(self.spent_max, least - budget.left)
+        desk.ask()
+        self.bytes_max = max(self.bytes_max, self.holdings.of(REPLAYS))
+
+    def _take(self, view: View) -> None:
+        entries, view.replay.outbox = view.replay.outbox, []
+        view.shown += [entry.message.lsn for entry in entries]
+        view.told += view.replay.completes
+        view.replay.completes = False
+
+    def _tell(self) -> None:
+        while self.desk.news:
+            replay = self.desk.news.pop()
+            if not replay.is_closed:
+                self._take(self.views[replay.id])
+
+    def rest(self) -> None:
+        """Turns until nothing happens."""
+        for _ in range(100_000):
+            self.turn()
+            if not (self.desk.has_ready or self.log.requested or self.log.end() > self._spot_of_tail()):
+                return
+        raise AssertionError("it never rests")
+
+    def _spot_of_tail(self) -> tuple[int, int]:
+        spot = self.desk._tail.spot
+        return self.log.end() if spot is None else spot.place
+
+    def check(self) -> None:
+        """Everybody has seen what they should."""
+        for view in self.views.values():
+            assert view.shown == view.expected, view.replay.id
+
+
+def test_each_gets_everything_whatever_the_others_do(rng: Random) -> None:
+    """Replays begin and end, are paused, and do not read, while messages are published to three addresses."""
+    world = World(units=rng.choice((1, 7, 50, 500)))
+    for _ in range(rng.randrange(60)):
+        world.append(rng.choice("abc"))
+    for _ in range(400):
+        match rng.randrange(7):
+            case 0 | 1:
+                world.append(rng.choice("abc"))
+            case 2:
+                low, high = sorted(rng.randrange(world.log.last_lsn + 20) for _ in range(2))
+                bookmark = rng.choice(("EPOCH", "NOW", str(low), f"[{low}:{high}]", f"({low}:NOW]", f"({low}:]"))
+                world.open(bookmark, rng.choice(("a", "b", "#")))
+            case 3 if world.views:
+                view = rng.choice(list(world.views.values()))
+                (world.desk.resume if view.replay.is_paused else world.desk.pause)(view.replay, world.now_ms)
+            case 4 if world.views:
+                view = rng.choice(list(world.views.values()))
+                view.is_slow = not view.is_slow
+                if not view.is_slow:
+                    world.desk.wake(view.replay, world.now_ms)
+            case 5 if world.views and rng.random() < 0.2:
+                view = world.views.pop(rng.choice(list(world.views)))
+                world.desk.close(view.replay)
+                assert view.shown == view.expected[: len(view.shown)]
+            case _:
+                world.turn()
+    for view in world.views.values():
+        view.is_slow = False
+        world.desk.wake(view.replay, world.now_ms)
+        world.desk.resume(view.replay, world.now_ms)
+    world.rest()
+    world.check()
+    assert world.desk.count == len(world.views)
+    for view in world.views.values():
+        has_ended = 0 <= view.until_lsn <= world.log.last_lsn
+        assert view.replay.has_ended == has_ended
+        assert view.told == (has_ended or view.until_lsn < 0), "each is told once that it has everything"
+    assert world.spent_max <= world.units + OVERDRAFT_UNITS
+
+
+@pytest.mark.parametrize(
+    ("seed", "why"),
+    [
+        (10, "those who wanted more than the slice at the end were looked at for ever"),
+        (62, "who came while a slice was handed out did not get what was in it"),
+    ],
+)
+def test_worlds_in_which_something_once_went_wrong(seed: int, why: str) -> None:
+    test_each_gets_everything_whatever_the_others_do(Random(seed))
+
+
+@pytest.mark.interpreted
+def test_slices_take_no_more_memory_than_they_may(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many replays there are, each at another place; they wait for each other."""
+    monkeypatch.setattr(shelves, "SHELF_BYTES_MAX", 60_000)
+    monkeypatch.setattr(shelves, "SLICE_BYTES", 5000)
+    monkeypatch.setattr(shelves, "_WEIGHT_MIN", 3000)
+    world = World()
+    for _ in range(400):
+        world.append()
+    for number in range(200):
+        world.open(str(2 * number))
+    world.rest()
+    world.check()
+    assert 15_000 < world.bytes_max <= 60_000
+    for view in world.views.values():
+        world.desk.close(view.replay)
+    assert world.holdings.of(REPLAYS) == 0
+
+
+def test_replays_at_the_same_place_share_what_is_read() -> None:
+    world = World()
+    for _ in range(100):
+        world.append()
+    world.open()
+    world.rest()
+    alone = world.log.reads
+    for _ in range(50):
+        world.open()
+    world.rest()
+    world.check()
+    assert world.log.reads == alone, "slices that are in memory are not read again"
+
+
+def test_what_is_published_is_read_once_for_all_who_have_everything() -> None:
+    world = World()
+    for _ in range(100):
+        world.open("NOW")
+    world.rest()
+    before = world.log.reads
+    for _ in range(20):
+        world.append()
+        world.rest()
+    world.check()
+    assert world.log.reads - before == 20
+
+
+@pytest.mark.parametrize("others", [0, 1000])
+def test_a_message_costs_no_more_with_a_thousand_who_do_not_want_it(others: int) -> None:
+    world = World()
+    world.open("NOW")
+    for number in range(others):
+        world.open("NOW", f"other.{number}")
+    world.rest()
+    world.spent = 0
+    for _ in range(10):
+        world.append()
+        world.rest()
+    world.check()
+    assert world.spent <= 200
+
+
+def test_replays_take_turns() -> None:
+    """One that wants much does not keep another waiting for longer than its share."""
+    world = World(units=desks._SERVED_UNITS_MAX)
+    world.append("little")
+    for _ in range(300):
+        world.append("much")
+    greedy, modest = world.open(address="#"), world.open(address="little")
+    while not modest.shown:
+        world.turn()
+    assert len(greedy.shown) < 100
+    world.rest()
+    world.check()
+
+
+def test_what_was_removed_is_never_left_out_silently(rng: Random) -> None:
+    """A replay either ends with the reason, or has begun with what was left."""
+    world = World()
+    for _ in range(150):
+        world.append()
+    for number in range(0, 150, 7):
+        world.open("EPOCH" if number % 2 else str(number), rate="1000")
+    for step in range(30):
+        world.turn()
+        world.now_ms += rng.randrange(10)
+        if step % 3 == 0 and world.log.removed < 14:
+            world.log.removed += 1
+            world.desk._shelf._kept.clear()
+    world.now_ms += 1_000_000
+    for _ in range(500):
+        world.now_ms += 1000
+        world.rest()
+    failed = 0
+    for view in world.views.values():
+        failure = view.replay.failure
+        if failure is not None:
+            failed += 1
+            assert f"after bookmark {view.replay.passed_lsn} was removed" in failure
+            assert view.shown == view.expected[: len(view.shown)]
+            assert view.replay.passed_lsn >= (view.shown or [0])[-1]
+        else:
+            assert view.shown == view.expected[-len(view.shown) :]
+            assert view.shown[0] == view.expected[0] or view.replay.bounds.after_lsn == 0
+    assert failed
+    with pytest.raises(BrokerError, match="The log after bookmark 1 was removed"):
+        world.open("1")

@@ -1,0 +1,90 @@
+"""Reads a whole log as replays do, a slice at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from artemis_py.config.matching import WildcardSyntax
+from artemis_py.core.replay.addresses import Addresses
+from artemis_py.logged import SLICE_BYTES, AddressChoice, Logged, Slice, Spot
+from artemis_py.storage.bodies.store import LargeStore
+from artemis_py.storage.disk.disk import FileDisk
+from artemis_py.storage.format.log_events import Published
+from artemis_py.storage.format.reader import LogReader
+from artemis_py.storage.journal.journal import Journal
+from artemis_py.storage.replay.log import RetainedReplayLog
+from artemis_py.storage.replay.source import RetainedFiles
+from artemis_py.storage.retention.retention import Retention
+from tests.unit.journal_readers.parts import ImmediateCommitter
+
+Row = tuple[int, int, int, int]
+"""Of a message: lsn, time of its batch, number of its session, its own number."""
+
+
+def chosen(*addresses: str) -> Addresses:
+    """These addresses, of which some may be wildcard addresses."""
+    return Addresses(addresses, WildcardSyntax())
+
+
+ALL = chosen("#")
+
+
+class Reading:
+    """A log and what was said about it. Slices are read at once."""
+
+    def __init__(self, journal: Journal, directory: Path, retention: Retention) -> None:
+        self.said: list[str] = []
+        self.read_bytes = 0
+        self.files = RetainedFiles(directory, retention)
+        large = LargeStore(FileDisk(directory.with_name("large")), ImmediateCommitter(), ImmediateCommitter())
+        readers = ImmediateCommitter(), ImmediateCommitter()
+        self.log = RetainedReplayLog(journal, self.files, large, *readers, self.said.append)
+
+    def slice(self, spot: Spot, size_bytes: int = SLICE_BYTES, choice: AddressChoice | None = None) -> Slice:
+        """What is read at a spot, wholly scanned; read again if its first record is larger than that."""
+        self.log.request(spot, choice, size_bytes)
+        (part,) = self.log.arrivals()
+        while part.scan(1):
+            continue
+        self.read_bytes += part.size_bytes
+        return self.slice(spot, part.bytes_needed, choice) if part.bytes_needed else part
+
+    def rows(
+        self,
+        size_bytes: int = SLICE_BYTES,
+        choice: AddressChoice | None = None,
+        spot: Spot | None = None,
+        between: Callable[[], None] = lambda: None,
+    ) -> list[Row]:
+        """Everything from a spot on, or from the beginning. ``between`` is called after each slice."""
+        found: list[Row] = []
+        spot = spot or self.log.beginning()
+        while spot.place < self.log.end():
+            part = self.slice(spot, size_bytes, choice)
+            assert not part.is_gone, spot.place
+            assert not part.failure, part.failure
+            for index in part.select(choice or ALL):
+                logged = part.get(index)
+                assert logged is not None
+                found.append(row_of(logged))
+            assert part.end.place > spot.place
+            spot = part.end
+            between()
+        return found
+
+
+def row_of(logged: Logged) -> Row:
+    """What is compared of a message."""
+    message = logged.message
+    return message.lsn, logged.time_ms, message.origin, message.id
+
+
+def told(directories: Sequence[Path]) -> list[Row]:
+    """The same as every other reader of these directories finds it."""
+    events = LogReader(directories).events()
+    return [
+        (event.lsn, event.time_ms, event.session, event.kept.message.id)
+        for event in events
+        if isinstance(event, Published)
+    ]

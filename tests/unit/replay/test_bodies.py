@@ -1,0 +1,128 @@
+"""Large bodies of messages that only the log still has, wherever their files are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from artemis_py.message import LargeBody
+from artemis_py.storage.bodies.store import LargeStore
+from artemis_py.storage.disk.disk import DiskError, FileDisk, NoSpaceError
+from artemis_py.storage.retention import retained_bodies
+from artemis_py.storage.retention.retained_bodies import RetainedBodies
+from tests.unit.journal_readers.parts import ImmediateCommitter
+
+DATA = bytes(range(256)) * 40
+
+
+class Shelf:
+    """A store whose bodies are retained, and one body that no queue needs after ``let_go``."""
+
+    def __init__(self, folder: Path) -> None:
+        disk = FileDisk(folder / "large")
+        self.now_ms = 1_000_000
+        self.former = RetainedBodies(disk, folder / "large", folder / "kept", lambda: self.now_ms)
+        committers = ImmediateCommitter(), ImmediateCommitter()
+        self.store = LargeStore(disk, *committers, retire=self.former.retire, former=self.former)
+        upload = self.store.begin(durable=True)
+        upload.append(DATA)
+        upload.end()
+        self._body: LargeBody | None = upload.body
+        self.logged = LargeBody(upload.body.number, len(DATA), None, upload.body.checksum)
+        """As a record names it."""
+        del upload
+        self.turn()
+
+    def turn(self) -> None:
+        """What was done is on disk."""
+        self.store.seal(1, 1)
+        self.store.poll()
+
+    def let_go(self) -> None:
+        """The last queue is done with the message."""
+        self._body = None
+        self.turn()
+
+    def read(self, body: LargeBody) -> bytes:
+        """All of a body, in two pieces, as it is sent to clients."""
+        half = len(DATA) // 2
+        found = b""
+        for begin, end in ((0, half), (half, len(DATA))):
+            self.store.read(body, begin, end - begin, self)
+            (piece,) = self.store.take_fetched()
+            assert piece.failure is None, piece.failure
+            found += piece.data or b""
+        return found
+
+    def held(self) -> LargeBody:
+        """The body, for a reader of the log."""
+        found = self.store.past.held(self.logged)
+        assert found is not None
+        return found
+
+
+def test_a_body_in_use_and_one_that_is_retained(tmp_path: Path) -> None:
+    shelf = Shelf(tmp_path)
+    assert shelf.read(shelf.held()) == DATA
+    shelf.let_go()
+    assert not list((tmp_path / "large").glob("*.body"))
+    assert shelf.read(shelf.held()) == DATA
+
+
+def test_a_body_that_moves_while_it_is_read(tmp_path: Path) -> None:
+    shelf = Shelf(tmp_path)
+    body = shelf.held()
+    shelf.let_go()
+    assert shelf.read(body) == DATA
+
+
+def test_a_body_can_be_read_at_any_moment_of_its_move(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also when its file has its new name, and nobody knows that yet."""
+    shelf = Shelf(tmp_path)
+    move = retained_bodies.move
+    read: list[bytes] = []
+
+    def watched(source: Path, target: Path, suffix: str) -> None:
+        read.append(shelf.read(shelf.held()))
+        move(source, target, suffix)
+        read.append(shelf.read(shelf.held()))
+
+    monkeypatch.setattr(retained_bodies, "move", watched)
+    shelf.let_go()
+    assert read == [DATA, DATA]
+
+
+def test_a_body_that_finds_no_room_among_the_retained_ones_is_still_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shelf = Shelf(tmp_path)
+
+    def fail(name: str) -> None:
+        raise NoSpaceError(f"{name} finds no room")
+
+    monkeypatch.setattr(shelf.store, "_retire", fail)
+    shelf.let_go()
+    assert shelf.read(shelf.held()) == DATA
+
+
+def test_a_body_that_is_held_is_not_purged(tmp_path: Path) -> None:
+    """Only from a full disk."""
+    shelf = Shelf(tmp_path)
+    shelf.let_go()
+    body: LargeBody | None = shelf.held()
+    assert body is not None
+    shelf.former.purge_before(shelf.now_ms + 1000)
+    assert shelf.read(body) == DATA
+    body = None
+    shelf.former.purge_before(shelf.now_ms + 1000)
+    assert shelf.store.past.held(shelf.logged) is None
+
+
+def test_a_body_that_a_full_disk_has_removed_fails_with_its_name(tmp_path: Path) -> None:
+    shelf = Shelf(tmp_path)
+    shelf.let_go()
+    body = shelf.held()
+    assert shelf.former.give_up_oldest() is not None
+    with pytest.raises(DiskError, match=f"the body {body.number:016x} was removed from the retained log"):
+        shelf.former.read(body.number, 0, 10)

@@ -1,0 +1,234 @@
+"""What a replay finds while segments move and go, behind torn writes and damage, and where a disk fails."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from artemis_py.logged import Spot
+from artemis_py.storage.format.codec import FILE_HEADER_BYTES, Record
+from artemis_py.storage.format.scan import whole_records
+from artemis_py.storage.format.segment_names import segment_name
+from artemis_py.storage.journal.sidecars import index_beside, write_survey
+from artemis_py.storage.retention.survey import Survey
+from tests.unit.journal_readers.parts import message
+from tests.unit.replay.reading import ALL, Reading, chosen, told
+from tests.unit.test_log_view import Desk
+
+SLICE = 600
+
+
+class Archive(Desk):
+    """Its messages stay in the journal until a segment is moved by hand."""
+
+    def reading(self) -> Reading:
+        """The log as it is now."""
+        return Reading(self.journal, self.folder / "journal", self.retention)
+
+    def told(self) -> list[tuple[int, int, int, int]]:
+        """Its messages, as other readers find them."""
+        return told([self.folder / "kept", self.folder / "journal"])
+
+    def retire(self, number: int) -> None:
+        """Move a segment to the retained log."""
+        self.retention.retire(segment_name(number))
+
+    def publish(self, count: int) -> None:
+        """Messages, each in a batch."""
+        for _ in range(count):
+            self.number += 1
+            self.journal.records.published(message(self.number, bytes(500)), [1], 0)
+            self.turn()
+
+    def records(self, path: Path) -> list[Record]:
+        """Of a segment."""
+        return list(whole_records(path.name, path.read_bytes(), [], is_last=False))
+
+
+def test_segments_that_move_while_they_are_read(tmp_path: Path) -> None:
+    """Before, while and after they are."""
+    archive = Archive(tmp_path)
+    archive.keep(9)
+    reading = archive.reading()
+    moved = iter(range(1, 9))
+
+    def move() -> None:
+        number = next(moved, None)
+        if number is not None and number % 2:
+            archive.retire(number)
+        elif number is not None:
+            archive.move(number)
+            archive.retention._list()
+
+    expected = archive.told()
+    assert reading.rows(SLICE, between=move) == expected
+    assert reading.rows(SLICE) == expected
+    assert next(moved, None) is None
+
+
+def test_a_segment_that_has_moved_and_is_not_noted(tmp_path: Path) -> None:
+    archive = Archive(tmp_path)
+    archive.keep(3)
+    reading, expected = archive.reading(), archive.told()
+    archive.move(1)
+    found = reading.slice(Spot(1, FILE_HEADER_BYTES))
+    assert not found.is_gone
+    assert found.select(ALL)
+    assert reading.rows(spot=Spot(1, FILE_HEADER_BYTES)) == expected
+
+
+def test_what_retention_has_removed_is_gone_and_the_rest_begins_with_its_first_lsn(tmp_path: Path) -> None:
+    archive = Archive(tmp_path)
+    archive.write(6)
+    assert archive.numbers[:4] == [1, 2, 3, 4]
+    reading, before = archive.reading(), archive.told()
+    archive.retention.give_up_oldest()
+    assert reading.slice(Spot(1, FILE_HEADER_BYTES)).is_gone
+    assert reading.log.after(0) is None
+    assert reading.log.beginning().place == (2, FILE_HEADER_BYTES)
+    first_lsn = reading.log.first_lsn()
+    left = archive.told()
+    assert before[-len(left) :] == left
+    assert before[-len(left) - 1][0] < first_lsn <= left[0][0]
+    spot = reading.log.after(first_lsn - 1)
+    assert spot is not None
+    assert reading.rows(spot=spot) == left
+
+
+def test_a_segment_that_somebody_else_removed_is_gone_and_what_follows_it_is_named(tmp_path: Path) -> None:
+    archive = Archive(tmp_path)
+    archive.write(6)
+    assert archive.numbers[:4] == [1, 2, 3, 4]
+    reading, before = archive.reading(), archive.told()
+    path = archive.retention.path_of(2)
+    assert path is not None
+    path.unlink()
+    archive.retention._list()
+    assert reading.slice(Spot(2, FILE_HEADER_BYTES)).is_gone
+    first_lsn = reading.log.first_lsn(2)
+    spot = reading.log.after(first_lsn - 1)
+    assert spot is not None
+    assert spot.segment == 3
+    assert reading.rows(spot=spot) == [row for row in before if row[0] >= first_lsn]
+
+
+@pytest.mark.parametrize("cut_bytes", [0, 1, 5, 20, 100])
+def test_a_torn_write_is_no_part_of_the_log(tmp_path: Path, cut_bytes: int) -> None:
+    """A broker was killed while it wrote a batch: the next one begins behind what is whole, in another file."""
+    archive = Archive(tmp_path)
+    archive.keep(2)
+    archive.publish(2)
+    expected = archive.told()
+    path = tmp_path / "journal" / archive.journal.segments[-1].name
+    *_, batch, one = archive.records(path)
+    with path.open("r+b") as file:
+        file.seek(one.end)
+        file.write(path.read_bytes()[batch.offset : one.end][:cut_bytes])
+    archive.start()
+    reading = archive.reading()
+    assert reading.rows(SLICE) == expected
+    archive.keep(2)
+    assert reading.rows(SLICE) == archive.told()
+    assert len(archive.told()) > len(expected)
+    assert reading.said == []
+
+
+def test_damage_is_passed_over_and_told_once(tmp_path: Path) -> None:
+    """The messages before and behind it are shown."""
+    archive = Archive(tmp_path)
+    archive.keep(4)
+    expected = archive.told()
+    for number in (1, 2):
+        archive.retire(number)
+    path = archive.retention.path_of(2)
+    assert path is not None
+    victim = archive.records(path)[len(archive.records(path)) // 2]
+    lost = [row for row in expected if row[0] == victim.lsn]
+    data = bytearray(path.read_bytes())
+    data[victim.end - 1] ^= 1
+    path.write_bytes(data)
+    reading = archive.reading()
+    for size_bytes in (SLICE, 131072):
+        assert reading.rows(size_bytes) == [row for row in expected if row not in lost]
+    (line,) = reading.said
+    assert line.startswith(f"warning: {segment_name(2)} at byte {victim.offset}: DAMAGED: replays go on at byte ")
+
+
+def test_a_length_that_is_damaged_hides_nothing_behind_it(tmp_path: Path) -> None:
+    archive = Archive(tmp_path)
+    archive.keep(4)
+    expected = archive.told()
+    archive.retire(1)
+    path = archive.retention.path_of(1)
+    assert path is not None
+    records = archive.records(path)
+    victim = records[len(records) // 2]
+    data = bytearray(path.read_bytes())
+    data[victim.offset + 4 : victim.offset + 8] = (1 << 30).to_bytes(4, "little")
+    path.write_bytes(data)
+    found = archive.reading().rows(SLICE)
+    assert [row for row in expected if row not in found] == [row for row in expected if row[0] == victim.lsn]
+
+
+def test_a_header_that_is_damaged_does_not_matter(tmp_path: Path) -> None:
+    archive = Archive(tmp_path)
+    archive.keep(4)
+    expected = archive.told()
+    for number in (1, 2):
+        archive.retire(number)
+    path = archive.retention.path_of(1)
+    assert path is not None
+    data = bytearray(path.read_bytes())
+    data[20] ^= 0xFF
+    path.write_bytes(data)
+    archive.retention.kept = archive.retention.kept[:0]
+    archive.retention._list()
+    first_lsns = [one.first_lsn for one in archive.retention.kept]
+    assert first_lsns[0] == 0
+    reading = archive.reading()
+    assert reading.rows(SLICE) == expected
+    assert reading.log.first_lsn() == first_lsns[1]
+    assert reading.rows(spot=reading.log.after(1)) == expected  # who knows where it begins
+
+
+def test_a_disk_that_fails_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    archive = Archive(tmp_path)
+    archive.keep(2)
+    reading = archive.reading()
+
+    def fail(*_: object) -> bytes:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr("artemis_py.storage.replay.source.os.pread", fail)
+    found = reading.slice(Spot(1, FILE_HEADER_BYTES))
+    assert (found.failure, found.is_gone) == (f"{segment_name(1)}: Input/output error", False)
+
+
+def test_only_the_parts_with_an_address_are_read(tmp_path: Path) -> None:
+    """Where the file of places says where they are."""
+    archive = Archive(tmp_path)
+    archive.keep(2)
+    for number in range(1000, 1060):
+        one = message(number, bytes(2000))
+        one.head.address = "rare" if number == 1030 else "often"
+        archive.journal.records.published(one, [1], 0)
+        archive.turn()
+    archive.keep(2)
+    expected = {row[0] for row in archive.told()}
+    journal = tmp_path / "journal"
+    for path in sorted(journal.glob("artemis-journal-*.log"))[:-1]:
+        fields = index_beside(path)
+        survey = Survey(path.read_bytes(), fields["bytes"])
+        while survey.step(1000):
+            continue
+        write_survey(path, survey.fields(), survey.places())
+    reading = archive.reading()
+    (row,) = reading.rows(choice=chosen("rare"))
+    assert row[3] == 1030
+    part_bytes = reading.read_bytes
+    reading = archive.reading()
+    assert {row[0] for row in reading.rows()} == expected
+    assert part_bytes < reading.read_bytes / 5
