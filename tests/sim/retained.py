@@ -31,6 +31,8 @@ from tests.sim.disk import SimDisk
 
 LEASING = ("leased", "strict")
 """Queues on which others may settle what a client holds, and what nobody holds."""
+WITH_BARRIERS = "barriers"
+"""A queue some of whose messages go to all, and are done when they were sent."""
 SENDER = "from"
 """The header in which a client names itself."""
 
@@ -55,6 +57,8 @@ class Telling:
     """(queue, message): the consumer that was sent it last."""
     _leasing: set[int] = field(default_factory=set)
     """The numbers of queues that lease their messages."""
+    _with_barriers: set[int] = field(default_factory=set)
+    """The numbers of queues with barriers."""
     _named: set[int] = field(default_factory=set)
     """Sessions and consumers that this file has told of."""
 
@@ -99,6 +103,8 @@ class Telling:
                 self._must_know(event, session)
             case Changed(kind="queue", fields=fields) if fields["name"] in LEASING:
                 self._leasing.add(fields["id"])
+            case Changed(kind="queue", fields=fields) if fields["name"] == WITH_BARRIERS:
+                self._with_barriers.add(fields["id"])
             case Changed(kind="queue-deleted", fields=fields):
                 self.live.pop(fields["id"], None)
             case Depths(depths=depths):
@@ -140,7 +146,8 @@ class Telling:
             if on_queue is not None and on_queue.pop(number, None) is None:
                 raise Untrue(f"{event}: {number} was not there")
             holder = self._holders.pop((event.queue_id, number), 0)
-            if event.queue_id in self._leasing:
+            is_barrier = event.queue_id in self._with_barriers and not event.consumer and event.reason == "acked"
+            if event.queue_id in self._leasing or is_barrier:
                 continue
             if event.reason in ("acked", "dead") and (not event.consumer or holder != event.consumer):
                 raise Untrue(f"{event}: {number} was held by {holder}")

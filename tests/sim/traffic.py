@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from tests.sim.incarnation import Incarnation
-from tests.sim.retained import LEASING, SENDER
+from tests.sim.retained import LEASING, SENDER, WITH_BARRIERS
 from tests.wire.client_frames import ServerFrame
 
 Fact: TypeAlias = tuple[str, Any]
@@ -18,7 +18,7 @@ id, message id)): no earlier message is there; ("queue", name) exists or existed
 
 TYPED = ("levels", "sorted", "values")
 LIMITED = ("bounded", "full", "archive", "embargo")
-IN_ORDER = ("barriers", "narrow")
+IN_ORDER = (WITH_BARRIERS, "narrow")
 """Queues on which messages become active in order of arrival."""
 STANDARD = ("archive", *IN_ORDER)
 """Queues of which the order is that of arrival, whatever the priority."""

@@ -213,6 +213,8 @@ class Subscriptions:
             consumer.outbox = []
             self._state.service.traffic.count_out("MESSAGE", len(entries))
             subscription.queue.sent(consumer, entries)
+            if consumer.settles and consumer.acks:  # sent at most once: the ACK will write nothing
+                self._state.lsn_written = self._state.broker.log.last_lsn
 
     def make_room(self) -> None:
         """The client reads again: every consumer and every replay may be sent a turn's worth."""
