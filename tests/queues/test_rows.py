@@ -39,6 +39,7 @@ def explained() -> dict[str, str]:
 
 def test_the_lists_are_complete() -> None:
     assert list(QPID) == [f"Q-{number:02}" for number in range(1, 83)]
+    assert list(AMPS) == [f"A-{number:02}" for number in range(1, 68)]
     assert [row for row in ARTEMIS if row.startswith("2.17.")] == [f"2.17.{number}" for number in range(1, 21)]
 
 
