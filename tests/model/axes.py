@@ -322,7 +322,7 @@ PAGED: Final = Space(
             "fail": {"limit_messages": 6, "limit_policy": "FAIL"},
         },
     },
-    ("type", "groups", "acquisition", "policy", "ring-size"),
+    ("type", "groups", "acquisition", "policy", "ring-size", "activation"),
     "<address-full-policy>PAGE</address-full-policy><max-size-messages>2</max-size-messages>",
 )
 """Queues on an address that pages, or that flow to disk themselves."""

@@ -178,11 +178,11 @@ QUEUES: Final = (
     Departure(
         "queue-backlogs",
         "`delivery-semantics`, `fairness-model`, `max-backlog`, `max-per-subscription-backlog`, `max-deliveries`, "
-        "`max-cancels`, `lease-period`, `leasing`, `expiration`, `barrier-expression` and `target-queue-depth` of a "
-        "queue, `options` on ACK and NACK, and `max-backlog` on SUBSCRIBE",
+        "`max-cancels`, `lease-period`, `leasing`, `expiration`, `barrier-expression`, `target-queue-depth` and "
+        "`file-backed-metadata` of a queue, `options` on ACK and NACK, and `max-backlog` on SUBSCRIBE",
         "lets consumers take turns; a window counts bytes",
         "also has what AMPS' queues have: backlogs that count messages, fairness models, at-most-once delivery, "
-        "leases, barriers and forced expiry",
+        "leases, barriers, forced expiry, and messages that are on disk",
         "an addition",
         shown=False,
     ),
@@ -196,10 +196,28 @@ QUEUES: Final = (
         shown=False,
     ),
     Departure(
+        "queue-recovery-points",
+        "`recovery-point` of a queue",
+        "lets every queue begin empty",
+        "lets queues begin in a retained log, as AMPS does; only on the queue, because an address-setting would send "
+        "every queue that a client makes through the log. A changed point adds messages and removes none; AMPS forgets "
+        "what was before it",
+        "an addition; a change of the file must not lose messages",
+        shown=False,
+    ),
+    Departure(
         "queue-dead-letters",
         "`dead-letter-address` and `max-delivery-attempts` on a queue",
         "has them in address-settings only",
         "also has them on the queue, where they take precedence",
+        "an addition",
+        shown=False,
+    ),
+    Departure(
+        "subscribe-bookmark",
+        "`bookmark` on SUBSCRIBE, with `rate`, `pause`, `resume` and `completed`",
+        "has no such headers: retained journal files can be replayed only by importing them",
+        "a subscription of the log, as in AMPS ([replay.md](replay.md))",
         "an addition",
         shown=False,
     ),
