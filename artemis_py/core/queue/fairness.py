@@ -101,12 +101,13 @@ class Ranked(Distribution):
                 heappop(heap)
                 continue
             consumer = self._by_number[number]
-            if not consumer.has_room:
+            held_count, backlog_max = len(consumer.held), consumer.backlog_max
+            if held_count >= backlog_max or consumer.room_bytes <= 0 or consumer.credit_bytes <= 0:  # it has no room
                 self.rest(consumer)
                 continue
             if not by_load:
                 return consumer
-            rank_now = len(consumer.held) / consumer.backlog_max
+            rank_now = held_count / backlog_max
             if rank_now == rank:
                 return consumer
             ranks[number] = rank_now
