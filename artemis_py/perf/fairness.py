@@ -70,7 +70,7 @@ class FairnessFast(Fairness):
     """The first with room."""
 
     id = "fairness-fast"
-    title = "fast"
+    title = "leases, fast"
     model = "fast"
 
 
@@ -78,7 +78,7 @@ class FairnessRoundRobin(Fairness):
     """Each in turn."""
 
     id = "fairness-round-robin"
-    title = "round-robin"
+    title = "leases, round-robin"
     model = "round-robin"
 
 
@@ -86,7 +86,7 @@ class FairnessProportional(Fairness):
     """The one with most room."""
 
     id = "fairness-proportional"
-    title = "proportional"
+    title = "leases, proportional"
     model = "proportional"
 
 
