@@ -181,6 +181,8 @@ class RecordLog(ABC):
     """The highest queue number assigned so far."""
     story: Story
     """What only readers of the log want to know."""
+    has_past: bool = False
+    """Can the broker read what was published before, so that new queues may get it?"""
 
     @abstractmethod
     def published(self, message: Message, queue_ids: list[int], due_ms: int) -> int:
@@ -190,6 +192,20 @@ class RecordLog(ABC):
         """Messages were put on one queue, in order; each gets the lsn of its record."""
         for message in messages:
             message.lsn = self.published(message, [queue_id], due_ms)
+
+    def recalled(self, message: Message, queue_ids: list[int], due_ms: int) -> int:
+        """A message of the past, published at ``message.lsn``, was put on these queues, which did not have it;
+        ``due_ms`` as for ``published``. Only a log with retention has a past.
+        """
+        return 0
+
+    def living(self, message_id: int) -> Message | None:
+        """The message of this id, if a restart would bring it back from memory (and not from a page) to some queue."""
+        return None
+
+    def has(self, queue_id: int, message_id: int) -> bool:
+        """Would a restart bring this message back to this queue from memory (and not from a page)?"""
+        return False
 
     @abstractmethod
     def settled(self, queue_id: int, messages: list[Message], reason: str, consumer: Actor | None = None) -> int:

@@ -1,8 +1,9 @@
-"""Byte sizes and periods as people write them: ``10MiB``, ``1s``."""
+"""Byte sizes, periods and times as people write them: ``10MiB``, ``1s``, ``20260131T235959Z``."""
 
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
 from typing import Final
 
 LONG_MIN: Final = -(2**63)
@@ -12,6 +13,7 @@ _FACTORS: Final = {"k": 1024, "m": 1024**2, "g": 1024**3}
 _BYTES: Final = re.compile(r"\s*([0-9]+)\s*(?:([kmg])i?)?b?\s*", re.IGNORECASE | re.ASCII)
 _MS_EACH: Final = {"": 1, "ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _PERIOD: Final = re.compile(r"\s*([0-9]+)\s*(ms|[smhd])?\s*", re.ASCII)
+_MOMENT: Final = re.compile(r"(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z?", re.ASCII)
 _PLAIN_LONG: Final = re.compile(r"[+-]?[0-9]+", re.ASCII)
 
 
@@ -33,6 +35,18 @@ def parse_bytes(text: str) -> int:
     if not LONG_MIN <= value <= LONG_MAX:
         raise ValueError(f"byte size exceeds 64 bits: {text!r}")
     return value
+
+
+def parse_moment(text: str) -> int:
+    """Read a time in UTC such as ``20260131T235959``, with or without a ``Z``; return epoch milliseconds, 0 for times
+    before the epoch. Raises ValueError.
+    """
+    found = _MOMENT.fullmatch(text)
+    if found is None:
+        raise ValueError(f"not a time: {text!r}")
+    year, month, day, hour, minute, second = [int(part) for part in found.groups()]
+    moment = datetime(year, month, day, hour, minute, second, tzinfo=UTC)
+    return max(int(moment.timestamp()) * 1000, 0)
 
 
 def parse_ms(text: str) -> int:

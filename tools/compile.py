@@ -29,6 +29,7 @@ MODULES: Final = (
     "core/*.py",
     "core/addresses/*.py",
     "core/destinations/*.py",
+    "core/filling/*.py",
     "core/groups/*.py",
     "core/order/*.py",
     "core/pages/*.py",

@@ -30,6 +30,7 @@ from artemis_py.storage.format.log_events import (
     PlacesSettled,
     Published,
     Purged,
+    Recalled,
     Refused,
     Repeated,
     Sending,
@@ -144,6 +145,7 @@ def _as_written(event: Changed | PageOpened | Session | Consumer | Refused | Sta
 _FIELDS: Final[dict[type[Event], Callable[[Any], dict[str, Any]]]] = {
     Batched: _batched,
     Published: lambda event: _message_fields(event.kept, event.lsn),
+    Recalled: lambda event: _message_fields(event.kept, event.lsn),
     Settled: _settled,
     Delivered: _delivered,
     FellDue: _fell_due,
@@ -193,6 +195,7 @@ def _message_fields(kept: Kept, lsn: int) -> dict[str, Any]:
         ],
         "headers": head.properties,
         "in_page": in_page,
+        "recalled": bool(kept.flags & codec.FLAG_RECALLED),
         "body_bytes": len(message.body),
     }
     body = message.body
@@ -213,7 +216,7 @@ def summary_of(event: Event) -> str:
     match told:
         case Batched():
             return f"number {fields['number']} of {shown_time(fields['batch_time_ms'])}"
-        case Published():
+        case Published() | Recalled():
             return _shown_message(fields)
         case Settled():
             where = "" if told.in_page is None else f", page {told.in_page.page} of stream {told.in_page.stream}"
@@ -245,7 +248,8 @@ def _shown_message(fields: dict[str, Any]) -> str:
     copy = "" if fields["copy_of_lsn"] is None else f", a copy of lsn {fields['copy_of_lsn']}"
     where = f" in {fields['body_file']}" if "body_file" in fields else ""
     body = f"body {fields['body_bytes']} bytes{where}"
-    return f"{fields['message_id']} to {fields['address']}, queues {queues}, {body}{copy}"
+    recalled = ", for these queues as well" if fields["recalled"] else ""
+    return f"{fields['message_id']} to {fields['address']}, queues {queues}, {body}{copy}{recalled}"
 
 
 def _shown_actor(fields: dict[str, Any]) -> str:

@@ -20,6 +20,7 @@ from artemis_py.config.checks.logins import sources_of
 from artemis_py.config.checks.queue_combinations import check_queue_combinations
 from artemis_py.config.checks.queue_types import check_queue_types
 from artemis_py.config.checks.readers import Readers
+from artemis_py.config.checks.recovery_points import check_recovery_points
 from artemis_py.config.checks.views import check_views
 from artemis_py.config.draft import Draft, NamedDraft
 from artemis_py.config.matching import WildcardSyntax, check_literal_markers, check_match
@@ -62,6 +63,7 @@ def assemble(draft: Draft) -> BrokerConfig:
     check_queue_types(draft, addresses, settings, readers)
     check_queue_combinations(draft, addresses, settings, readers)
     check_views(draft, addresses, settings, syntax)
+    check_recovery_points(draft, addresses)
     check_circles(draft, readers, diverts, settings)
     if not draft.problems.has_errors:
         _add_notices(draft)

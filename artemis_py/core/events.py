@@ -32,6 +32,8 @@ SET_ASIDE: Final = "ART-1005"
 GIVEN_UP: Final = "ART-1006"
 LEASES_ENDED: Final = "ART-1007"
 HELD_UP: Final = "ART-1008"
+FILLED: Final = "ART-1009"
+PAST_LOST: Final = "ART-1010"
 
 MEANINGS: Final = {
     CREATED: "queue created",
@@ -56,6 +58,8 @@ MEANINGS: Final = {
     GIVEN_UP: "a copy or a chore failed and was given up",
     LEASES_ENDED: "leases ended before their messages were acknowledged",
     HELD_UP: "nothing is delivered although messages are ready: backlogs are used up",
+    FILLED: "queue filled from the log",
+    PAST_LOST: "queue misses messages of the past: the log does not have them any more",
 }
 """What each code means."""
 

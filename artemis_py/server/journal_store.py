@@ -143,6 +143,7 @@ class JournalStore(Store):
         opened.callback(self.log_view.stop)
         self.cursor_desk = CursorDesk(files.journal, retention, cursors, wall_clock_ms)
         if retention is not None:
+            self.log.has_past = True
             self.replay_log = RetainedReplayLog(
                 files.journal,
                 RetainedFiles(self._disk.directory, retention),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final, final
 
 from artemis_py.core.budget import Budget
+from artemis_py.core.filling.fills import Fills
 from artemis_py.core.replay.desk import Replays
 from artemis_py.core.replay.replay import Replay
 from artemis_py.records import Durability
@@ -20,10 +21,14 @@ REPLAY_PARTS: Final = 100
 class ReplayTurns:
     """Serves replays whose clients have room, in turn, within their part of each turn."""
 
-    __slots__ = ("_behind_receipts", "_budget", "_durability", "_durable_lsn", "_isolation", "_output", "desk")
+    __slots__ = ("_behind_receipts", "_budget", "_durability", "_durable_lsn", "_isolation", "_output", "desk", "fills")
 
-    def __init__(self, desk: Replays, durability: Durability, output: TurnOutput, isolation: Isolation) -> None:
+    def __init__(
+        self, desk: Replays, fills: Fills, durability: Durability, output: TurnOutput, isolation: Isolation
+    ) -> None:
         self.desk = desk
+        self.fills = fills
+        """The replays that put messages on queues instead of showing them."""
         self._durability = durability
         self._output = output
         self._isolation = isolation
@@ -32,9 +37,20 @@ class ReplayTurns:
         """Replays that wrote something which waits behind what is not durable yet."""
         self._durable_lsn = -1
 
+    @property
+    def are_there(self) -> bool:
+        """Is there a replay, or something that one has left to do?"""
+        return self.desk.count > 0 or self.fills.has_ready
+
+    @property
+    def have_ready(self) -> bool:
+        """Is there something to do in another turn that nothing has to happen for?"""
+        return self.fills.has_ready or (self.desk.count > 0 and self.desk.has_ready)
+
     def run(self, units: int, now_ms: int) -> None:
         """Move replays on. ``units`` are those of the whole turn."""
         desk, budget = self.desk, self._budget
+        self.fills.has_written = False
         budget.refill(max(units // REPLAY_PARTS, 1))
         durable_lsn = self._durability.durable_lsn
         if durable_lsn != self._durable_lsn:
@@ -45,14 +61,21 @@ class ReplayTurns:
         desk.take_in(budget, now_ms)
         while desk.news:
             replay = desk.news.pop()
-            if not replay.is_closed:
+            if self.fills.owns(replay):
+                self.fills.hear(replay, now_ms)
+            elif not replay.is_closed:
                 self._write(replay, now_ms)
         budget.allow(2)
+        if self.fills.count:
+            self.fills.look(budget, now_ms)
         while not budget.is_spent and (ready := desk.next_ready()) is not None:
             self._serve(ready, now_ms)
         desk.ask()
 
     def _serve(self, replay: Replay, now_ms: int) -> None:
+        if self.fills.owns(replay):
+            self.fills.serve(replay, self._budget, now_ms)
+            return
         connection: Client = replay.owner  # type: ignore[assignment]
         session = connection.session
         replaying = session.subscriptions.replaying

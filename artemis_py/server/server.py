@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from artemis_py.config.settings import BrokerConfig
 from artemis_py.core.broker import Broker
+from artemis_py.core.filling.fills import Fills
 from artemis_py.core.replay.desk import Replays
 from artemis_py.errors import ArtemisError
 from artemis_py.metrics import MetricsExporter
@@ -112,7 +113,9 @@ class Server:
         self.turns.on_failure = self._fail
         if store.replay_log is not None:
             desk = Replays(store.replay_log, self.broker.holdings, self.broker.clock, config.wildcards)
-            self.turns.replays = ReplayTurns(desk, store.durability, self.turns.output, self.turns.isolation)
+            fills = Fills(self.broker.host, self.broker.bindings, self.broker.registry, desk)
+            fills.begin()
+            self.turns.replays = ReplayTurns(desk, fills, store.durability, self.turns.output, self.turns.isolation)
         self.stats.blocked = self.turns.input.blocked
         self.turns.tell = OperationalLog().tell
         self._gate = gate_of(config, authenticator, loop, self.stats, self.complaints.tell)

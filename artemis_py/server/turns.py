@@ -182,7 +182,7 @@ class Turns:
         self.guard.look(now_ms, self.isolation.cut_off)
         output.make_room(served)
         replays = self.replays
-        if replays is not None and replays.desk.count:
+        if replays is not None and replays.are_there:
             replays.run(self.units, now_ms)
             output.flush(now_ms)
         if self.tell is not None and not broker.events.is_empty:
@@ -202,7 +202,7 @@ class Turns:
         if self.input.blocked and self.input.blocked.has_ready:
             return True
         replays = self.replays
-        if replays is not None and replays.desk.count and replays.desk.has_ready:
+        if replays is not None and replays.have_ready:
             return True
         return self.large is not None and self.large.has_released
 

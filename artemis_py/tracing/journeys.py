@@ -26,6 +26,7 @@ from artemis_py.storage.format.log_events import (
     PageOpened,
     Published,
     Purged,
+    Recalled,
     Repeated,
     Session,
     Settled,
@@ -133,23 +134,29 @@ class Journeys:
     # ---- messages come ---------------------------------------------------------------------------
 
     def _published(self, event: Published) -> None:
-        self._arrive(event.kept, event.session)
+        self._arrive(event.kept, event.session, event.lsn, event.kept.message.timestamp_ms)
 
     def _repeated(self, event: Repeated) -> None:
         if isinstance(event.what, Published):
-            self._arrive(event.what.kept, 0)
+            kept = event.what.kept
+            self._arrive(kept, 0, kept.lsn, kept.message.timestamp_ms)
 
-    def _arrive(self, kept: Kept, session: int) -> None:
+    def _recalled(self, event: Recalled) -> None:
+        """Its stay in these queues begins now, whenever it was published."""
+        self._arrive(event.kept, 0, event.lsn, event.time_ms)
+
+    def _arrive(self, kept: Kept, session: int, lsn: int, arrived_ms: int) -> None:
         message = kept.message
-        if not kept.queue_ids or kept.lsn <= self._after_lsn or message.timestamp_ms < self._from_ms:
+        if not kept.queue_ids or lsn <= self._after_lsn or arrived_ms < self._from_ms:
             return
         queues = [(queue_id, self._queue(queue_id)) for queue_id in kept.queue_ids]
         fresh = [(queue_id, queue) for queue_id, queue in queues if message.id not in queue.stays]
         parent = parent_of(message.head) if fresh else None
         if parent is None:
             return
-        traced = Traced(message.id, kept.lsn, message.timestamp_ms, message.head.address, parent)
+        traced = Traced(message.id, lsn, arrived_ms, message.head.address, parent)
         traced.body_bytes = len(message.body)
+        traced.recalled_lsn = lsn if lsn != kept.lsn else 0
         traced.correlation_id = message.head.first(_CORRELATION) or ""
         sender = self._sessions.get(session)
         traced.sender = "" if sender is None else sender.client
@@ -326,6 +333,7 @@ class Journeys:
 _NOBODY: Final = Who()
 _TAKERS: Final[dict[type[Event], Callable[[Journeys, Any], None]]] = {
     Published: Journeys._published,
+    Recalled: Journeys._recalled,
     Repeated: Journeys._repeated,
     Settled: Journeys._settled,
     Purged: Journeys._purged,

@@ -47,7 +47,7 @@ class Writer:
             attributes["error.type"] = error
         return FinishedSpan(
             f"queue {queue}",
-            span_id_of(self._log, message.id, queue),
+            span_id_of(self._log, message.id, queue, recalled=message.recalled_lsn),
             message.parent,
             message.timestamp_ms,
             max(event.time_ms, message.timestamp_ms),
@@ -78,10 +78,11 @@ class Writer:
         if error:
             attributes["error.type"] = error
         start_ms = max(delivery.start_ms, message.timestamp_ms)
+        stay_id = span_id_of(self._log, message.id, queue, recalled=message.recalled_lsn)
         return FinishedSpan(
             f"deliver {queue}",
             span_id_of(self._log, message.id, queue, delivery.lsn),
-            Parent(parent.trace_id, span_id_of(self._log, message.id, queue), parent.state),
+            Parent(parent.trace_id, stay_id, parent.state),
             start_ms,
             max(event.time_ms, start_ms),
             event.lsn,

@@ -59,9 +59,12 @@ class FinishedSpan:
         }
 
 
-def span_id_of(log: str, message_id: int, queue: str, delivery: int = 0) -> str:
+def span_id_of(log: str, message_id: int, queue: str, delivery: int = 0, recalled: int = 0) -> str:
     """The id of the span of a message in a queue, or of its delivery that the log recorded at this lsn. It is the same
-    each time the log is read. ``log`` is the id of the log, because the numbers are unique in one log only.
+    each time the log is read. ``log`` is the id of the log, because the numbers are unique in one log only. With
+    ``recalled``, the message came to the queue from the log, at that lsn; it may have been there before.
     """
     text = f"{log}\0{message_id}\0{queue}\0{delivery}"
+    if recalled:
+        text = f"{text}\0{recalled}"
     return blake2b(text.encode(), digest_size=_ID_BYTES).hexdigest()

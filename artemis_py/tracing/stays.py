@@ -12,7 +12,8 @@ class Traced:
     """A message with a trace, shared by its queues."""
 
     __slots__ = (
-        "address", "body_bytes", "correlation_id", "id", "lsn", "original", "parent", "sender", "timestamp_ms",
+        "address", "body_bytes", "correlation_id", "id", "lsn", "original", "parent", "recalled_lsn", "sender",
+        "timestamp_ms",
     )  # fmt: skip
 
     def __init__(self, message_id: int, lsn: int, timestamp_ms: int, address: str, parent: Parent) -> None:
@@ -23,6 +24,8 @@ class Traced:
         self.parent = parent
         self.body_bytes = 0
         self.correlation_id = ""
+        self.recalled_lsn = 0
+        """Where in the log it came to these queues from the past; 0: it was published to them."""
         self.sender = ""
         """The client's host and port; empty if unknown or the broker."""
         self.original: tuple[int, str] | None = None

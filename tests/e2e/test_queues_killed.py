@@ -449,6 +449,7 @@ def test_barriers_after_a_kill(depth: str, tmp_path: Path) -> None:
                 client.acknowledge(message)
         assert found == sorted(found)
         check_whole(traffic, found)
+        assert found[0] >= max(filter(is_barrier, traffic.acknowledging)), "a crash undid what a barrier had told"
         again = [number for number in found if is_barrier(number)]
         assert again
         assert again[0] > max(traffic.acknowledged)

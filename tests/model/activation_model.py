@@ -70,6 +70,12 @@ class ActivationModel(GroupsModel):
         lost = [item.letter.id for item in here if item.is_active and item.letter.id not in ids]
         assert not lost, f"messages {lost} are not active any more"
 
+    def activate_up_to(self, item: Item) -> None:
+        """An item was delivered, so it and all before it are active. What stands behind it may be looked at later."""
+        active = [one for one in self.items + self.held_back() if one.is_active]
+        fresh = [one for one in self.may_be_active() if one.number <= item.number]
+        self.activate({one.letter.id for one in active + fresh})
+
     def check_all_are_active(self) -> None:
         """The broker had the time to look at everything."""
         late = [item.letter.id for item in self.may_be_active() if item in self.items]

@@ -175,7 +175,7 @@ class QueueModel(ActivationModel):
         assert item is not None, f"message {letter_id} was delivered but is not ready"
         if self.plan.activates_in_order and not item.is_active:
             self.note_end_of_barrier()
-            self.activate({one.letter.id for one in self.items + self.held_back() if one.is_active} | self._next_ids())
+            self.activate_up_to(item)
         self._check_legal(reader, item, now_ms)
         if not reader.browses:
             self.waits_for_settling = False
@@ -192,9 +192,6 @@ class QueueModel(ActivationModel):
             reader.picked.append(item)
             if reader.acks:
                 reader.out.append(item)
-
-    def _next_ids(self) -> set[int]:
-        return {item.letter.id for item in self.may_be_active()}
 
     def written(self, reader: Reader, now_ms: int) -> None:
         """What a reader got was written: for one that settles on send that is the end of it."""

@@ -301,6 +301,7 @@ def test_a_subscription_that_is_changed_keeps_the_barrier_that_waits_to_be_writt
     world.replace(seats[0], "color = 'red'", no_local=False, backlog=1)
     world.write()
     turn(world)
+    turn(world)
     assert world.pairs[0].model.happened >= {"barrier", "barrier to several"}
     assert [len(handed_out(world, index)) for index in (0, 1)] in ([1, 0], [0, 1])
 
@@ -338,6 +339,26 @@ def test_a_subscription_that_is_changed_is_asked_again_while_a_barrier_is_out() 
     assert changed.reader.number in world.pairs[0].model.barrier_got
     world.set_room(waited_for, 1000)
     turn(world)
+    assert world.pairs[0].queue.message_count == 0
+
+
+@pytest.mark.parametrize("way", ["changes", "leaves"])
+def test_who_does_not_want_a_barrier_any_more_is_not_waited_for(way: str) -> None:
+    """Its connection took nothing when the barrier went out. Now it wants others, or it leaves as it has room."""
+    world = world_of(QueuePlan(barriers=True))
+    got_it = world.subscribe(connection=1)
+    waited_for = world.subscribe(connection=2, room=0)
+    assert got_it is not None
+    assert waited_for is not None
+    world.publish(Spec("blue", key="b"))
+    turn(world)
+    if way == "changes":
+        world.replace(waited_for, "color = 'red'", no_local=False, backlog=1)
+        turn(world)
+    else:
+        world.set_room(waited_for, 1000)
+        world.unsubscribe(waited_for)
+        world.unsubscribe(got_it)
     assert world.pairs[0].queue.message_count == 0
 
 

@@ -90,8 +90,8 @@ class Trade(SideBySide):
         return len(letters)
 
     def _is_kept_out(self, letter: Letter) -> bool:
-        """Does one of its queues not admit the letter, although consumers had their chance? Then none gets it. Queues of
-        the address are asked before views.
+        """Does one of its queues not admit the letter, although consumers had their chance? Then none gets it. Views
+        are asked last.
         """
         for pair in sorted(self.pairs, key=lambda pair: bool(pair.model.plan.view)):
             model = pair.model

@@ -104,6 +104,31 @@ def test_A_24_not_even_a_restart_brings_it_back() -> None:
     assert life.read(life.client()) == ["b"]
 
 
+def test_A_24_an_acknowledgement_is_confirmed_when_no_crash_brings_the_message_back() -> None:
+    """That it has left is written down when it is sent; the ACK writes nothing."""
+    life = Life(ONCE)
+    producer, reader = life.client(), life.client()
+    life.send(producer, "a")
+    other = b"SEND\ndestination:/queue/other\npersistent:true\n\n\0"
+    subscribe = b"SUBSCRIBE\nid:1\ndestination:/queue/q\nack:client-individual\n\n\0"
+
+    def together(data: bytes) -> list[str]:
+        """Two clients send something, so the turn does not write by itself; what the reader gets."""
+        life.broker.together = True
+        reader.send(data)
+        producer.send(other)
+        life.broker.together = False
+        life.broker.settle()
+        frames = list(reader.collect())
+        reader.collect().clear()
+        return [frame.header("ack") or frame.command for frame in frames]
+
+    (ack,) = together(subscribe)
+    assert together(f"ACK\nid:{ack}\nreceipt:r\n\n\0".encode()) == []
+    life.broker.drain()
+    assert [frame.command for frame in reader.collect()] == ["RECEIPT"]
+
+
 @CLIENT_MODES
 def test_A_25_an_acknowledgement_frees_the_backlog(cut: bool, ack: str) -> None:
     bench = Bench(ONCE, cut=cut)

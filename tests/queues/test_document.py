@@ -11,6 +11,9 @@ import pytest
 from artemis_py.cli.main import main
 from artemis_py.config.reader import loads
 from tests.queues.bench import ONE_AT_A_TIME, Bench
+from tests.queues.life import Life
+from tests.queues.replays import Stage
+from tests.sim.retained import Archive
 from tests.tidy.sources import ROOT
 from tests.wire.client_frames import ServerFrame
 
@@ -50,9 +53,40 @@ def test_a_configuration_to_copy_passes_check(core: str, tmp_path: Path, capsys:
 def test_an_example_does_what_stands_there(core: str, example: str, cut: bool) -> None:
     match = _QUEUE.search(core)
     assert match is not None
+    if "journal-retention-directory" in core:
+        play_with_a_past(core, example)
+        return
     played = Example(core, match[1], cut=cut)
     for line in example.splitlines():
         played.play(line.split())
+
+
+def play_with_a_past(core: str, example: str) -> None:
+    """An example of a broker that keeps its log. ``begin`` adds a queue, which has an address of its own."""
+    steps = [line.split() for line in example.splitlines()]
+    later = {words[1] for words in steps if words[0] == "begin"}
+    here = Stage(Life("", archive=Archive(), instead=_without(core, later)))
+    for number, (step, name, *bodies) in enumerate(steps):
+        if step == "begin":
+            later.discard(name)
+            here.life.broker.drain()
+            here = Stage(Life("", here.life.disk, archive=here.archive, instead=_without(core, later)))
+        elif step == "publish":
+            here.send(*bodies, to=name)
+        else:
+            assert step == "read-from"
+            address = here.life.broker.broker.queues[name].address.name
+            here.write(f"reader {number}", "SUBSCRIBE", "id:1", f"destination:{address}::{name}", "ack:auto")
+            assert here.got(f"reader {number}") == bodies
+            here.write(f"reader {number}", "UNSUBSCRIBE", "id:1")
+
+
+def _without(core: str, names: set[str]) -> str:
+    """The file without these addresses."""
+    for name in names:
+        core, count = re.subn(rf'<address name="{name}">.*?</address>', "", core, flags=re.DOTALL)
+        assert count == 1
+    return core
 
 
 class Example:

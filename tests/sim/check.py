@@ -107,8 +107,16 @@ def promises_hold(projection: Projection, promised: list[Fact]) -> None:
         "seen": history.seen,
     }
     for kind, value in promised:
-        if value not in durable[kind]:
+        if kind == "done before":
+            _all_before_is_done(projection, *value)
+        elif value not in durable[kind]:
             raise Broken(f"a client was told of {kind} {str(value)[:60]!r}, and it is not durable")
+
+
+def _all_before_is_done(projection: Projection, queue_id: int, message_id: int) -> None:
+    early = [item.identity[0] for item in projection.items(queue_id) if item.identity[0] < message_id]
+    if early:
+        raise Broken(f"a client got barrier {message_id} of queue {queue_id}, and {early} are still there")
 
 
 def nothing_half_done(projection: Projection, broker: Broker) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from artemis_py.config.settings import BrokerConfig
 from artemis_py.core.broker import Broker
+from artemis_py.core.filling.fills import Fills
 from artemis_py.core.replay.desk import Replays
 from artemis_py.errors import ArtemisError
 from artemis_py.server.connection import Acceptance
@@ -33,7 +34,7 @@ class Incarnation:
         self.disk, self.journal, self.large = store.disk, store.files.journal, store.files.large
         self.records = store.records
         self.committer, self.reader, self.bodies = store.committer, store.reader, store.bodies
-        self.log_readers = store.log_readers
+        self.log_readers, self.log_files = store.log_readers, store.log_files
         self.loop = FakeLoop(now_ms)
         self.clients: list[Client] = []
         self.together = False
@@ -47,7 +48,9 @@ class Incarnation:
         self.replays: Replays | None = None
         if store.replay_log is not None:
             self.replays = Replays(store.replay_log, self.broker.holdings, self.broker.clock, config.wildcards)
-            self.turns.replays = ReplayTurns(self.replays, self.journal, self.turns.output, self.turns.isolation)
+            fills = Fills(self.broker.host, self.broker.bindings, self.broker.registry, self.replays)
+            fills.begin()
+            self.turns.replays = ReplayTurns(self.replays, fills, self.journal, self.turns.output, self.turns.isolation)
         acceptor = config.acceptors[0]
         service = StompService(
             self.broker, acceptor, self.stats.traffic, counted_names(), self.large, replays=self.replays

@@ -70,10 +70,12 @@ class SimStore:
 
         self.replay_log: RetainedReplayLog | None = None
         """The log for replays; None without an archive."""
-        if archive is not None:
+        self.log_files = None if archive is None else ArchiveFiles(disk, archive)
+        if self.log_files is not None:
+            self.records.has_past = True
             self.replay_log = RetainedReplayLog(
                 self.files.journal,
-                ArchiveFiles(disk, archive),
+                self.log_files,
                 self.files.large,
                 *self.log_readers,
                 self.told.append,

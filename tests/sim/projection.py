@@ -128,6 +128,15 @@ class Projection:
             elif name == "_AMQ_DUPL_ID":
                 history.duplicate_ids_published.add(value)
 
+    def _recalled(self, identity: Identity, queue_ids: list[int], due_ms: int, published_lsn: int) -> None:
+        self._published(identity, queue_ids, due_ms)
+        for queue_id in queue_ids:
+            fields = self.queues[queue_id]
+            recovery = fields["recovery"]
+            if "after" in recovery:
+                after = max(recovery["after"], published_lsn)
+                self.queues[queue_id] = {**fields, "recovery": {**recovery, "after": after}}
+
     def _settled(self, queue_id: int, message_ids: list[int], reason: str) -> None:
         self._items[queue_id] = [item for item in self.items(queue_id) if item.identity[0] not in message_ids]
         for message_id in message_ids:

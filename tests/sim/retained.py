@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from artemis_py.message import LargeBody
 from artemis_py.records import Depth
+from artemis_py.storage.format.codec import Kept
 from artemis_py.storage.format.log_events import (
     Attempted,
     Changed,
@@ -17,6 +18,7 @@ from artemis_py.storage.format.log_events import (
     PageOpened,
     Published,
     Purged,
+    Recalled,
     Refused,
     Session,
     Settled,
@@ -29,6 +31,8 @@ from tests.sim.disk import SimDisk
 
 LEASING = ("leased", "strict")
 """Queues on which others may settle what a client holds, and what nobody holds."""
+WITH_BARRIERS = "barriers"
+"""A queue some of whose messages go to all, and are done when they were sent."""
 SENDER = "from"
 """The header in which a client names itself."""
 
@@ -45,13 +49,16 @@ class Telling:
     """What stands on each queue: encoded size by message id."""
     depths: int = 0
     """How often the broker's own count was told, and was the same."""
-    _places: dict[int, tuple[str, int]] = field(default_factory=dict)
+    _places: dict[tuple[int, int], tuple[str, int]] = field(default_factory=dict)
+    """(queue, message): the address in whose pages the queue has it, and where."""
     _pages: dict[tuple[int, int], tuple[int, str]] = field(default_factory=dict)
     _clients: dict[int, str] = field(default_factory=dict)
     _holders: dict[tuple[int, int], int] = field(default_factory=dict)
     """(queue, message): the consumer that was sent it last."""
     _leasing: set[int] = field(default_factory=set)
     """The numbers of queues that lease their messages."""
+    _with_barriers: set[int] = field(default_factory=set)
+    """The numbers of queues with barriers."""
     _named: set[int] = field(default_factory=set)
     """Sessions and consumers that this file has told of."""
 
@@ -75,6 +82,8 @@ class Telling:
                 self._named.add(number)
             case Published():
                 self._published(event)
+            case Recalled():
+                self._recalled(event)
             case Delivered(queue_id=queue_id, message_ids=message_ids, consumer=consumer):
                 self._must_know(event, consumer)
                 self._holders.update(((queue_id, number), consumer) for number in message_ids)
@@ -94,6 +103,8 @@ class Telling:
                 self._must_know(event, session)
             case Changed(kind="queue", fields=fields) if fields["name"] in LEASING:
                 self._leasing.add(fields["id"])
+            case Changed(kind="queue", fields=fields) if fields["name"] == WITH_BARRIERS:
+                self._with_barriers.add(fields["id"])
             case Changed(kind="queue-deleted", fields=fields):
                 self.live.pop(fields["id"], None)
             case Depths(depths=depths):
@@ -111,11 +122,22 @@ class Telling:
         sender = "" if "reason" in properties else properties.get(SENDER, "")
         if self._clients.get(event.session, "") != sender:
             raise Untrue(f"message {message.id} of {sender!r} came from {self._clients.get(event.session)!r}")
+        self._arrive(kept, event.place)
+
+    def _recalled(self, event: Recalled) -> None:
+        for queue_id in event.kept.queue_ids:
+            if event.kept.message.id in self.live.get(queue_id, {}):
+                raise Untrue(f"{event}: queue {queue_id} has it already")
+        self._arrive(event.kept, 0)
+
+    def _arrive(self, kept: Kept, place: int) -> None:
+        message = kept.message
         body_bytes = message.body.size_bytes if isinstance(message.body, LargeBody) else len(message.body)
         for queue_id in kept.queue_ids:
             self.live.setdefault(queue_id, {})[message.id] = message.head.size_bytes + body_bytes
-        if event.place:
-            self._places[message.id] = message.head.address, event.place
+            self._places.pop((queue_id, message.id), None)
+            if place:
+                self._places[queue_id, message.id] = message.head.address, place
 
     def _settled(self, event: Settled) -> None:
         self._must_know(event, event.consumer)
@@ -124,7 +146,8 @@ class Telling:
             if on_queue is not None and on_queue.pop(number, None) is None:
                 raise Untrue(f"{event}: {number} was not there")
             holder = self._holders.pop((event.queue_id, number), 0)
-            if event.queue_id in self._leasing:
+            is_barrier = event.queue_id in self._with_barriers and not event.consumer and event.reason == "acked"
+            if event.queue_id in self._leasing or is_barrier:
                 continue
             if event.reason in ("acked", "dead") and (not event.consumer or holder != event.consumer):
                 raise Untrue(f"{event}: {number} was held by {holder}")
@@ -136,10 +159,10 @@ class Telling:
         gone = [
             number
             for number in on_queue
-            if number in self._places
-            and self._places[number][0] == address
-            and first <= self._places[number][1] < end_place
-            and self._places[number][1] not in event.kept_places
+            if (event.queue_id, number) in self._places
+            and self._places[event.queue_id, number][0] == address
+            and first <= self._places[event.queue_id, number][1] < end_place
+            and self._places[event.queue_id, number][1] not in event.kept_places
         ]
         size_bytes = sum(on_queue.pop(number) for number in gone)
         if (len(gone), size_bytes) != (event.count, event.size_bytes):

@@ -7,25 +7,31 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from tests.sim.incarnation import Incarnation
-from tests.sim.retained import LEASING, SENDER
+from tests.sim.retained import LEASING, SENDER, WITH_BARRIERS
 from tests.wire.client_frames import ServerFrame
 
 Fact: TypeAlias = tuple[str, Any]
-"""("body", bytes) was stored; ("message", id) was stored; ("settled", (queue id, message id)); ("queue", name) exists
-or existed; ("no queue", name) is deleted; ("seen", (address, duplicate id)).
+"""("body", bytes) was stored; ("message", id) was stored; ("settled", (queue id, message id)); ("done before", (queue
+id, message id)): no earlier message is there; ("queue", name) exists or existed; ("no queue", name) is deleted;
+("seen", (address, duplicate id)).
 """
 
 TYPED = ("levels", "sorted", "values")
-STANDARD = ("archive",)
-"""Queues of which the order is that of arrival, whatever the priority."""
 LIMITED = ("bounded", "full", "archive", "embargo")
+IN_ORDER = (WITH_BARRIERS, "narrow")
+"""Queues on which messages become active in order of arrival."""
+STANDARD = ("archive", *IN_ORDER)
+"""Queues of which the order is that of arrival, whatever the priority."""
 TARGETS = {"over": "ring"}
 """Where messages are published that are sent to a view."""
-ANYCAST = ("work", "ring", "auto.one", "auto.two", "via", *TYPED, *LIMITED, *LEASING, *TARGETS)
+ANYCAST = ("work", "ring", "auto.one", "auto.two", "via", *TYPED, *LIMITED, *LEASING, *IN_ORDER, *TARGETS)
 MULTICAST = ("news", "auto.news")
 STORED = frozenset({*ANYCAST, "news"})
 """Destinations that have a durable queue, or get one, with the SEND."""
-_READ = ("work", "work", "ring", "auto.one", "dead", "late", *TYPED, *LIMITED, *LEASING, *LEASING, *TARGETS, *TARGETS)
+_READ = (
+    "work", "work", "ring", "auto.one", "dead", "late", *TYPED, *LIMITED, *LEASING, *LEASING, *TARGETS, *TARGETS,
+    *IN_ORDER, *IN_ORDER,
+)  # fmt: skip
 BODY_BYTES = (0, 10, 100, 600, 3000)
 PART_BYTES_MIN = 300
 BURST_MAX = 5
@@ -139,8 +145,11 @@ class Trader:
         if persistent:
             self.promised.append(("message", message_id))
             self._life.deliveries.check(message_id)
-        if reading.mode != "auto":
-            held = Held(message_id, frame.header("ack") or "", persistent, frame.header("bookmark"))
+        ack = frame.header("ack")
+        if ack is None and reading.mode != "auto":  # a barrier: all before it is done, and no crash undoes that
+            self.promised.append(("done before", (reading.queue_id, message_id)))
+        elif reading.mode != "auto":
+            held = Held(message_id, ack or "", persistent, frame.header("bookmark"))
             reading.held.append(held)
 
     # ---- what the client does --------------------------------------------------------------------

@@ -65,6 +65,11 @@ class WitnessedRecords(RecordWriter):
         for message in messages:
             self.note(message.lsn, "published", identity(message, self._disk), [queue_id], due_ms)
 
+    def recalled(self, message: Message, queue_ids: list[int], due_ms: int) -> int:
+        known = identity(message, self._disk)
+        lsn = super().recalled(message, queue_ids, due_ms)
+        return self.note(lsn, "recalled", known, list(queue_ids), due_ms, message.lsn)
+
     def cursor_changed(self, fields: dict[str, Any]) -> int:
         return self.note(super().cursor_changed(fields), "cursor_changed", copy.deepcopy(fields))
 

@@ -56,6 +56,10 @@ CORE = f"""
     <queue name="strict" leasing="strict" max-per-subscription-backlog="5" max-cancels="2"/></anycast></address>
   <address name="over"><anycast>
     <queue name="over" underlying-address="news,auto.#,ring" default-publish-target="ring"/></anycast></address>
+  <address name="barriers"><anycast>
+    <queue name="barriers" barrier-expression="tag = 'a'" max-per-subscription-backlog="3"/></anycast></address>
+  <address name="narrow"><anycast>
+    <queue name="narrow" target-queue-depth="2" expiration="30s" delivery-semantics="at-most-once"/></anycast></address>
   <address name="news"><multicast><queue name="news.a"/><queue name="news.b"/></multicast></address>
   <address name="dead"><anycast><queue name="dead"/></anycast></address>
   <address name="late"><anycast><queue name="late"/></anycast></address>
@@ -71,6 +75,7 @@ CORE = f"""
     <max-delivery-attempts>3</max-delivery-attempts>
   </address-setting>
   <address-setting match="work"><redelivery-delay>60</redelivery-delay></address-setting>
+  <address-setting match="barriers"><redelivery-delay>60</redelivery-delay></address-setting>
   <address-setting match="embargo"><redelivery-delay>60</redelivery-delay></address-setting>
 </address-settings>
 """

@@ -40,8 +40,9 @@ def children(pid: int) -> dict[int, str]:
     lines: dict[int, str] = {}
     for path in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
+            line = (path / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
             parents[int(path.name)] = int((path / "stat").read_text("utf-8").rpartition(")")[2].split()[1])
-            lines[int(path.name)] = (path / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            lines[int(path.name)] = line
     found: dict[int, str] = {}
     waiting = [pid]
     while waiting:

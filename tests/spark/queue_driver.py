@@ -1,6 +1,7 @@
 """A Spark application of its own, to be killed: a queue into Parquet, exactly once, held where the test wants it.
 
-``python -m tests.spark.queue_driver FOLDER OPTIONS`` runs until it is ended; the options are JSON.
+``python -m tests.spark.queue_driver FOLDER OPTIONS`` runs until it is ended; the options are JSON. With a third
+argument, ``connect``, it is a client of Spark Connect, takes what is there, and ends.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from artemis_py.spark import session
+from artemis_py.spark import register, session
+from artemis_py.spark.runtime.java import ensure_java
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -55,5 +57,16 @@ def main(folder: Path, options: dict[str, str]) -> None:
     query(session("killed", **settings), folder, options).start().awaitTermination()
 
 
+def connect(folder: Path, options: dict[str, str]) -> None:
+    """Take what is there."""
+    ensure_java()
+    from pyspark.sql import SparkSession
+
+    spark = SparkSession.builder.remote("local[2]").getOrCreate()
+    register(spark)
+    query(spark, folder, options).trigger(availableNow=True).start().awaitTermination()
+    assert "connect" in type(spark).__module__
+
+
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), json.loads(sys.argv[2]))
+    (connect if sys.argv[3:] else main)(Path(sys.argv[1]), json.loads(sys.argv[2]))

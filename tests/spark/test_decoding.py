@@ -150,6 +150,10 @@ def event_rows(event: log.Event) -> list[Row]:
                 kind = "scheduled" if detail is not None and detail.due_ms else "routed"
                 rows.append({**one, "event": kind, **of_queue(number)})
             return rows
+        case log.Recalled():
+            message = event.kept.message
+            one = {**plain, "event": "recalled", "messageId": message.id, "bytes": message.size_bytes}
+            return [{**one, **of_queue(number)} for number in event.kept.queue_ids]
         case log.Settled():
             return [
                 {**plain, "event": event.reason, "messageId": number, **of_queue(event.queue_id), **by(event.consumer)}

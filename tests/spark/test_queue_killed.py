@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -75,18 +75,19 @@ class Running:
         return self.started[-1]
 
     @contextmanager
-    def application(self) -> Iterator[subprocess.Popen[bytes]]:
+    def application(self, *more: str) -> Iterator[subprocess.Popen[bytes]]:
         """In a Spark of its own."""
         with (self.folder / "driver.log").open("ab") as log:
             process = subprocess.Popen(
-                [sys.executable, "-m", "tests.spark.queue_driver", str(self.folder), json.dumps(self.options)],
+                [sys.executable, "-m", "tests.spark.queue_driver", str(self.folder), json.dumps(self.options), *more],
                 cwd=ROOT, stdout=log, stderr=log, stdin=subprocess.DEVNULL, start_new_session=True,
                 env={**os.environ, "PYTHONPATH": str(ROOT)},
             )  # fmt: skip
         try:
             yield process
         finally:
-            os.killpg(process.pid, signal.SIGKILL)
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
             process.wait()
 
     def take_the_rest(self) -> None:
@@ -116,10 +117,9 @@ def running(spark: SparkSession, tmp_path: Path) -> Iterator[Running]:
             one.stop()
 
 
-def planner_below(pid: int) -> int:
-    """The process that plans the only query of an application."""
-    [found] = [one for one, line in children(pid).items() if PLANNER in line]
-    return found
+def planners_below(pid: int) -> set[int]:
+    """The processes that plan the queries of an application."""
+    return {one for one, line in children(pid).items() if PLANNER in line}
 
 
 def java_below(pid: int) -> int:
@@ -149,9 +149,11 @@ def test_a_jvm_that_is_killed_in_a_batch(running: Running) -> None:
 def test_a_planner_that_is_killed_in_a_batch(running: Running) -> None:
     running.send(MANY)
     running.hold(IN_THE_SECOND)
+    before = planners_below(os.getpid())
     first = running.start()
     running.await_held()
-    os.kill(planner_below(os.getpid()), signal.SIGKILL)
+    [planner] = planners_below(os.getpid()) - before
+    os.kill(planner, signal.SIGKILL)
     eventually("what it held is back", lambda: held(running.broker, "jobs"), lambda seen: seen == 0, WAIT_S)
     running.go_on()
     eventually("the query ends", lambda: first.isActive, lambda active: not active, WAIT_S)
@@ -198,6 +200,14 @@ def test_leases_that_end_in_a_long_batch(running: Running) -> None:
 
 
 @pytest.mark.slow
+def test_a_client_of_spark_connect(running: Running) -> None:
+    running.send(MANY)
+    with running.application("connect") as process:
+        assert process.wait(WAIT_S) == 0, (running.folder / "driver.log").read_text()[-3000:]
+    running.await_rows()
+
+
+@pytest.mark.slow
 @pytest.mark.timeout(1800)
 def test_killed_again_and_again(running: Running, rng: random.Random) -> None:
     """Its application, its JVM, its planner and the broker, while messages come."""
@@ -205,16 +215,15 @@ def test_killed_again_and_again(running: Running, rng: random.Random) -> None:
     for _ in range(12):
         running.send(1000)
         with running.application() as process:
-            eventually("it plans", lambda pid=process.pid: PLANNER in str(children(pid)), bool, WAIT_S)
+            eventually("it plans", lambda pid=process.pid: planners_below(pid), bool, WAIT_S)
             for _ in range(rng.randrange(4)):
                 time.sleep(rng.uniform(0.05, 2))
                 running.broker.kill()
                 running.broker.start_again()
             time.sleep(rng.uniform(0, 4))
-            kill = rng.choice([java_below, planner_below, lambda pid: pid])
-            found = [one for one, line in children(process.pid).items() if PLANNER in line]
-            if kill is not planner_below or len(found) == 1:
-                os.kill(kill(process.pid), signal.SIGKILL)
+            those = rng.choice([{java_below(process.pid)}, planners_below(process.pid), {process.pid}])
+            for one in those:
+                os.kill(one, signal.SIGKILL)
             time.sleep(rng.uniform(0, 2))
     running.take_the_rest()
     running.await_rows()

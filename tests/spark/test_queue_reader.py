@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import logging
+import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -183,6 +184,15 @@ def test_while_a_batch_runs_others_get_what_arrives(broker: LiveBroker) -> None:
     assert count(broker, "jobs") == 0
 
 
+def test_while_a_small_batch_runs_others_get_what_arrives(broker: LiveBroker) -> None:
+    send(broker, 0, 1)
+    with query(broker, maxMessagesPerTrigger=10) as stream, broker.client() as client:
+        assert stream.plan()
+        send(broker, 1, 2)
+        assert [message.body.strip() for message in taken(client, "jobs", 2)] == [b"1", b"2"]
+        assert stream.trigger() == ["0"]
+
+
 def test_queries_and_consumers_share_a_queue(broker: LiveBroker) -> None:
     sent = send(broker, 0, 300)
     with query(broker, maxMessagesPerTrigger=7) as one, query(broker, maxMessagesPerTrigger=5) as two:
@@ -208,6 +218,11 @@ def test_a_query_that_asks_seldom_holds_nothing_in_between(broker: LiveBroker) -
         time.sleep(0.1)
         assert held(broker, "jobs") == 0
         assert stream.trigger() == ["0"]
+        time.sleep(1.1)
+        assert not stream.plan()
+        link = stream.reader._link
+        assert link is not None
+        assert link.talk.backlog == 0, "at once, because the next call may be far away"
 
 
 def test_the_lag_is_what_waits_on_the_queue(broker: LiveBroker) -> None:
@@ -299,6 +314,8 @@ def test_a_batch_that_was_not_done_runs_again_with_the_same_rows(broker: LiveBro
         with query(broker, checkpoint=checkpoint, maxMessagesPerTrigger=100) as again:
             assert again.run() == first == sent[4:8]
             eventually("they are held again", lambda: held(broker, "jobs"), lambda seen: seen == 4)
+            time.sleep(1.5)
+            assert held(broker, "jobs") == 4, "although nobody calls while a batch runs"
             again.finish()
             assert again.drain() == [*sent[8:], "10", "11", "12"]
     assert count(broker, "jobs") == 0
@@ -440,6 +457,23 @@ def test_a_broker_that_is_killed_before_the_acknowledgement(own: LiveBroker) -> 
         assert got == sent
         assert stream.drain() == []
         assert count(own, "paged") == 0
+
+
+def test_a_broker_with_another_log(own: LiveBroker) -> None:
+    """Its bookmarks mean other messages, so nothing is acknowledged there."""
+    sent = send(own, 0, 10)
+    with query(own) as stream:
+        assert stream.plan()
+        assert stream.run() == sent
+        own.kill()
+        for name in ("journal", "bindings", "retained", "paging", "large-messages"):
+            shutil.rmtree(own.folder / name, ignore_errors=True)
+        own.start_again()
+        send(own, 100, 12)
+        stream.finish()
+        with pytest.raises(PipelineError, match="Its offsets mean something else"):
+            stream.plan()
+        assert count(own, "jobs") == 12
 
 
 def test_a_broker_that_stays_away_is_an_error(own: LiveBroker) -> None:

@@ -125,7 +125,6 @@ def test_stopped_in_a_batch_and_started_again(broker: LiveBroker, queries: Queri
     queries.stop()
     with broker.client() as client:
         others = taken(client, "leased", 3)
-    assert {message.header("redelivered") for message in others} >= {"true"}
     queries.start(sink, "leased", maxMessagesPerTrigger=100, trigger={"availableNow": True}).awaitTermination()
     got = sink.values
     assert len(set(got)) == len(got)

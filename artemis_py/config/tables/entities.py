@@ -146,6 +146,14 @@ class QueueConfig:
         check=NOT_EMPTY,
         shown="the only underlying address",
     )
+    recovery_point: str | None = text(
+        None,
+        "where in the retained log the queue begins when it is new, or when this value was changed: `epoch` (the "
+        "beginning), `now`, `creation` (when the queue was made), the bookmark of a message, after which it begins, or "
+        "a time in UTC as 20260131T235959Z",
+        check=NOT_EMPTY,
+        shown="epoch for a view of a retained log, else now",
+    )
     dead_letter_address: str | None = inherited(_SETTINGS["dead-letter-address"])
     max_delivery_attempts: int | None = inherited(_SETTINGS["max-delivery-attempts"])
     origin: Origin = NOWHERE
@@ -216,6 +224,7 @@ QUEUE_CONSTANTS: Final = {
     "enabled": True,
     "underlying_address": None,
     "default_publish_target": None,
+    "recovery_point": None,
 }
 
 

@@ -87,6 +87,7 @@ class QueueSettings:
     alert_repeat_gap: int
     underlying_address: str | None
     default_publish_target: str | None
+    recovery_point: str | None
     dead_letter_address: str | None
     max_delivery_attempts: int
 

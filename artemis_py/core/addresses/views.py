@@ -16,9 +16,10 @@ _NONE: Final[list[Queue]] = []
 class Views:
     """Finds views by the words of an address. The cost does not depend on how many views other addresses have."""
 
-    __slots__ = ("_by_pattern", "_index")
+    __slots__ = ("_by_pattern", "_index", "syntax")
 
     def __init__(self, syntax: WildcardSyntax) -> None:
+        self.syntax = syntax
         self._index = WildcardIndex(syntax)
         self._by_pattern: dict[str, dict[int, Queue]] = {}
 

@@ -61,7 +61,8 @@ class Deployment:
         queue = registry.open_queue(fields["id"], config, address)
         _restore_changes(queue, fields)
         registry.note_opened(queue)
-        if queue.attributes != fields.get("attributes", {}):
+        has_changed = self._resume_recovery(queue, fields)
+        if has_changed or queue.attributes != fields.get("attributes", {}):
             registry.note_queue(queue)
         del self._remembered[config.name]
 
@@ -81,6 +82,19 @@ class Deployment:
         registry.quota.queue_created(queue.id, fields.get("user"))
         _restore_changes(queue, fields)
         registry.note_opened(queue)
+        if self._resume_recovery(queue, fields):
+            registry.note_queue(queue)
+
+    def _resume_recovery(self, queue: Queue, fields: dict[str, Any]) -> bool:
+        """Go on filling a queue from the log, or begin again where its recovery point was changed. Returns whether
+        something is to be remembered.
+        """
+        if queue.recovery is None:
+            return "recovery" in fields
+        known: dict[str, Any] = fields.get("recovery", {})
+        queue.recovery.resume(known, self._registry.last_lsn)
+        self._registry.fill_from_past(queue)
+        return queue.recovery.fields() != known
 
     def _deploy_divert(self, config: DivertConfig) -> None:
         address = self._address(config.address, auto_created=False)

@@ -33,7 +33,7 @@ class Registry:
     """
 
     __slots__ = ("_born", "_config", "_enqueuer", "_host", "_is_ready", "_memory", "_streams", "bindings", "queue_id",
-                 "quota")  # fmt: skip
+                 "quota", "unfilled")  # fmt: skip
 
     def __init__(
         self, config: BrokerConfig, host: Host, bindings: Bindings, streams: Streams, memory: Memory, enqueuer: Enqueuer
@@ -47,12 +47,19 @@ class Registry:
         self.quota = Quota(config, host.events)
         self.queue_id = 0
         """The highest number that a queue has had."""
+        self.unfilled: list[Queue] = []
+        """Queues that wait for what the log has for them. Whoever fills them takes them out."""
         self._born: list[Queue] = []
         """Queues that have just been created, and have not been given what their addresses keep."""
         self._is_ready = False
         """Is everything there that was declared, or there before a restart? Until then no retroactive address is
         looked at, because its rings may still come.
         """
+
+    @property
+    def last_lsn(self) -> int:
+        """The last lsn of the log."""
+        return self._host.log.last_lsn
 
     # ---- addresses -------------------------------------------------------------------------------
 
@@ -126,6 +133,9 @@ class Registry:
         self._host.budget.spend(_CREATION_UNITS)
         self.queue_id += 1
         queue = build_queue(self.queue_id, config, address, self._host, auto_created=auto_created, temporary=temporary)
+        if queue.recovery is not None:
+            queue.recovery.begin(self._host.log.last_lsn)
+            self.fill_from_past(queue)
         self._bind(queue)
         self.quota.queue_created(queue.id, by)
         self.note_queue(queue)
@@ -140,6 +150,17 @@ class Registry:
         queue = build_queue(number, config, address, self._host, auto_created=auto_created)
         self._bind(queue)
         return queue
+
+    def fill_from_past(self, queue: Queue) -> None:
+        """Let a queue wait for what the log has for it, if it is to have that."""
+        recovery = queue.recovery
+        if recovery is None or not recovery.is_filling:
+            return
+        if self._host.log.has_past:
+            queue.filling = recovery
+            self.unfilled.append(queue)
+        else:
+            recovery.finish()
 
     def note_opened(self, queue: Queue) -> None:
         """Tell the operational log of a queue that was there before a restart."""
@@ -188,6 +209,7 @@ class Registry:
                     "attributes": queue.attributes,
                     "owner": exclusivity.owner if exclusivity.outlives_consumers else None,
                     "owner_by": exclusivity.policy,
+                    **({} if queue.recovery is None else {"recovery": queue.recovery.fields()}),
                 }
             )
 
@@ -244,7 +266,7 @@ class Registry:
         for queue in born:
             address = self.bindings.address_of(queue)
             ring = self.bindings.queues.get(retroactive.ring_name(address.name, queue.routing_type))
-            if address.retention is None or ring is None:
+            if address.retention is None or ring is None or queue.filling is not None:
                 continue
             messages = retroactive.copies_of(ring, queue, address.account, self._host)
             if messages:

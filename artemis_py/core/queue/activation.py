@@ -181,9 +181,10 @@ class Activation:
         return not self._broadcast.has_asked_all(self._distribution)
 
     def note_changed(self, consumer: Consumer) -> None:
-        """A consumer wants other messages now. It may want the barrier whose turn it is. ``takes_note_of`` follows."""
+        """A consumer wants other messages now: perhaps the barrier whose turn it is, or not any more."""
         if self._broadcast is not None:
             self._broadcast.note_changed(consumer)
+            self._host.note_ready(self._reference)
 
     def leave(self, consumer: Consumer) -> None:
         """A consumer leaves: it is not sent the barrier that it has in its outbox."""

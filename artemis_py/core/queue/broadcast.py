@@ -47,7 +47,7 @@ class Broadcast:
         """Where in the list of consumers the next one is looked for."""
         self._lacking: dict[int, Consumer] = {}
         """Consumers without room, by id."""
-        self._with_room: list[Consumer] = []
+        self._with_room: dict[int, Consumer] = {}
         """Those of them that may have room again."""
         self._unsent: set[int] = set()
         """Ids of consumers that have it in their outbox."""
@@ -56,10 +56,10 @@ class Broadcast:
 
     def next_consumer(self, distribution: Distribution, budget: Budget) -> Consumer | None:
         """A consumer that must be asked; None when none was found so far (see ``has_asked_all``)."""
-        while self._with_room:
-            consumer = self._with_room.pop()
-            if self._lacking.pop(consumer.id, None) is not None:
-                return consumer
+        if self._with_room:
+            _, consumer = self._with_room.popitem()
+            del self._lacking[consumer.id]
+            return consumer
         consumers = distribution.consumers
         start = self._place
         end = min(len(consumers), start + _LOOKS_MAX)
@@ -105,7 +105,7 @@ class Broadcast:
     def note_room(self, consumer: Consumer) -> None:
         """The consumer may have room again."""
         if consumer.id in self._lacking:
-            self._with_room.append(consumer)
+            self._with_room[consumer.id] = consumer
 
     def note_written(self, consumer: Consumer) -> None:
         """It was written to the consumer."""
@@ -113,13 +113,17 @@ class Broadcast:
         self.was_written = True
 
     def note_changed(self, consumer: Consumer) -> None:
-        """The consumer wants other messages now. If it was passed over, it is asked again."""
-        if consumer.id in self._passed_over:
-            self._passed_over.discard(consumer.id)
-            self._place = 0
+        """The consumer wants other messages now. Unless it has the barrier, it is asked again."""
+        self._passed_over.discard(consumer.id)
+        self._forget(consumer)
 
     def note_left(self, consumer: Consumer) -> None:
         """The consumer leaves. Another one may be served in its place, so all are looked at again."""
-        self._lacking.pop(consumer.id, None)
         self._unsent.discard(consumer.id)
+        self._forget(consumer)
+
+    def _forget(self, consumer: Consumer) -> None:
+        """Wait for the consumer no more, and look at all again."""
+        self._lacking.pop(consumer.id, None)
+        self._with_room.pop(consumer.id, None)
         self._place = 0

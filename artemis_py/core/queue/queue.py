@@ -19,6 +19,7 @@ from artemis_py.core.queue.falling import FallDue
 from artemis_py.core.queue.forced_expiry import ForcedExpiry
 from artemis_py.core.queue.lapse import Lapse, take_late
 from artemis_py.core.queue.parts import QueueParts
+from artemis_py.core.queue.recovery import Recovery
 from artemis_py.core.queue.removal import Expiring, Removal
 from artemis_py.core.queue.returning import Return
 from artemis_py.core.queue.seats import Seats
@@ -38,8 +39,8 @@ class Queue:
 
     __slots__ = (
         "__weakref__", "_expiry", "_lapse", "address", "arrivals", "attributes", "auto_created",
-        "consumer_defaults", "contents", "distribution", "durable", "enabled", "flow", "gate", "grouping", "id",
-        "name", "no_local", "non_destructive", "parts", "purge_on_no_consumers", "reference",
+        "consumer_defaults", "contents", "distribution", "durable", "enabled", "filling", "flow", "gate", "grouping",
+        "id", "name", "no_local", "non_destructive", "parts", "purge_on_no_consumers", "recovery", "reference",
         "ring_size_changed", "routing_type", "seats", "selector", "temporary", "view",
     )  # fmt: skip
 
@@ -59,6 +60,7 @@ class Queue:
         consumer_defaults: ConsumerDefaults | None = None,
         attributes: Mapping[str, object] | None = None,
         view: View | None = None,
+        recovery: Recovery | None = None,
     ) -> None:
         reference = parts.reference
         self.parts = parts
@@ -88,6 +90,10 @@ class Queue:
         """Attributes written on the queue itself. A restart needs them when broker.xml no longer declares the queue."""
         self.view = view
         """What the queue reads beside its own address; None: nothing."""
+        self.recovery = recovery
+        """From where in the log it began; None: from nowhere, and nobody will ask."""
+        self.filling: Recovery | None = None
+        """The same while it is being filled from there."""
         self.no_local = 0
         """The connection whose messages do not enter; 0 for none."""
         self.ring_size_changed: int | None = None
@@ -144,9 +150,11 @@ class Queue:
     @property
     def accepts_all(self) -> bool:
         """Does the queue take every message routed to it? It does if it is enabled and has no filter, no no-local and
-        no ``purge-on-no-consumers``.
+        no ``purge-on-no-consumers``, and if it is not being filled from the log.
         """
-        return self.selector is None and self.enabled and not (self.purge_on_no_consumers or self.no_local)
+        if self.selector is not None or self.filling is not None:
+            return False
+        return self.enabled and not (self.purge_on_no_consumers or self.no_local)
 
     def accepts(self, message: Message) -> bool:
         """Does this message enter the queue?"""
@@ -155,6 +163,9 @@ class Queue:
     def is_open_to(self, message: Message) -> bool:
         """Does this message enter the queue, whatever its filter says?"""
         if not self.enabled or (self.purge_on_no_consumers and not self.taker_count):
+            return False
+        if self.filling is not None and message.head.persistent:
+            self.filling.note(message)  # it comes from the log
             return False
         return not self.no_local or message.origin != self.no_local
 

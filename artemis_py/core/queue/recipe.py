@@ -12,6 +12,7 @@ from typing import Final
 from artemis_py.config.settings import AddressSettings, QueueConfig
 from artemis_py.config.tables.queue_settings import QueueSettings, queue_settings, written_attributes
 from artemis_py.config.tables.queue_types import PRIORITY
+from artemis_py.config.tables.recovery_points import recovery_point_of
 from artemis_py.config.tables.views import view_of
 from artemis_py.core.consumer import UNCONFIRMED_MAX, ConsumerDefaults
 from artemis_py.core.groups.rule import GroupRule
@@ -44,6 +45,7 @@ from artemis_py.core.queue.overflow import (
 )
 from artemis_py.core.queue.parts import QueueParts
 from artemis_py.core.queue.queue import Queue
+from artemis_py.core.queue.recovery import Recovery
 from artemis_py.core.queue.redelivery import Redelivery
 from artemis_py.core.queue.tries import Tries
 from artemis_py.core.reference.alerts import Alerts
@@ -192,6 +194,16 @@ def _consumer_defaults_for(own: QueueSettings) -> ConsumerDefaults:
     )
 
 
+def _recovery_for(own: QueueSettings, host: Host, *, is_view: bool) -> Recovery | None:
+    """Only a queue that survives a restart knows how far it got. Where nothing is retained, and nobody asks for a
+    point, there is nothing to know.
+    """
+    has_past = host.log.has_past
+    if not own.durable or not (has_past or own.recovery_point is not None):
+        return None
+    return Recovery(own.recovery_point or "", is_view=is_view, has_past=has_past)
+
+
 def _backlog_max_for(own: QueueSettings) -> int:
     """The largest backlog of one consumer."""
     each = own.max_per_subscription_backlog
@@ -251,6 +263,7 @@ def build_queue(
         temporary=temporary,
         attributes=written_attributes(config),
         view=view,
+        recovery=None if temporary or auto_created else _recovery_for(own, host, is_view=view is not None),
     )
 
 
@@ -428,11 +441,26 @@ def _view_in_words(own: QueueSettings, address: str) -> list[tuple[str, str, str
     return [("view", f"over {', '.join(view.underlying)}", f"what is sent to {address} {where}")]
 
 
+def _recovery_in_words(own: QueueSettings) -> list[tuple[str, str, str]]:
+    if own.recovery_point is None:
+        return []
+    point = recovery_point_of(own.recovery_point)
+    if point.word:
+        where = {"epoch": "the beginning of the log", "now": "what comes", "creation": "what came since it was made"}
+        begins = where[point.word]
+    elif point.lsn >= 0:
+        begins = f"the messages behind bookmark {point.lsn}"
+    else:
+        begins = f"what was published at {own.recovery_point} or later"
+    return [("begins with", begins, "when it is new, or this was changed")]
+
+
 def describe(own: QueueSettings, settings: AddressSettings, address: str) -> list[tuple[str, str, str]]:
     """What ``artemis-py explain`` shows of a queue on ``address``: (axis, choice, why) for each axis."""
     gate = _gate_for(own)
     return [
         *_view_in_words(own, address),
+        *_recovery_in_words(own),
         ("order", *_order_in_words(own)),
         *_activation_in_words(own),
         *(

@@ -8,17 +8,15 @@ end.
 
 from __future__ import annotations
 
-import re
-from datetime import UTC, datetime
 from typing import Final, final
 
 from artemis_py.errors import BrokerError
+from artemis_py.units import parse_moment
 
 EPOCH: Final = "EPOCH"
 NOW: Final = "NOW"
 _OTHER_NAMES: Final = {"0": EPOCH, "0|1|": NOW}
 _MOST_RECENT: Final = "MOST_RECENT"
-_TIME: Final = re.compile(r"(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z?", re.ASCII)
 _DIGITS_MAX: Final = 19
 _MARKS_MAX: Final = 1000
 _SHOWN_MAX: Final = 40
@@ -139,12 +137,7 @@ def _end(marks: Marks, last_lsn: int, *, includes: bool) -> tuple[int, int]:
 
 def _date_ms(text: str) -> int:
     """Epoch milliseconds. Raises BrokerError."""
-    found = _TIME.fullmatch(text)
     try:
-        if found is None:
-            raise ValueError
-        year, month, day, hour, minute, second = [int(part) for part in found.groups()]
-        moment = datetime(year, month, day, hour, minute, second, tzinfo=UTC)
+        return parse_moment(text)
     except ValueError:
         raise BrokerError(f"bookmark is not one: {text[:_SHOWN_MAX]!r}; {_HOW}") from None
-    return max(int(moment.timestamp()) * 1000, 0)

@@ -51,21 +51,19 @@ class Replays:
     """
 
     __slots__ = (
-        "_alarms", "_arrived", "_clock", "_hungry", "_is_feeding", "_ready", "_share", "_shelf", "_tail", "count",
-        "log", "news", "shown_count",
+        "_alarms", "_arrived", "_clock", "_hungry", "_is_feeding", "_ready", "_share", "_shelf", "count", "log",
+        "news", "tail",
     )  # fmt: skip
 
     def __init__(self, log: ReplayLog, holdings: Holdings, clock: Clock, syntax: WildcardSyntax) -> None:
         self.log = log
         self.count = 0
         """How many there are."""
-        self.shown_count = 0
-        """How many messages they have shown, all together."""
         self.news: list[Replay] = []
         """Replays whose client is to be told something that is no message. Whoever tells it takes them out."""
         self._clock = clock
         self._shelf = Shelf(log, holdings)
-        self._tail = Tail(syntax)
+        self.tail = Tail(syntax)
         self._share = Budget()
         self._arrived: deque[Order] = deque()
         """Slices on the way to those who wait for them."""
@@ -93,7 +91,7 @@ class Replays:
             replay.is_closed = True
             self.count -= 1
             self._rest(replay)
-            self._tail.followers.forget(replay)
+            self.tail.followers.forget(replay)
             replay.outbox.clear()
             if not self.count:
                 self._shelf.clear()
@@ -125,7 +123,7 @@ class Replays:
     @property
     def has_ready(self) -> bool:
         """Is there something to do in another turn that no thread has to do first?"""
-        is_handing_out = bool(self._arrived) or self._tail.is_busy
+        is_handing_out = bool(self._arrived) or self.tail.is_busy
         return bool(self._ready or self.news) or is_handing_out or self._shelf.has_unscanned or self._is_feeding
 
     def next_due_ms(self) -> int | None:
@@ -142,7 +140,7 @@ class Replays:
         share.refill(units)
         for order in self._shelf.take_in(share):
             if order.follows:
-                self._tail.receive(order)
+                self.tail.receive(order)
             else:
                 self._begin_to_hand_out(order)
         self._hand_out(share, now_ms)
@@ -159,7 +157,6 @@ class Replays:
         self._share.refill(units)
         outcome = replay.take(self.log, self._share, room_bytes, self._clock.steady_ms(now_ms))
         budget.spend(units - self._share.left)
-        self.shown_count += len(replay.outbox)
         if outcome == BUSY:
             self._ready[replay.id] = replay
             return
@@ -173,7 +170,7 @@ class Replays:
 
     def ask(self) -> None:
         """Ask for slices, at the end of a turn: for what has become durable, and for those who need one."""
-        self._tail.read_on(self._shelf, self.log)
+        self.tail.read_on(self._shelf, self.log)
         self._share.refill(_ASKED_MAX)
         self._feed(self._share)
 
@@ -186,7 +183,7 @@ class Replays:
         spot = replay.spot
         assert spot is not None
         is_end = spot.place >= self.log.end()
-        if not is_end and not self._tail.is_behind(spot.place):
+        if not is_end and not self.tail.is_behind(spot.place):
             replay.state = HUNGRY
             self._hungry[replay.id] = replay
             return
@@ -194,7 +191,7 @@ class Replays:
             self._arrive(replay, self.log.durable_lsn)
             if replay.has_ended:
                 return
-        self._tail.join(replay, spot, is_end=is_end)
+        self.tail.join(replay, spot, is_end=is_end)
         if replay.bounds.until_ms >= 0:
             self._alarms.set(replay, self._clock.steady_ms(replay.bounds.until_ms + 1))
 
@@ -208,7 +205,7 @@ class Replays:
         """Whatever a replay does or waits for, it does so no longer. What it has in memory may go."""
         state, replay.state = replay.state, IDLE
         if state == FOLLOWING:
-            self._tail.leave(replay)
+            self.tail.leave(replay)
         elif state == HUNGRY:
             self._hungry.pop(replay.id, None)
         elif state == READY:
@@ -225,7 +222,7 @@ class Replays:
         """
         if replay.state == FOLLOWING:
             self._rest(replay)
-            self._tail.followers.forget(replay)
+            self.tail.followers.forget(replay)
             replay.bounds.end_by(self.log.last_lsn)
         replay.state = IDLE
         self._go_on(replay, now_ms)
@@ -261,7 +258,7 @@ class Replays:
     def _hold(self, replay: Replay, shelved: Shelved) -> None:
         """A replay may show messages of a slice. Meanwhile the next one is read."""
         end = shelved.slice.end
-        if end.place < self.log.end() and not self._tail.is_behind(end.place):
+        if end.place < self.log.end() and not self.tail.is_behind(end.place):
             self._shelf.read_ahead(end, replay.addresses)
         replay.shelved = shelved
         replay.bytes_asked = 0
@@ -315,7 +312,7 @@ class Replays:
 
     def _look_at_tail(self, budget: Budget, now_ms: int) -> None:
         """Hand out what has become durable, and have more of it read."""
-        tail = self._tail
+        tail = self.tail
         if tail.is_gone or tail.failure:
             failure, tail.failure, tail.is_gone = tail.failure, "", False
             for replay in tail.followers.all():

@@ -54,7 +54,7 @@ class Replay:
 
     __slots__ = (
         "addresses", "bounds", "bytes_asked", "choice", "completes", "due_ms", "failure", "has_begun",
-        "has_caught_up", "has_ended", "history_lsn", "id", "is_closed", "is_paused", "is_stalled", "no_local",
+        "found", "has_caught_up", "has_ended", "history_lsn", "id", "is_closed", "is_paused", "is_stalled", "no_local",
         "origin", "outbox", "owner", "pace", "passed_lsn", "paused_at_ms", "shelved", "spot", "state",
     )  # fmt: skip
 
@@ -92,6 +92,8 @@ class Replay:
         self.state = IDLE
         self.outbox: list[Entry] = []
         """Messages for its client that are not written yet."""
+        self.found: list[Logged] | None = None
+        """Where messages go instead of the outbox, as the log has them; None: to the outbox."""
         self.completes = False
         """Is the client to be told that it has everything: what there was, or its range?"""
         self.history_lsn = 0
@@ -183,6 +185,10 @@ class Replay:
     def _show(self, logged: Logged, log: ReplayLog, budget: Budget, steady_ms: int) -> int:
         """Put a message into the outbox; returns the size of its frame."""
         message = logged.message
+        if self.found is not None:
+            self.found.append(logged)
+            budget.spend(SHOW_UNITS)
+            return message.memory_bytes
         if message.body.__class__ is LargeBody:
             message = _with_body(message, log.body_of(message))
         size_bytes = message.size_bytes

@@ -15,6 +15,7 @@ from artemis_py.core.placing.verdicts import Verdicts
 from artemis_py.core.routing.duplicates import Duplicates
 from artemis_py.core.routing.forwards import Forwards
 from artemis_py.core.routing.targets import deal, every_target, offer, only_target
+from artemis_py.message import Message
 
 
 @final
@@ -81,13 +82,13 @@ class Router:
         shares = offer(every_target(route, plan), batch)
         if route.queue is None and plan.anycast and route.routing_type != MULTICAST:
             shares.extend(deal(plan.anycast, batch))
-        self._count_routed(batch, shares, diverted)
+        self._count_routed(batch, plan, shares, diverted)
         if shares:
             self._enqueuer.enqueue(batch, shares)
         elif not batch.plain:
             self._enqueuer.recording.record_unrouted(batch)
 
-    def _count_routed(self, batch: Batch, shares: list[Share], diverted: set[int] | None) -> None:
+    def _count_routed(self, batch: Batch, plan: Plan, shares: list[Share], diverted: set[int] | None) -> None:
         """Count what reached a queue or a divert; the rest goes to the dead-letter address if settings say so."""
         address, messages = batch.route.address, batch.messages
         if any(taken is messages for _, taken in shares):
@@ -97,6 +98,8 @@ class Router:
         if diverted:
             reached.update(diverted)
         missed = [message for message in messages if message.id not in reached]
+        if missed:
+            missed = _not_awaited(missed, batch, plan)
         address.routed_message_count += len(messages) - len(missed)
         address.unrouted_message_count += len(missed)
         settings = address.settings
@@ -105,3 +108,19 @@ class Router:
             self._resolver.obtain_resources(address, target, dead=True)
             for message in missed:
                 self._forwards.add_unrouted(target, address, message, batch.hops)
+
+
+def _not_awaited(messages: list[Message], batch: Batch, plan: Plan) -> list[Message]:
+    """Those of the messages that no queue will find in the log, either."""
+    route = batch.route
+    queues = every_target(route, plan)
+    if route.queue is None and route.routing_type != MULTICAST:
+        queues = [*queues, *plan.anycast]
+    for queue in queues:
+        if queue.filling is not None:
+            messages = [
+                message
+                for message in messages
+                if not message.head.persistent or not batch.verdicts_of(message).of(queue.selector)
+            ]
+    return messages

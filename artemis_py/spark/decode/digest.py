@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from artemis_py.spark.decode.columns import Mask, Numbers, field_numbers
-from artemis_py.spark.decode.facts import ATTEMPTED, DELIVERED, DUE, ROUTED, SCHEDULED, SETTLED, Facts, facts_of
+from artemis_py.spark.decode.facts import ARRIVALS, ATTEMPTED, DELIVERED, DUE, RECALLED, SETTLED, Facts, facts_of
 from artemis_py.spark.decode.published import MESSAGE_FIELDS, Published
 from artemis_py.spark.decode.walk import Walk
 from artemis_py.storage.format import codec, page_codec
@@ -75,7 +75,9 @@ class Digest:
     """The last consumer that got it; -1: it returned."""
     fell_due: Numbers
     gone: Numbers
-    """Departures of messages that arrived before."""
+    """Departures of messages that arrived before. One that came back after it is none."""
+    recalled: Numbers
+    """Arrivals of messages of the past. The queue may have had the message before."""
     counts: dict[int, Counts]
     pages: list[tuple[bytes, int, int]]
     """Records of pages: payload, kind and time."""
@@ -101,7 +103,7 @@ class Digest:
 def digest_of(found: Walk, wanted: Mask) -> Digest:
     """The digest of the wanted records of a piece."""
     facts = facts_of(found, wanted)
-    moved = facts.chosen((facts.kind == DELIVERED) | (facts.kind == ATTEMPTED))
+    moved = facts.chosen(np.isin(facts.kind, (DELIVERED, ATTEMPTED, RECALLED)))
     due = facts.chosen(facts.kind == DUE)
     gone = facts.chosen(facts.kind >= SETTLED)
     counts: dict[int, Counts] = {}
@@ -109,7 +111,9 @@ def digest_of(found: Walk, wanted: Mask) -> Digest:
     _count_departures(gone, counts)
     one = pages_of(found, wanted)
     one.copies, one.arrived, one.counts = _copies(found, wanted), arrived, counts
-    one.fell_due, one.gone = _keys(due.queue, due.message), _keys(gone.queue, gone.message)
+    again = facts.chosen(facts.kind == RECALLED)
+    one.recalled = _keys(again.queue, again.message)
+    one.fell_due, one.gone = _keys(due.queue, due.message), _departed(gone, again)
     for record in np.flatnonzero(wanted & np.isin(found.kinds, _TOLD)).tolist():
         _take_told(one, codec.decode_fields(found.payload(record)), int(found.kinds[record]))
     holders = released(np.where(moved.kind == DELIVERED, moved.consumer, _BACK), one)
@@ -146,7 +150,7 @@ def nothing() -> Digest:
     """The digest of an empty stretch."""
     none = np.zeros(0, np.int64)
     copies, arrived, moved = (dict.fromkeys(names, none) for names in (_ARRIVED, _ARRIVED, _MOVED))
-    return Digest(copies, arrived, moved, none, none, {}, [], [], none)
+    return Digest(copies, arrived, moved, none, none, none, {}, [], [], none)
 
 
 def joined(parts: Sequence[Digest]) -> Digest:
@@ -156,7 +160,7 @@ def joined(parts: Sequence[Digest]) -> Digest:
     for one in parts:
         before = {"key": moved["key"], "consumer": released(moved["consumer"], one)}
         moved = _laid([before, one.moved])
-    gone = np.concatenate([one.gone for one in parts])
+    gone = np.concatenate([_still_gone(one.gone, parts[place + 1 :]) for place, one in enumerate(parts)])
     fell_due = np.unique(np.concatenate([one.fell_due for one in parts]))
     went = np.unique(gone)
     copies = _where(copies, ~np.isin(copies["key"], went) & ~np.isin(copies["key"], arrived["key"]))
@@ -164,6 +168,7 @@ def joined(parts: Sequence[Digest]) -> Digest:
     whole = nothing()
     whole.copies, whole.moved, whole.fell_due = copies, moved, fell_due[~np.isin(fell_due, went)]
     whole.gone = went[~np.isin(went, arrived["key"])]
+    whole.recalled = np.concatenate([one.recalled for one in parts])
     whole.arrived = _where(arrived, ~np.isin(arrived["key"], went))
     for one in parts:
         for queue, counts in one.counts.items():
@@ -174,6 +179,22 @@ def joined(parts: Sequence[Digest]) -> Digest:
         whole.start = max(whole.start, one.start)
         whole.last_ms = max(whole.last_ms, one.last_ms)
     return whole
+
+
+def _departed(gone: Facts, again: Facts) -> Numbers:
+    """The departures, without those of messages that were recalled after it."""
+    keys = _keys(gone.queue, gone.message)
+    if not len(again):
+        return keys
+    last = dict(zip(_keys(again.queue, again.message).tolist(), again.record.tolist(), strict=True))
+    stays = [last.get(key, -1) < record for key, record in zip(keys.tolist(), gone.record.tolist(), strict=True)]
+    return keys[np.array(stays, np.bool_)]
+
+
+def _still_gone(gone: Numbers, later: Sequence[Digest]) -> Numbers:
+    """The departures, without those of messages that were recalled in a later stretch."""
+    again = [one.recalled for one in later if len(one.recalled)]
+    return gone[~np.isin(gone, np.concatenate(again))] if again else gone
 
 
 def _laid(parts: Sequence[_Columns]) -> _Columns:
@@ -200,13 +221,14 @@ def _copies(found: Walk, wanted: Mask) -> _Columns:
     messages = found.of_kind(codec.MESSAGE, MESSAGE_FIELDS.itemsize)
     messages = messages[wanted[messages]]
     published = Published(found, messages)
-    copies = published.narrowed(published.number("lsn") != found.lsns[messages])
+    is_recalled = published.number("flags") & codec.FLAG_RECALLED > 0
+    copies = published.narrowed((published.number("lsn") != found.lsns[messages]) & ~is_recalled)
     owner, states = copies.states
     return _columns(copies, owner, states, np.zeros(len(owner), np.bool_))
 
 
 def _arrived(found: Walk, facts: Facts, counts: dict[int, Counts]) -> _Columns:
-    arrived = facts.chosen((facts.kind == ROUTED) | (facts.kind == SCHEDULED))
+    arrived = facts.chosen(np.isin(facts.kind, ARRIVALS))
     for queue, count in _totals(arrived.queue, arrived.count):
         counts.setdefault(queue, Counts()).added += count
     published = Published(found, np.unique(arrived.record))
@@ -230,7 +252,7 @@ def counted(found: Walk, wanted: Mask) -> Digest:
     """What arrived and left in a piece, and nothing else."""
     facts = facts_of(found, wanted)
     one = nothing()
-    arrived = facts.chosen((facts.kind == ROUTED) | (facts.kind == SCHEDULED))
+    arrived = facts.chosen(np.isin(facts.kind, ARRIVALS))
     for queue, count in _totals(arrived.queue, arrived.count):
         one.counts.setdefault(queue, Counts()).added += count
     _count_departures(facts.chosen(facts.kind >= SETTLED), one.counts)

@@ -9,17 +9,19 @@ from typing import Any, Final
 import numpy as np
 
 from artemis_py.spark.decode.columns import Mask, Numbers, field_numbers, gather, runs
-from artemis_py.spark.decode.published import Published, originals
+from artemis_py.spark.decode.published import Published, originals, recalled
 from artemis_py.spark.decode.walk import Walk
 from artemis_py.storage.format import codec, page_codec
 from artemis_py.storage.format.codec import RECORD_HEADER_BYTES
 
-PUBLISHED, ROUTED, SCHEDULED, DUE, DELIVERED, ATTEMPTED, REFUSED = range(7)
-SETTLED: Final = 7
+PUBLISHED, ROUTED, SCHEDULED, RECALLED, DUE, DELIVERED, ATTEMPTED, REFUSED = range(8)
+SETTLED: Final = 8
 """Followed by the index of the reason in the codec's table."""
 KINDS: Final = (
-    "published", "routed", "scheduled", "due", "delivered", "attempted", "refused", *codec.REASONS
+    "published", "routed", "scheduled", "recalled", "due", "delivered", "attempted", "refused", *codec.REASONS
 )  # fmt: skip
+ARRIVALS: Final = (ROUTED, SCHEDULED, RECALLED)
+"""A message came to a queue."""
 _UNKNOWN: Final = -1
 _ID: Final = np.dtype("<u8")
 
@@ -97,17 +99,21 @@ def _part(record: Numbers, kind: Numbers | int, **columns: Numbers | int) -> _Pa
 
 
 def _of_messages(found: Walk, wanted: Mask) -> Iterator[_Part]:
-    """Each message is published, and routed to each of its queues or scheduled there."""
+    """Each message is published, and routed to each of its queues or scheduled there. Some are recalled later."""
     records = originals(found)
     records = records[wanted[records]]
     published = Published(found, records)
-    sizes = published.size_bytes
-    yield _part(records, PUBLISHED, message=published.number("id"), size_bytes=sizes)
+    yield _part(records, PUBLISHED, message=published.number("id"), size_bytes=published.size_bytes)
+    yield _on_queues(published, np.where(published.states[1]["due_ms"] > 0, SCHEDULED, ROUTED))
+    later = recalled(found)
+    yield _on_queues(Published(found, later[wanted[later]]), RECALLED)
+
+
+def _on_queues(published: Published, kinds: Numbers | int) -> _Part:
     owner, states = published.states
-    kinds = np.where(states["due_ms"] > 0, SCHEDULED, ROUTED)
-    yield _part(
-        records[owner], kinds, message=published.number("id")[owner], queue=field_numbers(states["queue"]),
-        size_bytes=sizes[owner],
+    return _part(
+        published.records[owner], kinds, message=published.number("id")[owner], queue=field_numbers(states["queue"]),
+        size_bytes=published.size_bytes[owner],
     )  # fmt: skip
 
 

@@ -37,6 +37,14 @@ def originals(found: Walk) -> Numbers:
     return kept
 
 
+def recalled(found: Walk) -> Numbers:
+    """The indexes of records of messages that were put on queues long after their publication."""
+    messages = messages_of(found)
+    fields = gather(found.data, found.places[messages] + RECORD_HEADER_BYTES, MESSAGE_FIELDS)
+    kept: Numbers = messages[(fields["flags"] & codec.FLAG_RECALLED) > 0]
+    return kept
+
+
 def copies(found: Walk) -> Numbers:
     """For each copy made by compaction the lsn of its publication, and its own."""
     messages, lsns = _published(found)

@@ -6,6 +6,7 @@ from typing import Final
 
 PUBLISHED: Final = "published"
 ROUTED: Final = "routed"
+RECALLED: Final = "recalled"
 SCHEDULED: Final = "scheduled"
 DUE: Final = "due"
 DELIVERED: Final = "delivered"
@@ -14,7 +15,7 @@ ACKED: Final = "acked"
 REPLACED: Final = "replaced"
 REFUSED: Final = "refused"
 
-ARRIVALS: Final = (ROUTED, SCHEDULED)
+ARRIVALS: Final = (ROUTED, SCHEDULED, RECALLED)
 """A message arrived in a queue."""
 LOSSES: Final = {
     REPLACED: "a full ring dropped its oldest message",

@@ -219,6 +219,7 @@ def _told(event: dict[str, Any]) -> str:
     told = {
         names.ROUTED: "arrived in the queue",
         names.SCHEDULED: "arrived in the queue, scheduled",
+        names.RECALLED: "put in the queue, from the log",
         names.DUE: "became due",
         names.DELIVERED: f"delivered to{who or ' a consumer'}",
         names.ATTEMPTED: f"returned: failed delivery {event['attempts']}",

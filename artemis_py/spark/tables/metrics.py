@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 
 from artemis_py.spark.decode.columns import Mask, Numbers, by_number, constant, numbers, times
 from artemis_py.spark.decode.digest import ACKED, EXPIRED, REPLACED, SUPERSEDED
-from artemis_py.spark.decode.facts import DELIVERED, ROUTED, SCHEDULED, SETTLED, Facts, facts_of
+from artemis_py.spark.decode.facts import ARRIVALS, DELIVERED, SETTLED, Facts, facts_of
 from artemis_py.spark.decode.walk import Walk
 from artemis_py.spark.tables.reading import Names, unknown_name
 from artemis_py.storage.format import codec
 
 _DEAD: Final = [SETTLED + codec.REASONS.index(name) for name in ("killed", "dead", "cancelled")]
 _COUNTED: Final[dict[str, list[int]]] = {
-    "published": [ROUTED, SCHEDULED],
+    "published": [*ARRIVALS],
     "delivered": [DELIVERED],
     "acked": [ACKED],
     "expired": [EXPIRED],
@@ -75,7 +75,7 @@ class Series:
 
     def _changes(self, facts: Facts) -> Numbers:
         """By how much each of them changes the depth of its queue."""
-        came = (facts.kind == ROUTED) | (facts.kind == SCHEDULED)
+        came = np.isin(facts.kind, ARRIVALS)
         went = facts.kind >= SETTLED
         if not self._is_told:
             self._known.update(facts.message[came].tolist())

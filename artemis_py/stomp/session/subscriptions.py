@@ -197,7 +197,9 @@ class Subscriptions:
     # ---- output ----------------------------------------------------------------------------------
 
     def write_messages(self, subscription: Subscription) -> None:
-        """Turn a consumer's outbox into MESSAGE frames. Each waits until its message's record is durable."""
+        """Turn a consumer's outbox into MESSAGE frames. Each waits until its message's record is durable; a barrier
+        until all is durable that came before, for it says that earlier messages are done.
+        """
         consumer, out = subscription.consumer, self._state.out
         handed, entries = consumer.handed, consumer.outbox
         if handed:  # taken when they are written: if writing fails, they go back
@@ -205,11 +207,14 @@ class Subscriptions:
             consumer.handed = []
             self._state.service.traffic.count_out("MESSAGE", len(handed))
         if entries:
-            lsn = max(entry.message.lsn for entry in entries)
-            subscription.writer.write(entries, out.parts(lsn), is_settled=consumer.barrier is not None)
+            is_barrier = consumer.barrier is not None
+            lsn = self._state.broker.log.last_lsn if is_barrier else max(entry.message.lsn for entry in entries)
+            subscription.writer.write(entries, out.parts(lsn), is_settled=is_barrier)
             consumer.outbox = []
             self._state.service.traffic.count_out("MESSAGE", len(entries))
             subscription.queue.sent(consumer, entries)
+            if consumer.settles and consumer.acks:  # sent at most once: the ACK will write nothing
+                self._state.lsn_written = self._state.broker.log.last_lsn
 
     def make_room(self) -> None:
         """The client reads again: every consumer and every replay may be sent a turn's worth."""

@@ -18,6 +18,10 @@ class FormerBodies(BodyFiles):
         """Add a holder of a body that is here; False if it is not."""
 
     @abstractmethod
+    def is_whole(self, number: int, size_bytes: int) -> bool:
+        """Is a body here, with at least so many bytes?"""
+
+    @abstractmethod
     def read(self, number: int, offset: int, size_bytes: int) -> bytes:
         """A part of a body. For any thread. Raises DiskError."""
 
@@ -51,6 +55,15 @@ class PastBodies:
         held = LargeBody(number, body.size_bytes, None, body.checksum)
         held.files = former
         return held
+
+    @property
+    def keeper(self) -> BodyFiles:
+        """Who keeps bodies that are not in use."""
+        return self._current if self._former is None else self._former
+
+    def is_whole(self, body: LargeBody) -> bool:
+        """Is a body among the former ones, with all of its bytes? Raises DiskError."""
+        return self._former is not None and self._former.is_whole(body.number, body.size_bytes)
 
     def begin_to_retire(self, files: Iterable[LargeFile]) -> None:
         """These were released. Those that only the log needs will be among the former ones."""

@@ -117,14 +117,14 @@ class LargeStore(BodyStore):
     def fault_of(self, body: LargeBody) -> str | None:
         """What is wrong with the file of a logged body; None if it is complete. Raises DiskError."""
         if body.number not in self._found:
-            return "is missing"
+            return None if self.past.is_whole(body) else "is missing"
         if not self._disk.read(body_name(body.number, durable=True), body.size_bytes - 1, 1):
             return f"is shorter than {body.size_bytes} bytes"
         return None
 
     def adopt(self, body: LargeBody) -> None:
-        """Mark a logged body as in use again."""
-        body.keep_in(self)
+        """Mark a logged body as in use again. A message of the past may have one that was retired."""
+        body.keep_in(self if body.number in self._found else self.past.keeper)
 
     def set_aside(self, number: int) -> None:
         """Keep an incomplete file under a meaningless name. Raises DiskError."""

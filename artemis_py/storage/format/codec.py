@@ -89,6 +89,10 @@ FLAG_PAGED: Final = 2
 """For a message in the journal: it lives in a page and is here only for readers of the retained log."""
 FLAG_LARGE: Final = 4
 """The body is in its own file."""
+FLAG_RECALLED: Final = 8
+"""The message was put on these queues long after its publication: they are added to those that have it. Any other copy
+names all queues.
+"""
 REASONS: Final[tuple[str, ...]] = (
     "acked", "replaced", "expired", "killed", "superseded", "dead", "cancelled", "purged", "deleted", "abandoned",
     "damaged",

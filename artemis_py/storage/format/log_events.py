@@ -56,6 +56,13 @@ class Published(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class Recalled(Event):
+    """A message of the past, published at ``kept.lsn``, was put on these queues, which did not have it."""
+
+    kept: Kept
+
+
+@dataclass(frozen=True, slots=True)
 class Settled(Event):
     """A queue was done with messages: ``reason`` is one of ``codec.REASONS``. ``consumer`` acknowledged them, or failed
     the last attempt (dead).
@@ -300,6 +307,8 @@ def event_of(record: Record, time_ms: int = 0, group: int = 0, session: int = 0)
     kind, lsn, payload = record.type_code, record.lsn, record.payload
     if kind == codec.MESSAGE:
         kept = codec.decode_message(payload)
+        if kept.flags & codec.FLAG_RECALLED:
+            return Recalled(lsn, time_ms, group, kept)
         published = Published(lsn, time_ms, group, kept, session)
         return published if kept.lsn == lsn else Repeated(lsn, time_ms, group, published)
     if kind == codec.SETTLED:

@@ -12,10 +12,11 @@ from operator import itemgetter
 from typing import Any, Final
 
 from artemis_py.records import RecoveredState, Survivor
-from artemis_py.storage.format.codec import FLAG_PAGED, RECORD_HEADER_BYTES, Kept
+from artemis_py.storage.format.codec import FLAG_PAGED, FLAG_RECALLED, RECORD_HEADER_BYTES, Kept
 from artemis_py.storage.format.segment_index import SegmentIndex
 from artemis_py.storage.pages.index import PageIndex
 
+_NO_FIELDS: Final[dict[str, Any]] = {}
 _OVERHEAD_BYTES: Final = RECORD_HEADER_BYTES + 64
 
 
@@ -63,13 +64,20 @@ class Index:
     # ---- messages --------------------------------------------------------------------------------
 
     def add(self, kept: Kept, segment: Segment) -> None:
-        """A message was written to ``segment``, which replaces an earlier copy (compaction). A message that no queue
-        needs, or that is in a page (written only for retention), does not live.
+        """A message was written to ``segment``, which replaces an earlier copy (compaction), unless it only adds queues
+        (``FLAG_RECALLED``). A message that no queue needs, or that is in a page (written only for retention), does not
+        live.
         """
         if not kept.queue_ids or kept.flags & FLAG_PAGED:
             return
         message_id = kept.message.id
         former = self.home.get(message_id)
+        if kept.flags & FLAG_RECALLED:
+            self._note_recalled(kept)
+            if former is not None:  # as long as it lives there, its segment and all later ones stay
+                _add_queues(former.live[message_id], kept)
+                return
+            kept.flags &= ~FLAG_RECALLED  # a copy by compaction is one like any other
         if former is not None:
             _remove(message_id, former)
         elif message_id > self.message_id_max:
@@ -77,6 +85,16 @@ class Index:
         self.home[message_id] = segment
         segment.live[message_id] = kept
         segment.live_bytes += kept.message.inline_bytes + _OVERHEAD_BYTES
+
+    def _note_recalled(self, kept: Kept) -> None:
+        """Queues that are filled from the log have got as far as this message. That lasts: the record stands behind
+        those of the queues, and before these are removed they are written again.
+        """
+        for queue_id in kept.queue_ids:
+            fields = self.queues.get(queue_id, _NO_FIELDS)
+            recovery = fields.get("recovery", _NO_FIELDS)
+            if kept.lsn > recovery.get("after", kept.lsn):  # others may have the fields as they were
+                self.queues[queue_id] = {**fields, "recovery": {**recovery, "after": kept.lsn}}
 
     def add_run(self, published: list[Kept], segment: Segment) -> None:
         """New messages were written to ``segment``, in the order of their ids; each goes to a queue."""
@@ -231,6 +249,18 @@ class Index:
 def _remove(message_id: int, segment: Segment) -> None:
     kept = segment.live.pop(message_id)
     segment.live_bytes -= kept.message.inline_bytes + _OVERHEAD_BYTES
+
+
+def _add_queues(known: Kept, more: Kept) -> None:
+    """A living message is on more queues. A run shares its list of one queue, so a new list is made."""
+    new = [queue_id for queue_id in more.queue_ids if _place_of(queue_id, known.queue_ids) < 0]
+    known.queue_ids = [*known.queue_ids, *new]
+    for queue_id in new:
+        if known.details is not None:
+            known.details.pop(queue_id, None)  # what is left of a former stay there
+        state = None if more.details is None else more.details.get(queue_id)
+        if state is not None:
+            known.detail(queue_id).due_ms = state.due_ms
 
 
 def _place_of(queue_id: int, queue_ids: list[int]) -> int:

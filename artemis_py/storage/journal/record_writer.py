@@ -152,6 +152,23 @@ class RecordWriter(RecordLog):
         self.gathered.published(first.head.address, first.timestamp_ms, last.timestamp_ms, len(messages))
         self.index.add_run(published, self.segments[-1])
 
+    def recalled(self, message: Message, queue_ids: list[int], due_ms: int) -> int:
+        kept = Kept(message, message.lsn, queue_ids, codec.FLAG_RECALLED)
+        if due_ms:
+            for queue_id in queue_ids:
+                kept.detail(queue_id).due_ms = due_ms
+        lsn = self.append(codec.MESSAGE, codec.encode_message(kept))
+        self.index.add(kept, self.segments[-1])
+        return lsn
+
+    def living(self, message_id: int) -> Message | None:
+        kept = self.index.find(message_id)
+        return None if kept is None else kept.message
+
+    def has(self, queue_id: int, message_id: int) -> bool:
+        kept = self.index.find(message_id)
+        return kept is not None and queue_id in kept.queue_ids
+
     def settled(self, queue_id: int, messages: list[Message], reason: str, consumer: Actor | None = None) -> int:
         message_ids = [message.id for message in messages]
         self.index.settle_run(queue_id, message_ids)

@@ -114,6 +114,11 @@ class RetainedBodies(FormerBodies):
             self._holders[number] = self._holders.get(number, 0) + 1
         return True
 
+    def is_whole(self, number: int, size_bytes: int) -> bool:
+        with self._looked(), self._hold_lock:
+            body = self._by_number.get(number)
+        return body is not None and body.size_bytes >= size_bytes
+
     def hold(self, number: int, size_bytes: int) -> None:
         """Add a holder of a body that is here or on its way."""
         with self._hold_lock:

@@ -36,6 +36,8 @@ _SETTLED: Final = Struct("<IBI")
 _PAGE_SETTLED: Final = Struct("<I8xBI8x")
 _ATTEMPTED: Final = Struct("<IQ")
 _QUEUE_BYTES: Final = 22
+_FLAGS_PLACE: Final = 35
+"""Where a MESSAGE payload has its flags."""
 _COPY: Final = b"_AMQ_ORIG_"
 """What the header block of a copy made by the broker contains."""
 _ORIGINAL: Final = b"_AMQ_ORIG_MESSAGE_ID:"
@@ -170,9 +172,14 @@ class Survey:
 
     def _take_message(self, lsn: int, begin: int, end: int, run: tuple[int, int, int]) -> None:
         number, _, published_lsn, queues, address_bytes, head_bytes = _MESSAGE.unpack_from(self._view, begin)
-        if published_lsn != lsn:  # a copy made by compaction
-            return
         place = begin + _MESSAGE.size
+        if published_lsn != lsn:  # a copy: made by compaction, or for queues that got the message later
+            if self._data[begin + _FLAGS_PLACE] & codec.FLAG_RECALLED:
+                self._mention((number,))
+                for _ in range(queues):
+                    self._of(unpack_from("<I", self._view, place)[0])[ADDED] += 1
+                    place += _QUEUE_BYTES
+            return
         queue = -1
         self._count_block()
         for _ in range(queues):

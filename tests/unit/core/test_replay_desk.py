@@ -126,7 +126,7 @@ class World:
         raise AssertionError("it never rests")
 
     def _spot_of_tail(self) -> tuple[int, int]:
-        spot = self.desk._tail.spot
+        spot = self.desk.tail.spot
         return self.log.end() if spot is None else spot.place
 
     def check(self) -> None:

@@ -20,6 +20,8 @@ from artemis_py.storage.retention.retention import Retention, RetentionSettings
 
 FILE_BYTES = 4096
 START_MS = 1_700_000_000_000
+RECALLS = 0.3
+"""How often a message of the past goes to a queue after a turn."""
 QUEUES = (1, 2, 3)
 CLIENTS = (1, 2, 3)
 
@@ -112,7 +114,17 @@ class Story:
         for queue_id in queue_ids:
             self.live[queue_id].append(number)
         lsn = self.journal.records.published(self.messages[number], list(queue_ids), 0)
+        self.messages[number].lsn = lsn
         self._tell(lsn, "published", (number, tuple(queue_ids), body, f"host:{origin}" if origin else ""))
+
+    def recall(self, number: int, queue_ids: list[int]) -> None:
+        """A message of the past goes to queues that do not have it."""
+        for queue_id in queue_ids:
+            self.live[queue_id].append(number)
+        message = self.messages[number]
+        assert isinstance(message.body, bytes)
+        lsn = self.journal.records.recalled(message, list(queue_ids), 0)
+        self._tell(lsn, "recalled", (number, tuple(queue_ids), message.body, message.lsn))
 
     def deliver(self, queue_id: int, numbers: list[int]) -> None:
         """A consumer is sent some."""
@@ -173,7 +185,15 @@ class Story:
             if rng.random() < 0.4:
                 steps.append(partial(self.refuse, rng.choice(CLIENTS), rng.randrange(1, 9)))
             self.turn(*steps, self.count)
+            if rng.random() < RECALLS:
+                self._recall_one(rng, number)
             self.turn(partial(self._use_up, rng))
+
+    def _recall_one(self, rng: Random, last: int) -> None:
+        """Some queue gets a message of the past, which another one may still have."""
+        number, queue_id = rng.randrange(1, last + 1), rng.choice(QUEUES)
+        if number not in self.live[queue_id]:
+            self.turn(partial(self.recall, number, [queue_id]))
 
     def _use_up(self, rng: Random) -> None:
         for queue_id in QUEUES:

@@ -27,6 +27,7 @@ from artemis_py.storage.format.log_events import (
     Depths,
     Event,
     Published,
+    Recalled,
     Refused,
     Session,
     Settled,
@@ -60,6 +61,8 @@ def in_words(event: Event, names: dict[int, str]) -> Told | None:
             return None
         case Published(kept=kept, session=session):
             what: object = (kept.message.id, tuple(kept.queue_ids), bytes(kept.message.body), names[session])
+        case Recalled(kept=kept):
+            what = (kept.message.id, tuple(kept.queue_ids), bytes(kept.message.body), kept.lsn)
         case Delivered(queue_id=queue_id, message_ids=message_ids, consumer=consumer):
             what = (queue_id, message_ids, names[consumer])
         case Settled(queue_id=queue_id, reason=reason, message_ids=message_ids, consumer=consumer):
@@ -116,7 +119,12 @@ def events(story: Story, wanted: Range = reader.EVERYTHING) -> list[Event]:
 def shown(found: Iterable[Event]) -> list[str]:
     """Events as text that can be compared: what a message is does not matter here, but its number does."""
     return [
-        f"{event.kept.message.id} of {event.session}" if isinstance(event, Published) else str(event) for event in found
+        f"{event.kept.message.id} of {event.session}"
+        if isinstance(event, Published)
+        else f"{event.kept.message.id} again"
+        if isinstance(event, Recalled)
+        else str(event)
+        for event in found
     ]
 
 

@@ -299,7 +299,7 @@ def test_replays_that_show_nothing_are_an_error(broker: FakeBroker, monkeypatch:
 def test_replays_that_are_refused_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     with (
         FakeBroker(Faults(refuse_replays=True)) as broker,
-        pytest.raises(PerfError, match="a replay was disconnected"),
+        pytest.raises(PerfError, match=r"a replay was disconnected|a replay got no more than 0 bytes"),
         _replays(Target("127.0.0.1", broker.port), "/queue/q") as replayed,
     ):
         replayed()

@@ -236,6 +236,8 @@ def expected(story: Story) -> list[tuple[str, int, int, int, str]]:
     """What the spans must be, from what the story says of itself."""
     found: list[tuple[str, int, int, int, str]] = []
     delivered: dict[tuple[int, int], int] = {}
+    recalled: dict[tuple[int, int], int] = {}
+    """When a message of the past came to a queue."""
     for _, time_ms, kind, what in story.told:
         assert isinstance(what, tuple) or kind == "queue"
         if kind == "delivered":
@@ -253,7 +255,11 @@ def expected(story: Story) -> list[tuple[str, int, int, int, str]]:
             for number in numbers:
                 start_ms = delivered.pop((queue, number))
                 found.append((f"deliver q{queue}", number, start_ms, time_ms, reason))
-                found.append((f"queue q{queue}", number, START_MS + number, time_ms, reason))
+                start_ms = recalled.pop((queue, number), START_MS + number)
+                found.append((f"queue q{queue}", number, start_ms, time_ms, reason))
+        elif kind == "recalled":
+            number, queues, *_ = what
+            recalled.update({(queue, number): time_ms for queue in queues})
     return sorted(one for one in found if one[1] % 3)
 
 

@@ -1,0 +1,1 @@
+"""Fills new queues from the log."""
