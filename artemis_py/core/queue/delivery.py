@@ -72,8 +72,7 @@ class Delivery:
         if (grouping.groups is not None and grouping.must_wait(held=held)) or not self._gate.is_open:
             self._show(now_ms, floor)
             return
-        if contents.paged.backlogs:
-            self._read_for_takers(now_ms)
+        self._read_for_takers(now_ms)
         if self._activation is not None and not self._activation.send_barrier(floor):
             self._host.note_ready(self._reference)
             return
@@ -92,11 +91,11 @@ class Delivery:
                 entry = self._next.in_groups_for(consumer, now_ms)
             elif consumer.cursor is None and self._may_run(order.count):
                 picked = self._deliver_some(consumer, now_ms, floor)
-                if picked is None and budget.left <= floor:
+                if picked is None:
+                    if budget.left > floor:
+                        continue
                     self._host.note_ready(self._reference)
                     return
-                if picked is None:
-                    continue
                 consumer = picked
                 entry = self._next.for_consumer(consumer, now_ms)
             else:
@@ -133,6 +132,8 @@ class Delivery:
     def _read_for_takers(self, now_ms: int) -> None:
         """Read ahead in pages if a consumer takes any message."""
         contents = self._contents
+        if not contents.paged.backlogs:
+            return
         if contents.ready_count < READY_MIN and self._takers_are_here() and self._pages.reading.read_ahead(now_ms):
             self._waking.wake_dry()
 
