@@ -148,7 +148,7 @@ class Consumer:
         self.backlog_max = backlog_max
         """How many messages it may hold."""
         self.eased: list[Consumer] | None = None
-        """Where it is noted that it has let something go, for a distribution that ranks consumers."""
+        """Where it is noted that it has let something go, for a distribution that ranks consumers; None once it is."""
         self.firsts: set[int] = set()
         """Ids of messages in the outbox that brought their group along, where ``group-first-key`` marks them."""
         self.asked_units = 0
@@ -266,8 +266,12 @@ class Consumer:
         if self.window_bytes >= 0:
             self.credit_bytes += self.weights.pop(message_id)
         if self.eased is not None:
-            self.eased.append(self)
+            self._note_eased(self.eased)
         return entry
+
+    def _note_eased(self, eased: list[Consumer]) -> None:
+        eased.append(self)
+        self.eased = None
 
     def let_go_gone(self, bookmarks: Container[int]) -> list[Entry]:
         """Remove those with these bookmarks of the messages that were sent at most once."""
@@ -299,7 +303,7 @@ class Consumer:
         if self.window_bytes >= 0:
             self.credit_bytes += sum(map(self.weights.pop, covered))
         if self.eased is not None:
-            self.eased.append(self)
+            self._note_eased(self.eased)
         return list(map(held.pop, covered))
 
     def let_go_all(self) -> list[Entry]:
@@ -310,5 +314,5 @@ class Consumer:
         self.outbox.clear()
         self.credit_bytes = max(self.window_bytes, 1)
         if self.eased is not None:
-            self.eased.append(self)
+            self._note_eased(self.eased)
         return entries

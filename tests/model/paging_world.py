@@ -376,7 +376,8 @@ class PagingWorld(PagingState):
     def resize(self, number: int, size: int) -> None:
         """Change the ring while it runs."""
         book = self.books[number % len(self.books)]
-        if not book.queue.deleted and book.plan.policy == NO_POLICY:
+        may_be_ring = book.plan.policy == NO_POLICY and not book.plan.activates_in_order
+        if not book.queue.deleted and may_be_ring:
             self.broker.operations.set_ring_size(book.queue.name, size)
             book.ring_size = size
 

@@ -198,8 +198,8 @@ class Lane:
         found = self.next_from(sequence)
         if found is None:
             raise IndexError("the lane is empty")
-        self._first = found.sequence
         self.remove(found.sequence)
+        self._first = found.sequence + 1  # behind a gap, too, the next pop finds its entry at once
         return found
 
     def remove(self, sequence: int) -> None:

@@ -13,6 +13,7 @@ from artemis_py.core.queue.hold_up import HoldUp
 from artemis_py.core.queue.next_entry import NextEntry
 from artemis_py.core.queue.page_reading import READY_MIN
 from artemis_py.core.queue.pages import QueuePages
+from artemis_py.message import Message
 
 
 @final
@@ -71,8 +72,7 @@ class Delivery:
         if (grouping.groups is not None and grouping.must_wait(held=held)) or not self._gate.is_open:
             self._show(now_ms, floor)
             return
-        if contents.paged.backlogs:
-            self._read_for_takers(now_ms)
+        self._read_for_takers(now_ms)
         if self._activation is not None and not self._activation.send_barrier(floor):
             self._host.note_ready(self._reference)
             return
@@ -89,12 +89,15 @@ class Delivery:
                 continue
             if grouping.groups is not None and grouping.serves(consumer):
                 entry = self._next.in_groups_for(consumer, now_ms)
-            elif consumer.cursor is None and distribution.stays_with(consumer) and self._may_run(order.count):
-                self._deliver_run(consumer, now_ms)
-                if budget.left <= floor:
+            elif consumer.cursor is None and self._may_run(order.count):
+                picked = self._deliver_some(consumer, now_ms, floor)
+                if picked is None:
+                    if budget.left > floor:
+                        continue
                     self._host.note_ready(self._reference)
                     return
-                continue
+                consumer = picked
+                entry = self._next.for_consumer(consumer, now_ms)
             else:
                 entry = self._next.for_consumer(consumer, now_ms)
             budget.spend(consumer.take_asked())
@@ -129,6 +132,8 @@ class Delivery:
     def _read_for_takers(self, now_ms: int) -> None:
         """Read ahead in pages if a consumer takes any message."""
         contents = self._contents
+        if not contents.paged.backlogs:
+            return
         if contents.ready_count < READY_MIN and self._takers_are_here() and self._pages.reading.read_ahead(now_ms):
             self._waking.wake_dry()
 
@@ -215,6 +220,56 @@ class Delivery:
         if self._gate.counts:
             return False
         return ready_count > 0 and not (self._contents.paged.backlogs and self._pages.reading.has_early)
+
+    def _deliver_some(self, consumer: Consumer, now_ms: int, floor: int) -> Consumer | None:
+        """Give the next entries to a consumer that was picked, or to several in turns. Returns one that was picked and
+        got nothing: what is next for it must be looked for.
+        """
+        if self._distribution.stays_with(consumer):
+            self._deliver_run(consumer, now_ms)
+            return None
+        if self._grouping.groups is not None:
+            return consumer
+        return self._deliver_in_turns(consumer, now_ms, self._host.budget.left - floor)
+
+    def _deliver_in_turns(self, first: Consumer, now_ms: int, units: int) -> Consumer | None:
+        """Give entries to consumers that take any, each to the one that is picked for it, for so many units of the
+        budget. They are counted together.
+        """
+        contents, distribution, host = self._contents, self._distribution, self._host
+        order, lifetime = contents.order, contents.expiry.lifetime
+        held: list[Message] = []
+        left = units
+        consumer: Consumer | None = first
+        while consumer is not None and consumer.cursor is None:
+            entry = order.pop()
+            message = entry.message
+            expires_ms = message.expires_ms if lifetime is None else lifetime.expires_ms(message)
+            if expires_ms and expires_ms <= now_ms:
+                contents.deliver_run(held)
+                held = []
+                self._next.expire(entry)
+                self._aftermath.run()
+                break
+            room_bytes = consumer.room_bytes
+            consumer.take(entry)
+            left -= 1 + ((room_bytes - consumer.room_bytes) >> BYTES_SHIFT)
+            if not consumer.settles:
+                held.append(message)
+            else:
+                self._gate.unconfirmed_count += consumer.acks
+                if self._counts_picked:
+                    contents.pick_run(1, message.size_bytes)
+            if not consumer.listed:
+                host.note_output(consumer)
+            if left <= 0 or not order.count:
+                consumer = None
+                break
+            consumer = distribution.pick()
+        if held:
+            contents.deliver_run(held)
+        host.budget.spend(units - left)
+        return consumer
 
     def _deliver_run(self, consumer: Consumer, now_ms: int) -> None:
         """Give a consumer everything that it has room and credit for: no other consumer is in line."""

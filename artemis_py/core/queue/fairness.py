@@ -85,24 +85,29 @@ class Ranked(Distribution):
 
     def _take_note_of_eased(self) -> None:
         for consumer in self._eased:
-            if not consumer.parked and consumer.id in self._numbers:
-                self._stand(consumer)
+            if consumer.id in self._numbers:
+                consumer.eased = self._eased
+                if not consumer.parked:
+                    self._stand(consumer)
         self._eased.clear()
 
     def pick(self) -> Consumer | None:
         if self._eased:
             self._take_note_of_eased()
-        heap, ranks = self._heap, self._ranks
+        heap, ranks, by_load = self._heap, self._ranks, self._by_load
         while heap:
             negative_priority, rank, number = heap[0]
             if ranks.get(number) != rank:
                 heappop(heap)
                 continue
             consumer = self._by_number[number]
-            if not consumer.has_room:
+            held_count, backlog_max = len(consumer.held), consumer.backlog_max
+            if held_count >= backlog_max or consumer.room_bytes <= 0 or consumer.credit_bytes <= 0:  # it has no room
                 self.rest(consumer)
                 continue
-            rank_now = self._rank_of(consumer)
+            if not by_load:
+                return consumer
+            rank_now = held_count / backlog_max
             if rank_now == rank:
                 return consumer
             ranks[number] = rank_now

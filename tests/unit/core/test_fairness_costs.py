@@ -17,7 +17,7 @@ MODELS = ("fast", "round-robin", "proportional")
 DEPTHS = (500, 20_000)
 SUBSCRIPTIONS = (5, 500)
 BACKLOGS = (1, 4)
-ALLOWANCE = 1.25
+ALLOWANCE = 1.1
 
 
 def costs_of(depth: int, consumers: int, model: str, backlog: int) -> dict[str, float]:

@@ -249,3 +249,14 @@ def test_lane_agrees_with_a_sorted_dict(operations: list[tuple[str, int]]) -> No
     assert list(both.lane) == [both.here[sequence] for sequence in sorted(both.here)]
     live = {sequence // BLOCK for sequence in both.here}
     assert live <= set(both.lane._blocks) <= live | {both.tail // BLOCK}
+
+
+def test_behind_a_gap_a_pop_costs_what_it_does_elsewhere() -> None:
+    """Only the pop that meets the gap looks for the next entry."""
+    whole, gapped = filled(100), filled(100)
+    for sequence in range(10, 20):
+        gapped.remove(sequence)
+    for lane in (whole, gapped):
+        for _ in range(20):
+            lane.pop()
+    assert lines_run(gapped.pop) == lines_run(whole.pop)

@@ -1,0 +1,81 @@
+"""``python -m bench.fairness``: what a leased message costs by fairness model, depth and number of subscriptions.
+
+All queues of a model are measured in turns in one process, in CPU time, so that a busy machine disturbs all alike. The
+table has medians; each ratio is the median of the ratios of the turns.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import statistics
+import sys
+from collections.abc import Sequence
+from itertools import product
+from typing import Final
+
+from artemis_py.perf.fairness import LeasedQueue
+from artemis_py.shown import say
+from bench.comparison import markdown
+
+MODELS: Final = ("fast", "round-robin", "proportional")
+_STEPS: Final = {
+    "arrive_us": "arrive", "dispatch_us": "dispatch", "lease_us": "lease", "acknowledge_us": "acknowledge",
+}  # fmt: skip
+_APART: Final = {"single_us": "alone", "lapse_us": "lapse"}
+Place = tuple[int, int]
+"""Entries and subscriptions."""
+
+
+def measure(model: str, places: Sequence[Place], rounds: int) -> dict[Place, dict[str, list[float]]]:
+    """Seconds of each step for each message, of each round."""
+    queues = {place: LeasedQueue(*place, model) for place in places}
+    found: dict[Place, dict[str, list[float]]] = {place: {} for place in places}
+    gc.collect()
+    gc.freeze()
+    gc.disable()
+    try:
+        for _ in range(rounds):
+            for place, queue in queues.items():
+                queue.measure(found[place])
+    finally:
+        gc.enable()
+        gc.unfreeze()
+    for spent in found.values():
+        spent["together"] = [sum(some) for some in zip(*[spent[name] for name in _STEPS], strict=True)]
+    return found
+
+
+def rows_of(model: str, found: dict[Place, dict[str, list[float]]]) -> list[list[str]]:
+    """The rows of a model; the first place is what the others are compared with."""
+    first = next(iter(found.values()))["together"]
+    rows = []
+    for (depth, subscriptions), spent in found.items():
+        ratio = statistics.median(one / other for one, other in zip(spent["together"], first, strict=True))
+        names = (*_STEPS, "together", *_APART)
+        costs = [f"{statistics.median(spent[name]) * 1e6:.2f}" for name in names]
+        rows.append([model, f"{depth:,}", f"{subscriptions:,}", *costs, f"{ratio:.2f}"])
+    return rows
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the command; returns its exit code."""
+    parser = argparse.ArgumentParser(prog="python -m bench.fairness", description=__doc__)
+    parser.add_argument("--depths", default="1000,1000000", help="with commas between (default %(default)s)")
+    parser.add_argument("--subscriptions", default="1,10,100,1000", help="with commas between (default %(default)s)")
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--models", default=",".join(MODELS), help="with commas between (default %(default)s)")
+    options = parser.parse_args(argv)
+    depths = [int(each) for each in options.depths.split(",")]
+    subscriptions = [int(each) for each in options.subscriptions.split(",")]
+    head = ["fairness", "entries", "subscriptions", *_STEPS.values(), "together", *_APART.values(), "of the first row"]
+    rows = [head]
+    for model in options.models.split(","):
+        rows += rows_of(model, measure(model, list(product(depths, subscriptions)), options.rounds))
+    for line in markdown(rows, 1):
+        say(line)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
