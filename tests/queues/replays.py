@@ -96,9 +96,7 @@ class Stage:
 
     def got(self, name: str) -> list[str]:
         """Their bodies; of one that says that everything was sent, ``completed``."""
-        return [
-            "completed" if frame.header("completed") else frame.body.decode() for frame in self.messages(name)
-        ]
+        return ["completed" if frame.header("completed") else frame.body.decode() for frame in self.messages(name)]
 
     def advance(self, duration_ms: int) -> None:
         """Let time pass."""

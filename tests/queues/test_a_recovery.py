@@ -81,7 +81,6 @@ class Past(Stage):
         """How many messages a queue has."""
         return self.life.broker.broker.queues[queue].message_count
 
-
     def bookmarks(self) -> list[int]:
         """Where in the log the messages are."""
         return self.offsets("orders.eu")
@@ -519,9 +518,7 @@ def test_A_61_points_that_are_none(point: str) -> None:
     (problem,) = errors_of(RETAINED + addresses("\n" + begins(point)))
     assert problem.line == 4
     assert (problem.message, problem.value) == ("recovery-point of queue 'work' is no place in the log", point)
-    assert problem.allowed == (
-        "epoch, now, creation, the bookmark of a message, or a time in UTC as 20260131T235959Z"
-    )
+    assert problem.allowed == ("epoch, now, creation, the bookmark of a message, or a time in UTC as 20260131T235959Z")
 
 
 @pytest.mark.parametrize("point", ["epoch", "5", "20260131T235959Z"])

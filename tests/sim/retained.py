@@ -101,14 +101,18 @@ class Telling:
                 self._purged(event)
             case Refused(session=session):
                 self._must_know(event, session)
-            case Changed(kind="queue", fields=fields) if fields["name"] in LEASING:
-                self._leasing.add(fields["id"])
-            case Changed(kind="queue", fields=fields) if fields["name"] == WITH_BARRIERS:
-                self._with_barriers.add(fields["id"])
+            case Changed(kind="queue", fields=fields):
+                self._note_queue(fields)
             case Changed(kind="queue-deleted", fields=fields):
                 self.live.pop(fields["id"], None)
             case Depths(depths=depths):
                 self._compare(event, depths)
+
+    def _note_queue(self, fields: dict[str, Any]) -> None:
+        if fields["name"] in LEASING:
+            self._leasing.add(fields["id"])
+        if fields["name"] == WITH_BARRIERS:
+            self._with_barriers.add(fields["id"])
 
     def _must_know(self, event: Event, number: int) -> None:
         if number not in self._named:
