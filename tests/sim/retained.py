@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from artemis_py.message import LargeBody
 from artemis_py.records import Depth
