@@ -9,7 +9,7 @@ from artemis_py.storage.pages import files as page_files
 from tests.model.letters import Spec
 from tests.model.paging_state import PagePlan
 from tests.model.paging_world import PagingWorld
-from tests.model.plans import SORTED, STICKY, TO_DISK, AddressPlan, QueuePlan
+from tests.model.plans import EXACT, SORTED, STICKY, TO_DISK, AddressPlan, QueuePlan
 
 pytestmark = [pytest.mark.model, pytest.mark.interpreted, pytest.mark.usefixtures("small_steps")]
 
@@ -167,6 +167,32 @@ def test_what_is_scheduled_and_held_waits_for_both_in_a_page() -> None:
     world.turn(100)
     world.rest()
     assert world.seats[0].reader.shown == {1}
+
+
+@pytest.mark.parametrize("comes", ["before", "between", "after"])
+def test_a_browser_of_a_view_is_shown_what_was_put_aside_from_a_page(comes: str) -> None:
+    """A view has no order of places: it took everything before its reader for seen, and a browser never saw this."""
+    world = world_of(QueuePlan(view=EXACT), messages_max=0)
+    if comes == "before":
+        world.subscribe(browses=True)
+    world.publish([RED], delay_ms=100)
+    world.publish([BLUE])
+    if comes == "between":
+        world.subscribe(browses=True)
+        world.rest()
+    world.subscribe(settles=True)
+    world.rest()
+    if comes == "after":
+        world.subscribe(browses=True)
+        world.rest()
+    world.subscribe(selector="color = 'blue'")
+    for seat in world.seats:
+        if not seat.reader.browses:
+            world.set_room(seat, 0)
+    world.turn(100)
+    world.rest()
+    (browser,) = (seat for seat in world.seats if seat.reader.browses)
+    assert 1 in browser.reader.shown
 
 
 @pytest.mark.parametrize(

@@ -11,11 +11,14 @@ from dataclasses import dataclass
 from typing import Final
 
 from artemis_py.config.settings import AddressSettings
+from artemis_py.core.consumer import Consumer
 from artemis_py.core.pages.stream import PageReader, PageStream
 from artemis_py.paged import Page, PagedMessage, PlaceSet
 from artemis_py.records import PagedEntry
 
 UNLIMITED: Final = -1
+_UNSEEN_MIN: Final = 64
+"""A reader that notes more places than this, and twice as many as are in memory, forgets those of settled messages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,12 +143,35 @@ class Backlog:
         """The next message that is not taken, for a reader of its own. It looks at ``looks_max`` messages at most."""
         while looks_max and (found := reader.next()) is not None:
             looks_max -= 1
-            if found.message.place < self.reader.place and reader is not self.reader:
-                continue
-            taken = self._taken.get(found.message.page.number) if self._taken else None
-            if taken is None or found.message.place not in taken:
-                return found
+            place = found.message.place
+            if place >= self.reader.place or reader is self.reader:
+                taken = self._taken.get(found.message.page.number) if self._taken else None
+                if taken is None or place not in taken:
+                    return found
+            if reader.unseen is not None and place in self.in_memory:
+                reader.unseen.add(place)
         return None
+
+    def lead(self, reader: PageReader | None, consumer: Consumer) -> PageReader:
+        """The reader of a consumer with a cursor, where the queue's own reader is or ahead of that. Where places do not
+        tell the order, the reader of one that only looks notes the messages that it went past without seeing them.
+        """
+        start = 0 if reader is None else reader.place
+        if reader is None:
+            reader = self.reader.copy(consumer)
+            if not (self.shared_order or consumer.destructive):
+                reader.unseen = set()
+        elif start < self.reader.place:
+            reader.follow(self.reader)
+        unseen, in_memory = reader.unseen, self.in_memory
+        if unseen is not None:
+            if reader.place - start < len(in_memory):
+                unseen.update(place for place in range(start, reader.place) if place in in_memory)
+            elif start < reader.place:
+                unseen.update(place for place in in_memory if start <= place < reader.place)
+            if len(unseen) > 2 * len(in_memory) + _UNSEEN_MIN:
+                unseen.intersection_update(in_memory)
+        return reader
 
     def take(self, message: PagedMessage) -> None:
         """The queue has the message in memory now, or has settled it."""

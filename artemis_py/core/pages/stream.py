@@ -294,6 +294,7 @@ class PageReader:
         "looked",
         "queue",
         "spoilt",
+        "unseen",
         "waits",
     )
 
@@ -306,6 +307,8 @@ class PageReader:
         """How many messages it has found."""
         self.spoilt: list[Page] = []
         """Damaged pages that it has read to their end."""
+        self.unseen: set[int] | None = None
+        """Places that it went past while their messages were in memory; None: it does not note them."""
         self._stream = stream
         self._place = place
         self._page: Page | None = None

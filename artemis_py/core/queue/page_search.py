@@ -63,11 +63,8 @@ class PageSearch:
         if self._readers is None:
             self._readers = {}
         readers = self._readers.setdefault(consumer.id, {})
-        reader = readers.get(backlog.stream.number)
-        if reader is None:
-            reader = readers[backlog.stream.number] = backlog.reader.copy(consumer)
-        elif reader.place < backlog.reader.place:
-            reader.follow(backlog.reader)
+        number = backlog.stream.number
+        reader = readers[number] = backlog.lead(readers.get(number), consumer)
         return reader
 
     def _search_in(self, backlog: Backlog, consumer: Consumer, now_ms: int) -> Entry | None:
@@ -89,6 +86,8 @@ class PageSearch:
             entry = self._choose(consumer, backlog, found, now_ms)
             if entry is not None:
                 return entry
+            if reader.unseen is not None and found.message.place in backlog.in_memory:
+                reader.unseen.add(found.message.place)
         return None
 
     def _choose(self, consumer: Consumer, backlog: Backlog, found: PagedEntry, now_ms: int) -> Entry | None:
@@ -121,9 +120,9 @@ class PageSearch:
         """Has a browsing consumer seen this message in its page already? Where places tell the order, its cursor has
         passed the message there.
         """
-        if consumer.destructive or not isinstance(message, PagedMessage):
+        if self._readers is None or not isinstance(message, PagedMessage):
             return False
-        readers = None if self._readers is None else self._readers.get(consumer.id)
-        reader = None if readers is None else readers.get(message.page.stream)
-        shared_order = self._basis.contents.paged.backlogs[message.page.stream].shared_order
-        return not shared_order and reader is not None and message.place < reader.place
+        reader = self._readers.get(consumer.id, {}).get(message.page.stream)
+        if reader is None or reader.unseen is None:
+            return False
+        return message.place < reader.place and message.place not in reader.unseen
