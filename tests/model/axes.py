@@ -263,6 +263,14 @@ class Space:
                 chosen[axis] = name if self._goes(chosen, axis, name) else next(iter(choices))
         return chosen
 
+    def accepted(self, wanted: Chosen, fixed: Chosen) -> Chosen:
+        """The fixed choices, and of those that are wanted what goes with them; on the other axes the usual choice."""
+        chosen = dict(fixed)
+        for axis, name in wanted.items():
+            if axis not in chosen:
+                chosen[axis] = name if self._goes(chosen, axis, name) else next(iter(self.axes[axis]))
+        return chosen
+
     def _goes(self, chosen: Chosen, axis: str, name: str) -> bool:
         """Is the choice accepted beside those that were made?"""
         return not any(self.all_pairs[pair] for pair in self._pairs_with(chosen, axis, name))

@@ -71,9 +71,9 @@ class QueueMachine(RuleBasedStateMachine):
     )
     def begin_world(self, base: Chosen, others: Chosen, second: Chosen | None, restarts: bool) -> None:
         """Make the world."""
-        plan = plan_of(base | others | self.fixed)
+        plan = plan_of(IN_MEMORY.accepted(base | others, self.fixed))
         if second is not None:
-            plan = replace(plan, queues=(*plan.queues, *plan_of(second | others).queues))
+            plan = replace(plan, queues=(*plan.queues, *plan_of(IN_MEMORY.accepted(others, second)).queues))
         self.world = Trade(plan, restarts=restarts)
 
     @rule(specs=SPECS, connection=CONNECTION, delay_ms=DELAY)

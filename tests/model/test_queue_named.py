@@ -379,3 +379,24 @@ def test_a_rebalance_that_pauses_does_not_wait_for_a_barrier() -> None:
     world.set_room(stalled, 1000)
     turn(world)
     assert world.pairs[0].queue.message_count == 0
+
+
+def test_a_subscription_that_is_changed_and_changed_back_gets_what_waits_for_its_group() -> None:
+    """The group was its own because of a message that a transaction holds, not the consumer: it was not offered the
+    next one again.
+    """
+    world = world_of(QueuePlan(groups=SHARED))
+    reader = world.subscribe(connection=1, backlog=1)
+    other = world.subscribe(connection=2, backlog=1)
+    assert reader is not None
+    assert other is not None
+    world.publish(Spec(group="g"))
+    turn(world)
+    world.publish(Spec(group="g"))
+    turn(world)
+    world.begin(connection=1)
+    world.settle_in_transaction(reader, 0)
+    for selector in ("AMQExpiration > 0", None):
+        world.replace(reader, selector, no_local=False, backlog=1)
+    turn(world)
+    assert len(handed_out(world)) == 1

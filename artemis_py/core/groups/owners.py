@@ -29,7 +29,7 @@ class GroupOwners:
         self._table = table
         self._parking = parking
         self._pins: dict[int, set[str]] = {}
-        """Names of the groups that stay with a consumer, by the consumer's id."""
+        """Names of the groups that a consumer owns, by the consumer's id."""
         self.freed = False
         """A group lost its owner, or was unblocked, since the queue last asked. Consumers that found nothing may find
         something now.
@@ -49,6 +49,8 @@ class GroupOwners:
         if self._rule.shared:
             group = self._table.of(key)
             group.held += 1
+            if group.owner is None:
+                self._pins.setdefault(consumer.id, set()).add(key)
             self._give(group, consumer)
         elif self._rule.closes(message):
             known = self._table.groups.get(key)
@@ -73,6 +75,8 @@ class GroupOwners:
             if group is not None and group.held:
                 group.held -= 1
                 if not group.held:
+                    if group.owner is not None and group.owner.id in self._pins:
+                        self._pins[group.owner.id].discard(group.key)
                     self._free(group)
 
     def put_aside(self, message: Message) -> None:
@@ -94,19 +98,19 @@ class GroupOwners:
 
     def offer_again(self, consumer: Consumer) -> None:
         """The consumer reads another view from now on: offer it there what is parked of its groups."""
-        keys = self._pins.get(consumer.id, set()).copy()
-        if self._rule.shared:
-            names = [self._rule.group_of(entry.message) for entry in consumer.held.values()]
-            keys.update([key for key in names if key is not None])
-        for key in keys:
+        for key in self._pins.get(consumer.id, ()):
             group = self._table.groups.get(key)
             if group is not None and group.owner is consumer:
                 self._parking.offer_again(group)
 
     def release(self, consumer: Consumer) -> None:
-        """The consumer left, and what it held is back: its groups have no owner."""
-        for key in self._pins.pop(consumer.id, ()):
-            self._free(self._table.groups[key])
+        """The consumer left, and what it held is back: its groups have no owner. Shared ones lose it with the last
+        message, which may wait for the end of a transaction.
+        """
+        keys = self._pins.pop(consumer.id, ())
+        if not self._rule.shared:
+            for key in keys:
+                self._free(self._table.groups[key])
 
     def rebalance(self, *, held: bool) -> None:
         """A consumer came, so groups are handed out anew (``group-rebalance``). ``held``: some messages are not
