@@ -117,6 +117,8 @@ class Delivery:
             if budget.left <= floor:
                 self._host.note_ready(self._reference)
                 return
+        if self._activation is not None and contents.has_more:
+            self._end_early(now_ms)
 
     # ---- before the first entry ------------------------------------------------------------------
 
@@ -128,7 +130,7 @@ class Delivery:
             self._waking.begin()
 
     def _end_early(self, now_ms: int) -> None:
-        """Nobody takes the entries that are left."""
+        """Nobody takes the entries that are left, or they are not active yet."""
         if self._hold_up is not None:
             self._hold_up.begin(now_ms)
 
