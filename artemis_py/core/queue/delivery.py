@@ -64,6 +64,8 @@ class Delivery:
             if is_more and self._host.budget.left <= floor:
                 self._host.note_ready(self._reference)
                 return
+        if self._contents.has_more:
+            self._end_early(now_ms)
 
     def _offer(self, now_ms: int, floor: int) -> None:
         """Offer what is active."""
@@ -117,8 +119,6 @@ class Delivery:
             if budget.left <= floor:
                 self._host.note_ready(self._reference)
                 return
-        if self._activation is not None and contents.has_more:
-            self._end_early(now_ms)
 
     # ---- before the first entry ------------------------------------------------------------------
 
