@@ -12,6 +12,7 @@ from artemis_py.core.queue.reasons import (
     span,
     what_is_leased,
     what_it_holds,
+    why_behind,
     why_closed,
     why_nobody,
     why_not_to,
@@ -43,6 +44,9 @@ def why_not_delivered(server: Server, name: str) -> list[str]:
     if state.ready or state.paged:
         found += _about_gate(queue, now_ms)
         found += _about_consumers(server, queue, now_ms)
+    behind = why_behind(queue.parts.basis)
+    if behind is not None:
+        found += ([] if state.ready or state.paged else _about_gate(queue, now_ms)) + [behind.text]
     found += _about_delivery(server, queue, now_ms)
     if state.scheduled:
         found.append(f"{messages(state.scheduled)} must wait for {_until_due(broker)}")

@@ -34,7 +34,7 @@ class Activation:
     whatever that one holds, and needs no acknowledgement. Without such a consumer it waits for one.
     """
 
-    __slots__ = ("_behind", "_broadcast", "_contents", "_distribution", "_gate", "_host", "_reference", "_waking")
+    __slots__ = ("_behind", "_contents", "_distribution", "_gate", "_host", "_reference", "_waking", "broadcast")
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class Activation:
         self._distribution = distribution
         self._gate = gate
         self._waking = waking
-        self._broadcast: Broadcast | None = None
+        self.broadcast: Broadcast | None = None
         """The barrier whose turn it is."""
 
     # ---- becoming active -------------------------------------------------------------------------
@@ -86,7 +86,7 @@ class Activation:
                     contents.expire([entry])
                     budget.spend(EXPIRE_UNITS)
                 else:
-                    self._broadcast = Broadcast(entry)
+                    self.broadcast = Broadcast(entry)
             else:
                 break
             is_cut = count >= SLICE_MAX or budget.left <= floor
@@ -96,11 +96,11 @@ class Activation:
 
     def _is_under_way(self, first: Entry | None, now_ms: int) -> bool:
         """Is it a barrier's turn? One that no consumer has yet may be gone by now, or have expired."""
-        broadcast = self._broadcast
+        broadcast = self.broadcast
         if broadcast is not None and not broadcast.is_out:
             is_here = broadcast.entry is first and not self._has_expired(broadcast.entry, now_ms)
-            self._broadcast = broadcast if is_here else None
-        return self._broadcast is not None
+            self.broadcast = broadcast if is_here else None
+        return self.broadcast is not None
 
     def _has_expired(self, entry: Entry, now_ms: int) -> bool:
         return 0 < self._contents.expires_ms(entry.message) <= now_ms
@@ -117,7 +117,7 @@ class Activation:
         """Give the barrier whose turn it is, if there is one, to every consumer that has room. Returns False when the
         budget ends before all were asked. The gate must be open, and ``advance`` comes first.
         """
-        broadcast = self._broadcast
+        broadcast = self.broadcast
         if broadcast is None:
             return True
         budget, distribution = self._host.budget, self._distribution
@@ -153,12 +153,12 @@ class Activation:
 
     def _end_if_over(self) -> None:
         """If nobody is left to get the barrier, it is done; and if nobody got it, it waits for a consumer."""
-        broadcast = self._broadcast
+        broadcast = self.broadcast
         if broadcast is None or not broadcast.is_out or not broadcast.is_over(self._distribution):
             return
         entry = broadcast.entry
         if broadcast.was_written:
-            self._broadcast = None
+            self.broadcast = None
             self._contents.end_barrier(entry)
         else:
             broadcast.is_out = False
@@ -169,21 +169,21 @@ class Activation:
     def note_written(self, consumer: Consumer) -> None:
         """The barrier was written to a consumer that had it in its outbox."""
         consumer.barrier = None
-        if self._broadcast is not None:
-            self._broadcast.note_written(consumer)
+        if self.broadcast is not None:
+            self.broadcast.note_written(consumer)
             self._end_if_over()
 
     def takes_note_of(self, consumer: Consumer) -> bool:
         """The consumer has room. Returns whether a barrier may go to it."""
-        if self._broadcast is None:
+        if self.broadcast is None:
             return False
-        self._broadcast.note_room(consumer)
-        return not self._broadcast.has_asked_all(self._distribution)
+        self.broadcast.note_room(consumer)
+        return not self.broadcast.has_asked_all(self._distribution)
 
     def note_changed(self, consumer: Consumer) -> None:
         """A consumer wants other messages now: perhaps the barrier whose turn it is, or not any more."""
-        if self._broadcast is not None:
-            self._broadcast.note_changed(consumer)
+        if self.broadcast is not None:
+            self.broadcast.note_changed(consumer)
             self._host.note_ready(self._reference)
 
     def leave(self, consumer: Consumer) -> None:
@@ -191,15 +191,15 @@ class Activation:
         if consumer.barrier is not None:
             consumer.outbox = [entry for entry in consumer.outbox if entry is not consumer.barrier]
             consumer.barrier = None
-        if self._broadcast is not None:
-            self._broadcast.note_left(consumer)
+        if self.broadcast is not None:
+            self.broadcast.note_left(consumer)
 
     def note_left(self) -> None:
         """A consumer has left. The barrier may be done now, or others may get it."""
-        if self._broadcast is None:
+        if self.broadcast is None:
             return
         if self._distribution.taker_count:
             self._host.note_ready(self._reference)
         else:
-            self._broadcast.ask_nobody(self._distribution)
+            self.broadcast.ask_nobody(self._distribution)
             self._end_if_over()

@@ -60,13 +60,13 @@ class BarrierRule(Threshold):
 class TargetDepth(Threshold):
     """``target-queue-depth``: so many messages are active."""
 
-    __slots__ = ("_target",)
+    __slots__ = ("target",)
 
     def __init__(self, target: int) -> None:
-        self._target = target
+        self.target = target
 
     def lets_in(self, message: Message, active_count: int) -> bool:
-        return active_count < self._target
+        return active_count < self.target
 
 
 @final

@@ -85,6 +85,11 @@ class Broadcast:
         """All that are left only look."""
         self._place = len(distribution.consumers)
 
+    @property
+    def awaited_count(self) -> int:
+        """How many consumers are still to get it, of those that were asked: their connections take nothing now."""
+        return len(self._lacking) + len(self._unsent)
+
     # ---- what became of the question -------------------------------------------------------------
 
     def pass_over(self, consumer: Consumer) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import final
+from typing import Final, final
 
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.order.entry import Entry
@@ -14,6 +14,9 @@ from artemis_py.core.queue.next_entry import NextEntry
 from artemis_py.core.queue.page_reading import READY_MIN
 from artemis_py.core.queue.pages import QueuePages
 from artemis_py.message import Message
+
+_OFFERED_MAX: Final = 64
+"""To how many consumers entries are offered together."""
 
 
 @final
@@ -61,6 +64,8 @@ class Delivery:
             if is_more and self._host.budget.left <= floor:
                 self._host.note_ready(self._reference)
                 return
+        if self._contents.has_more:
+            self._end_early(now_ms)
 
     def _offer(self, now_ms: int, floor: int) -> None:
         """Offer what is active."""
@@ -125,7 +130,7 @@ class Delivery:
             self._waking.begin()
 
     def _end_early(self, now_ms: int) -> None:
-        """Nobody takes the entries that are left."""
+        """Nobody takes the entries that are left, or they are not active yet."""
         if self._hold_up is not None:
             self._hold_up.begin(now_ms)
 
@@ -240,36 +245,46 @@ class Delivery:
         order, lifetime = contents.order, contents.expiry.lifetime
         held: list[Message] = []
         left = units
-        consumer: Consumer | None = first
-        while consumer is not None and consumer.cursor is None:
-            entry = order.pop()
-            message = entry.message
-            expires_ms = message.expires_ms if lifetime is None else lifetime.expires_ms(message)
-            if expires_ms and expires_ms <= now_ms:
+        offered = [first]
+        was_picked = True
+        while offered:
+            expired: Entry | None = None
+            count = 0
+            for consumer in offered:
+                entry = order.pop()
+                message = entry.message
+                expires_ms = message.expires_ms if lifetime is None else lifetime.expires_ms(message)
+                if expires_ms and expires_ms <= now_ms:
+                    expired = entry
+                    break
+                count += 1
+                room_bytes = consumer.room_bytes
+                consumer.take(entry)
+                left -= 1 + ((room_bytes - consumer.room_bytes) >> BYTES_SHIFT)
+                if not consumer.settles:
+                    held.append(message)
+                else:
+                    self._gate.unconfirmed_count += consumer.acks
+                    if self._counts_picked:
+                        contents.pick_run(1, message.size_bytes)
+                if not consumer.listed:
+                    host.note_output(consumer)
+                if left <= 0:
+                    break
+            if not was_picked:
+                distribution.taken(offered[:count])
+            if expired is not None:
                 contents.deliver_run(held)
                 held = []
-                self._next.expire(entry)
+                self._next.expire(expired)
                 self._aftermath.run()
                 break
-            room_bytes = consumer.room_bytes
-            consumer.take(entry)
-            left -= 1 + ((room_bytes - consumer.room_bytes) >> BYTES_SHIFT)
-            if not consumer.settles:
-                held.append(message)
-            else:
-                self._gate.unconfirmed_count += consumer.acks
-                if self._counts_picked:
-                    contents.pick_run(1, message.size_bytes)
-            if not consumer.listed:
-                host.note_output(consumer)
-            if left <= 0 or not order.count:
-                consumer = None
-                break
-            consumer = distribution.pick()
+            offered = distribution.offer(min(left, order.count, _OFFERED_MAX)) if left > 0 and order.count else []
+            was_picked = False
         if held:
             contents.deliver_run(held)
         host.budget.spend(units - left)
-        return consumer
+        return distribution.pick() if expired is None and left > 0 and order.count else None
 
     def _deliver_run(self, consumer: Consumer, now_ms: int) -> None:
         """Give a consumer everything that it has room and credit for: no other consumer is in line."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import deque
+from itertools import islice
 from sys import maxsize
 from typing import Final
 
@@ -78,6 +79,16 @@ class Distribution(ABC):
         """The consumer that the next entry is offered to; None when all are parked."""
 
     @abstractmethod
+    def offer(self, count_max: int) -> list[Consumer]:
+        """The consumers that ``pick`` would return if each of them took one entry, the first first; at most so many,
+        and none from the first on that does not take any entry (it has a cursor). ``taken`` must follow.
+        """
+
+    @abstractmethod
+    def taken(self, offered: list[Consumer]) -> None:
+        """These have taken an entry each: the first of those that were offered one."""
+
+    @abstractmethod
     def stays_with(self, consumer: Consumer) -> bool:
         """Will ``pick`` return the same consumer again while it has room?"""
 
@@ -110,6 +121,8 @@ class RoundRobin(Distribution):
         self._counts: dict[int, int] = {}
         """Consumers by priority."""
         self._passed_count = 0
+        self._offered: deque[Consumer] = deque()
+        """The consumers of which some were offered entries."""
 
     def add(self, consumer: Consumer) -> None:
         super().add(consumer)
@@ -157,6 +170,21 @@ class RoundRobin(Distribution):
                 consumer.parked = True
                 candidates.popleft()
         return None
+
+    def offer(self, count_max: int) -> list[Consumer]:
+        first = self.pick()
+        if first is None:
+            return []
+        candidates = self._offered = self._open[first.priority]
+        candidates.rotate(1)
+        offered = list(islice(candidates, count_max))
+        for index, consumer in enumerate(offered):
+            if not consumer.has_room or consumer.cursor is not None:
+                return offered[:index]
+        return offered
+
+    def taken(self, offered: list[Consumer]) -> None:
+        self._offered.rotate(-len(offered))
 
     def stays_with(self, consumer: Consumer) -> bool:
         return len(self._open[consumer.priority]) == 1

@@ -1,4 +1,6 @@
-"""Notices that a queue delivers nothing because backlogs are used up, and tells the operational log."""
+"""Notices that a queue delivers nothing because backlogs are used up, or because what has come is not active yet, and
+tells the operational log.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,7 @@ from typing import Final, final
 
 from artemis_py.core.events import HELD_UP
 from artemis_py.core.queue.basis import QueueBasis
-from artemis_py.core.queue.reasons import Reason, is_full, why_full, why_used_up
+from artemis_py.core.queue.reasons import Reason, is_full, why_behind, why_full, why_used_up
 
 FIRST_MS: Final = 10_000
 """A queue is held up when it has sent nothing for so long. Consumers that work have full backlogs all the time."""
@@ -68,12 +70,14 @@ class HoldUp:
         quiet_ms = steady_ms - self._sent_ms
         if steady_ms < self._due_ms:
             basis.host.timers.note_alarm(now_ms + self._due_ms - steady_ms, basis.reference.id)
-        elif not basis.gate.is_open or not (contents.order.count or contents.paged.count):
+        elif not (basis.gate.is_open and contents.has_more):
             self._due_ms = 0  # until a dispatch ends with entries left
         elif quiet_ms < FIRST_MS:
             self._wait(FIRST_MS - quiet_ms, now_ms)
         elif not basis.gate.lets_out(contents.tally.held_count):
             self._tell(why_used_up(basis), quiet_ms, now_ms)
+        elif not contents.order.count and (reason := why_behind(basis)) is not None:
+            self._tell(reason, quiet_ms, now_ms)
         elif not self._has_counted_all():
             basis.host.timers.note_alarm(now_ms, basis.reference.id)
         elif self._full:

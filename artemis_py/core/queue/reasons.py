@@ -11,6 +11,7 @@ from typing import Final, final
 
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.queue.basis import QueueBasis
+from artemis_py.core.queue.behind import Behind, TargetDepth
 
 PAUSED: Final = "paused"
 FEW_CONSUMERS: Final = "consumers-before-dispatch"
@@ -26,7 +27,16 @@ IN_LINE: Final = "in-line"
 DUE: Final = "due"
 HELD: Final = "held"
 LEASED: Final = "leased"
+BARRIER: Final = "barrier"
+TARGET_DEPTH: Final = "target-queue-depth"
 """What kinds of reasons there are, for programs."""
+_BEFORE: Final = {
+    "ready": "ready",
+    "in_delivery": "in delivery",
+    "unconfirmed": "sent at most once and not acknowledged",
+    "waiting": "waiting for their time",
+}
+"""What messages before a barrier wait for, in words."""
 LOOKS_MAX: Final = 10_000
 """Of so many ready messages it is looked at whether a consumer wants them."""
 
@@ -115,6 +125,43 @@ def why_full(basis: QueueBasis, consumers: int, full: int, held: int, now_ms: in
         fields["consumer"] = holder.id
         fields["oldest_ms"] = oldest_ms
     return Reason(BACKLOGS, text, **fields)
+
+
+def why_behind(basis: QueueBasis) -> Reason | None:
+    """Why messages that have come are not active yet; None when nothing but time keeps any of them."""
+    behind = basis.contents.behind
+    if behind is None or behind.count <= 0:
+        return None
+    some = f"{messages(behind.count)} {'waits' if behind.count == 1 else 'wait'}"
+    threshold = behind.threshold
+    if isinstance(threshold, TargetDepth):
+        active, target = basis.contents.active_count, threshold.target
+        text = f"{some} to become active: {active} are, of target-queue-depth {target}"
+        return Reason(TARGET_DEPTH, text, behind=behind.count, active=active, target=target)
+    before = _before_barrier(basis, behind)
+    return Reason(BARRIER, f"{some} at a barrier: {_about_barrier(basis, before)}", behind=behind.count, **before)
+
+
+def _before_barrier(basis: QueueBasis, behind: Behind) -> dict[str, int]:
+    """How many messages there are before a barrier, by what they wait for."""
+    contents = basis.contents
+    counts = {
+        "ready": contents.order.count,
+        "in_delivery": contents.tally.held_count + contents.picked_count,
+        "unconfirmed": basis.gate.unconfirmed_count,
+        "waiting": len(contents.scheduled) - behind.aside_count,
+    }
+    return {what: count for what, count in counts.items() if count}
+
+
+def _about_barrier(basis: QueueBasis, before: dict[str, int]) -> str:
+    broadcast = None if basis.activation is None else basis.activation.broadcast
+    if broadcast is None:
+        shown = ", ".join(f"{count} {_BEFORE[what]}" for what, count in before.items())
+        return f"it goes out when everything before it is done ({shown or 'nothing'})"
+    if broadcast.awaited_count:
+        return f"it waits for {broadcast.awaited_count} consumers whose clients do not read"
+    return "it is on its way to the consumers" if broadcast.is_out else "no consumer wants it"
 
 
 # ---- one consumer --------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from artemis_py.core.consumer import Consumer
 from artemis_py.core.events import HELD_UP, Event
 from artemis_py.core.queue.hold_up import FIRST_MS
 from artemis_py.core.queue.queue import Queue
-from tests.unit.core.parts import NOW_MS, broker_of, consumer_on, queue_config, send, turn
+from tests.unit.core.parts import NOW_MS, broker_of, consumer_on, head_of, queue_config, send, turn
 
 ONE_EACH: dict[str, Any] = {"max_per_subscription_backlog": 1}
 ONCE: dict[str, Any] = {"delivery_semantics": "at-most-once", "max_per_subscription_backlog": 1}
@@ -185,3 +185,32 @@ def test_a_queue_without_attributes_of_amps_has_nothing_of_it() -> None:
     turn(broker)
     assert later(broker, FIRST_MS) == []
     assert broker.timers.next_due_ms(0) is None
+
+
+def test_a_barrier_that_waits_for_what_was_sent_before_says_for_what() -> None:
+    broker = broker_of(queue_config(barrier_expression="color = 'red'"))
+    queue = broker.queues["q"]
+    consumer = consumer_on(broker, queue, backlog_max=5)
+    send(broker, count=2, plain=True)
+    send(broker, head=head_of("a", color="red"))
+    turn(broker)
+    told(broker)
+    (event,) = later(broker, FIRST_MS)
+    assert event.fields == {
+        "reason": "barrier", "quiet_ms": FIRST_MS, "ready": 0, "behind": 1, "in_delivery": 2,
+        "why": "1 message waits at a barrier: it goes out when everything before it is done (2 in delivery)",
+    }  # fmt: skip
+    queue.acknowledge(consumer, consumer.let_go_all())
+    assert later(broker, 2 * FIRST_MS) == []
+
+
+def test_messages_over_the_target_depth_say_how_many_are_active() -> None:
+    broker = broker_of(queue_config(target_queue_depth=2))
+    queue = broker.queues["q"]
+    consumer_on(broker, queue, backlog_max=5)
+    send(broker, count=5)
+    turn(broker)
+    told(broker)
+    (event,) = later(broker, FIRST_MS)
+    assert event.fields["reason"] == "target-queue-depth"
+    assert event.fields["why"] == "3 messages wait to become active: 2 are, of target-queue-depth 2"
