@@ -53,7 +53,7 @@ bench: $(VENV)/.installed-dev ## start the broker (compiled, where that can be) 
 	$(PY) -m bench $(ARGS)
 
 soak: $(VENV)/.installed-test fresh ## run the model and slow tests with many more examples
-	$(PY) -m pytest -m "model or slow" --hypothesis-profile=soak --timeout=3600 $(ARGS)
+	$(PY) -m pytest -m "model or slow or takes_turns" --hypothesis-profile=soak --timeout=3600 $(ARGS)
 	$(PY) -m pytest tests/spark --spark-cluster -m "not slow" --timeout=600
 
 docs: $(VENV)/.installed ## regenerate docs/configuration.md and the list of modules

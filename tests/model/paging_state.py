@@ -226,7 +226,7 @@ class PagingState:
         assert queue.message_count == len(slots) - picked, f"message count of {queue.name}"
         activation = queue.parts.activation
         if activation is not None:
-            book.see_barrier(is_out=activation._broadcast is not None and activation._broadcast.is_out)
+            book.see_barrier(is_out=activation.broadcast is not None and activation.broadcast.is_out)
         held = sum(slot.state in {HELD, PENDING, OUT} for slot in slots.values())
         assert tally.held_count == held, "in delivery"
         gone = tally.acknowledged + tally.killed + tally.expired + tally.replaced

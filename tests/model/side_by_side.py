@@ -277,7 +277,7 @@ class SideBySide:
         activation, model = pair.queue.parts.activation, pair.model
         if activation is None:
             return
-        broadcast = activation._broadcast
+        broadcast = activation.broadcast
         if model.barrier_out is not None and (broadcast is None or not broadcast.is_out):
             model.end_barrier()
         model.activate(active_ids(pair.queue))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -119,6 +120,18 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
     monkeypatch.setattr(DirectoryLog, "read", read)
     return found
+
+
+def test_a_message_that_was_settled_recalled_and_settled_again_is_gone(tmp_path: Path) -> None:
+    """In one segment: as it came back there, it was taken for one that had arrived there."""
+    story = Deep(tmp_path / "journal", RetentionSettings(tmp_path / "retained", None, None))
+    story.begin(stays=False)
+    story.turn(story.declare)
+    story.turn(partial(story.publish, 1, [1], bytes(3000)), story.count)
+    story.turn(partial(story.publish, 2, [1], bytes(3000)), story.count)
+    settle = partial(story.settle, 1, [1], "acked")
+    story.turn(settle, partial(story.recall, 1, [1]), settle, story.count)
+    assert [row["messageCount"] for row in queues(tmp_path) if row["queue"] == "q1"] == [1]
 
 
 @pytest.mark.parametrize("stays", [False, True])

@@ -90,6 +90,10 @@ class FakeContents:
     scheduled: dict[int, object] = field(default_factory=dict)
     tally: Tally = field(default_factory=Tally)
 
+    def oldest_ms(self) -> int:
+        """When the oldest ready message arrived."""
+        return self.order.oldest_ms()
+
 
 @dataclass(eq=False)
 class FakeFlow:

@@ -238,15 +238,11 @@ class Delivery:
         return self._deliver_in_turns(consumer, now_ms, self._host.budget.left - floor)
 
     def _deliver_in_turns(self, first: Consumer, now_ms: int, units: int) -> Consumer | None:
-        """Give entries to consumers that take any, each to the one that is picked for it, for so many units of the
-        budget. They are counted together.
-        """
+        """Give entries to consumers that take any, for so many units of the budget. They are counted together."""
         contents, distribution, host = self._contents, self._distribution, self._host
         order, lifetime = contents.order, contents.expiry.lifetime
         held: list[Message] = []
-        left = units
-        offered = [first]
-        was_picked = True
+        left, offered, was_picked = units, [first], True
         while offered:
             expired: Entry | None = None
             count = 0
@@ -279,8 +275,8 @@ class Delivery:
                 self._next.expire(expired)
                 self._aftermath.run()
                 break
-            offered = distribution.offer(min(left, order.count, _OFFERED_MAX)) if left > 0 and order.count else []
             was_picked = False
+            offered = distribution.offer(min(left, order.count, _OFFERED_MAX)) if left > 0 and order.count else []
         if held:
             contents.deliver_run(held)
         host.budget.spend(units - left)

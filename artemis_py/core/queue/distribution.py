@@ -15,6 +15,7 @@ from typing import Final
 from artemis_py.core.consumer import Consumer
 
 _NOBODY: Final[dict[int, None]] = {}
+_NONE: Final[deque[Consumer]] = deque()
 
 
 class Distribution(ABC):
@@ -121,7 +122,7 @@ class RoundRobin(Distribution):
         self._counts: dict[int, int] = {}
         """Consumers by priority."""
         self._passed_count = 0
-        self._offered: deque[Consumer] = deque()
+        self._offered = _NONE
         """The consumers of which some were offered entries."""
 
     def add(self, consumer: Consumer) -> None:

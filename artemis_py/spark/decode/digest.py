@@ -75,7 +75,9 @@ class Digest:
     """The last consumer that got it; -1: it returned."""
     fell_due: Numbers
     gone: Numbers
-    """Departures of messages that arrived before. One that came back after it is none."""
+    """Departures of messages that arrived before, or may have: one that was recalled was perhaps there before, too. One
+    that came back after it is none.
+    """
     recalled: Numbers
     """Arrivals of messages of the past. The queue may have had the message before."""
     counts: dict[int, Counts]
@@ -167,8 +169,8 @@ def joined(parts: Sequence[Digest]) -> Digest:
     moved = _where(moved, _is_last(moved["key"]) & ~np.isin(moved["key"], went))
     whole = nothing()
     whole.copies, whole.moved, whole.fell_due = copies, moved, fell_due[~np.isin(fell_due, went)]
-    whole.gone = went[~np.isin(went, arrived["key"])]
     whole.recalled = np.concatenate([one.recalled for one in parts])
+    whole.gone = went[~np.isin(went, arrived["key"]) | np.isin(went, whole.recalled)]
     whole.arrived = _where(arrived, ~np.isin(arrived["key"], went))
     for one in parts:
         for queue, counts in one.counts.items():
