@@ -152,8 +152,8 @@ def _everybody(self: Distribution, consumer: Consumer) -> bool:
     return True
 
 
-def _idle(self: Ranked, consumer: Consumer) -> float:
-    return 0.0
+def _last_with_room(self: Ranked) -> Consumer | None:
+    return next((one for one in reversed(self.consumers) if one.has_room and not one.parked), None)
 
 
 def _whatever(self: Gate, delivering_count: int) -> bool:
@@ -237,7 +237,7 @@ def _comes_in(self: Any, message: Message, active_count: int) -> bool:
 
 
 def _one_more_is_active(self: TargetDepth, message: Message, active_count: int) -> bool:
-    return active_count <= self._target
+    return active_count <= self.target
 
 
 def _has_come(self: Activation, *_: Any) -> bool:
@@ -310,7 +310,7 @@ def _met_by(owner: type) -> Iterator[tuple[Plan, list[Taken]]]:
         (GroupOwners, "leave_aside", _nothing),
         (GroupOwners, "_free", _nothing),
         (Distribution, "is_served", _everybody),
-        (Ranked, "_rank_of", _idle),
+        (Ranked, "pick", _last_with_room),
         (Gate, "lets_out", _whatever),
         (QueueParts, "confirm", _nothing),
         (QueueParts, "expire_held", QueueParts.acknowledge),

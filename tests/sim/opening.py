@@ -73,12 +73,9 @@ class SimStore:
         self.log_files = None if archive is None else ArchiveFiles(disk, archive)
         if self.log_files is not None:
             self.records.has_past = True
+            reader, tail_reader = self.log_readers
             self.replay_log = RetainedReplayLog(
-                self.files.journal,
-                self.log_files,
-                self.files.large,
-                *self.log_readers,
-                self.told.append,
+                self.files.journal, self.log_files, self.files.large, reader, tail_reader, self.told.append
             )
 
     def _wake(self) -> None:

@@ -14,6 +14,7 @@ from artemis_py.server import log_view
 from artemis_py.server.log_view import LogView, NotInLogError
 from artemis_py.storage.disk.disk import DiskError
 from artemis_py.storage.format.segment_index import SegmentIndex, encode_index, index_name, index_of
+from artemis_py.storage.journal.sidecars import index_beside
 from artemis_py.storage.log_id import known_id, log_id
 from tests.unit.journal_readers.parts import message
 from tests.unit.journal_readers.test_cursors import JournalWithCursors
@@ -306,7 +307,7 @@ def test_what_is_sent_as_it_is_need_not_be_decoded(tmp_path: Path, monkeypatch: 
     middle = desk.journal.segments[-3].first_lsn
     wanted = {number: desk.view._described(one) for number, one in _closed(desk).items()}
     decoded: list[Path] = []
-    true_index = log_view.index_beside
+    true_index = index_beside
 
     def counted(path: Path) -> dict[str, Any]:
         decoded.append(path)

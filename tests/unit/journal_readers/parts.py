@@ -94,8 +94,8 @@ class Story:
             self._tell(self.journal.records.queue_changed(fields), "queue", fields)
         for number in CLIENTS:
             self.journal.records.story.session_opened(number, {"client": f"host:{number}", "protocol": "STOMP 1.2"})
-            fields = {"subscription": f"sub-{number}", "ack": "client"}
-            self.consumers[number] = self.journal.records.story.consumer_opened(number, number, fields)
+            asked = {"subscription": f"sub-{number}", "ack": "client"}
+            self.consumers[number] = self.journal.records.story.consumer_opened(number, number, asked)
 
     def turn(self, *steps: Callable[[], None]) -> None:
         """What is done in one turn becomes durable together, a second after the turn before."""
@@ -128,9 +128,9 @@ class Story:
 
     def deliver(self, queue_id: int, numbers: list[int]) -> None:
         """A consumer is sent some."""
-        lsn = self.journal.records.story.delivered(
-            queue_id, [self.messages[number] for number in numbers], self.consumers[queue_id]
-        )
+        consumer = self.consumers[queue_id]
+        assert consumer is not None
+        lsn = self.journal.records.story.delivered(queue_id, [self.messages[number] for number in numbers], consumer)
         self._tell(lsn, "delivered", (queue_id, tuple(numbers), f"sub-{queue_id}"))
 
     def settle(self, queue_id: int, numbers: list[int], reason: str) -> None:
