@@ -252,6 +252,8 @@ class SideBySide:
             self._next_scan_ms = self.now_ms + self.plan.address.scan_period
         for pair in self.pairs:
             self.absorb(pair)
+            if any(event.queue_name == pair.queue.name for event in self.events):
+                self._end_leases(pair)  # one that ended first, in the same tick, gave up a value that was replaced
             if (scans or pair.model.plan.bounds_time) and pair not in seen_before_due:
                 assert not pair.model.overdue(self.now_ms), "one is over and still there"
         for pair in self.pairs:
