@@ -329,6 +329,9 @@ class PagingWorld(PagingState):
                 book.slots[letter_id].state = PENDING
             for book, reader, letter_id in one.taken:
                 self._release(book, reader, [letter_id], failed=True)
+            for book, reader, letter_id in one.refused:
+                if not (reader.reads or reader.settles):
+                    book.slots[letter_id].cancels -= 1  # its NACK is undone
             one.real.abort(self.now_ms)
         else:
             lost = self.address.dropped_message_count - dropped
@@ -398,10 +401,10 @@ class PagingWorld(PagingState):
             return
         for seat in [seat for seat in self.seats if seat.book is book]:
             self.leave(seat)
-        book.kills = True
+        book.kills = self.log.deletes = True
         self.broker.registry.delete_queue(book.queue, self.now_ms)
         book.clear()
-        book.kills = False
+        book.kills = self.log.deletes = False
         self.check()
 
     # ---- turns -----------------------------------------------------------------------------------

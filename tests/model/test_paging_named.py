@@ -9,7 +9,7 @@ from artemis_py.storage.pages import files as page_files
 from tests.model.letters import Spec
 from tests.model.paging_state import PagePlan
 from tests.model.paging_world import PagingWorld
-from tests.model.plans import EXACT, SORTED, STICKY, TO_DISK, AddressPlan, QueuePlan
+from tests.model.plans import EXACT, LAST_VALUE, SORTED, STICKY, TO_DISK, AddressPlan, QueuePlan
 
 pytestmark = [pytest.mark.model, pytest.mark.interpreted, pytest.mark.usefixtures("small_steps")]
 
@@ -208,3 +208,24 @@ def test_what_is_delivered_makes_room_for_others(limit: dict[str, int | str]) ->
     world.subscribe(window=0)
     world.rest()
     assert [len(world.sent(seat)) for seat in world.seats] == [1, 1]
+
+
+def test_a_value_of_a_view_is_replaced_by_a_later_one_of_another_priority() -> None:
+    """Sequences of two priorities tell nothing of each other: the later value had the lower one and was given up."""
+    world = world_of(QueuePlan(kind=LAST_VALUE, view=EXACT, policy=TO_DISK, depth_messages=2), messages_max=5)
+    world.publish([Spec("blue", key=key, priority=9, persistent=True) for key in ("b", "a")])
+    world.publish([Spec("red", key="a", priority=0, persistent=True)])
+    world.subscribe(selector="color = 'red'")
+    world.rest()
+    assert [seat.consumer.held.keys() for seat in world.seats] == [{3}]
+    assert [entry.message.id for entry in world.books[0].queue.contents.order] == [1]
+
+
+def test_a_queue_is_deleted_while_some_of_its_pages_is_in_memory() -> None:
+    """The pages go at once."""
+    world = world_of(messages_max=0)
+    world.publish([RED] * 6)
+    world.subscribe(room=1)
+    world.rest()
+    world.delete(0)
+    assert world.address.number_of_pages == 0

@@ -424,7 +424,7 @@ class Contents:
         if self.last_values is None:
             return True
         known = self.last_values.older(entry.message)
-        if known is not None and known.sequence > entry.sequence:
+        if known is not None and self.paged.is_newer(known, entry):
             self.give_up(entry)
             return False
         self.enter_value(entry)

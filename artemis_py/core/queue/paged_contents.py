@@ -6,7 +6,7 @@ from typing import Final, final
 
 from artemis_py.core.host import Host
 from artemis_py.core.keeping import keep
-from artemis_py.core.order.entry import DAMAGED
+from artemis_py.core.order.entry import DAMAGED, Entry
 from artemis_py.core.pages.backlog import Backlog
 from artemis_py.core.pages.stream import RestoredShare
 from artemis_py.core.queue.tally import Tally
@@ -85,6 +85,18 @@ class PagedContents:
         """A message is ready again. If it is from a page, it may stand behind some that were not read yet."""
         if isinstance(message, PagedMessage):
             self.backlogs[message.page.stream].came_back(message)
+
+    def is_newer(self, known: Entry, entry: Entry) -> bool:
+        """Came a known entry after one that was read from a page? Where places do not tell the order, sequences tell
+        when an entry was read, and those of two priorities nothing.
+        """
+        message, other = entry.message, known.message
+        assert isinstance(message, PagedMessage)
+        if self.backlogs[message.page.stream].shared_order:
+            return known.sequence > entry.sequence
+        if isinstance(other, PagedMessage) and other.page.stream == message.page.stream:
+            return other.place > message.place
+        return other.id > message.id
 
     # ---- gone ------------------------------------------------------------------------------------
 
