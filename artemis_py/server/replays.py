@@ -13,7 +13,7 @@ from artemis_py.server.client import Client
 from artemis_py.server.isolation import Isolation
 from artemis_py.server.turn_output import TurnOutput
 
-REPLAY_PARTS: Final = 100
+REPLAY_PARTS: Final = 250
 """Replays get one part in this many of a turn, so that turns stay short for others, however many replays there are."""
 
 

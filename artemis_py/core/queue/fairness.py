@@ -182,7 +182,9 @@ class Ranked(Distribution):
                 if stands.get(number) is not bucket:
                     break
                 consumer = by_number[number]
-                if len(consumer.held) / consumer.backlog_max != rank or not _is_alike(consumer):
+                if len(consumer.held) / consumer.backlog_max != rank or consumer.settles or consumer.cursor is not None:
+                    break
+                if consumer.room_bytes <= 0 or consumer.credit_bytes <= 0:
                     break
                 if consumer is offered[-1]:  # it rested, came back, and stands here twice
                     break
@@ -215,8 +217,3 @@ class Ranked(Distribution):
     def rest(self, consumer: Consumer) -> None:
         consumer.parked = True
         self._stands.pop(self._numbers[consumer.id], None)
-
-
-def _is_alike(consumer: Consumer) -> bool:
-    """Does it take any entry, and one more share of its backlog with each?"""
-    return consumer.has_room and consumer.cursor is None and not consumer.settles
