@@ -80,5 +80,5 @@ class Deliveries:
         if name == "group":
             for inner in arguments[0]:
                 self._note(lsn, inner)
-        elif name == "published":
+        elif name in {"published", "recalled"}:
             self._lsns.setdefault(arguments[0][0], lsn)
