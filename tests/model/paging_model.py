@@ -287,6 +287,8 @@ class Book:
             self.knows_groups = self.waits_for_settling = False
 
     def _check_order(self, reader: PagedReader, slot: Slot, now_ms: int) -> None:
+        if self.plan.view and slot.deliveries:
+            return  # it was fetched from a page before older ones, and stands where it was read
         for other in self.slots.values():
             overtaken = other.key < slot.key and self._is_worth(other, slot) and not other.floats
             overtaken = overtaken and self.may_have(reader, other)
