@@ -215,7 +215,8 @@ def test_a_query_that_asks_seldom_holds_nothing_in_between(broker: LiveBroker) -
         consumers = lambda: broker.process.metric("artemis_consumer_count", queue="jobs")  # noqa: E731
         eventually("the subscription ends", consumers, lambda seen: seen == 0)
         send(broker, 0, 1)
-        time.sleep(0.1)
+        there = lambda: broker.process.metric("artemis_message_count", queue="jobs")  # noqa: E731
+        eventually("the message is there", there, lambda seen: seen == 1)
         assert held(broker, "jobs") == 0
         assert stream.trigger() == ["0"]
         time.sleep(1.1)
@@ -492,9 +493,11 @@ def test_a_lease_that_ends_in_a_batch(broker: LiveBroker, caplog: pytest.LogCapt
     """Nobody else wants the messages: they come again, and are in no other batch."""
     sent = send(broker, 0, 6, "leased")
     with query(broker, "leased", maxMessagesPerTrigger=4) as stream, caplog.at_level(logging.WARNING):
+        ended = lambda: broker.process.metric("artemis_leases_ended", queue="leased")  # noqa: E731
+        before = ended()
         assert stream.plan()
         assert stream.run() == sent[:4]
-        time.sleep(2)
+        eventually("the leases end", ended, lambda seen: seen >= before + 4)
         stream.finish()
         assert stream.drain() == sent[4:]
         assert stream.reader.reportLatestOffset()["#lapsed"]["e2e"] >= 4
