@@ -198,11 +198,15 @@ class SideBySide:
                     assert model.withheld(self.now_ms) is None, "replaced while a consumer could take one"
             model.append([letter], self.now_ms)
 
-    def settle_growth(self, pair: Pair, grown: int) -> None:
-        """So many came or returned: who has room takes some, then a ring fits itself, or senders have to wait."""
+    def settle_growth(self, pair: Pair, grown: int, *, replaced: bool = False) -> None:
+        """So many came or returned: who has room takes some, then a ring fits itself, or senders have to wait. Were
+        values ``replaced`` before, senders may go on once consumers had their chance.
+        """
         offered = not pair.model.keeps_none
         if offered:
             self.absorb(pair)
+        if replaced:
+            pair.model.shrank()
         pair.model.fit(grown, self.now_ms, offered=offered)
         self.absorb(pair)
 
@@ -241,9 +245,10 @@ class SideBySide:
             self.steps.tick(self.broker, self.now_ms)
         seen_before_due: list[Pair] = []
         for pair in self.pairs:
+            replaced = pair.model.counts.replaced
             restored = pair.model.fall_due(self.now_ms)
             if restored:
-                self.settle_growth(pair, restored)
+                self.settle_growth(pair, restored, replaced=pair.model.counts.replaced > replaced)
                 if self.steps is not None:
                     seen_before_due.append(pair)  # a scan goes on beside what falls due: the next one finds it
             pair.model.tick_gate(self.now_ms)

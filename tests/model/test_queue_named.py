@@ -290,6 +290,18 @@ def test_senders_wait_for_what_is_picked_when_others_expired(short_count: int, *
 BARRIER = Spec(key="b")
 
 
+def test_senders_go_on_when_one_that_fell_due_replaced_another_and_the_rest_was_taken() -> None:
+    """The one that was replaced left. What that means for senders is asked after consumers took the others."""
+    world = world_of(QueuePlan(kind=LVQ, policy=FLOW_CONTROL, depth_bytes=250, resume_percent=0))
+    world.subscribe(settles=True)
+    world.publish(Spec(body_bytes=90), Spec(), A, Spec(key="a", body_bytes=90), delay_ms=100)
+    model = world.pairs[0].model
+    assert model.senders_wait
+    turn(world, 200)
+    assert "value replaced" in model.happened
+    assert not model.senders_wait
+
+
 def test_a_subscription_that_is_changed_keeps_the_barrier_that_waits_to_be_written() -> None:
     """It is not held, so it cannot go back, and the others have it already."""
     world = world_of(QueuePlan(barriers=True))
