@@ -2,7 +2,7 @@
 
 All queues of a model are measured in turns in one process, in CPU time, so that a busy machine disturbs all alike. The
 table has medians; each ratio is the median of the ratios of the turns. Messages/s is what one processor does of all
-four steps together.
+four steps together. "With a lapse" is a message whose lease ends once before another consumer acknowledges it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import argparse
 import gc
 import statistics
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import product
 from typing import Final
 
@@ -23,7 +23,8 @@ MODELS: Final = ("fast", "round-robin", "proportional")
 _STEPS: Final = {
     "arrive_us": "arrive", "dispatch_us": "dispatch", "lease_us": "lease", "acknowledge_us": "acknowledge",
 }  # fmt: skip
-_APART: Final = {"single_us": "alone", "lapse_us": "lapse"}
+_LAPSE: Final = {"lapse_us": "lapse", "again_us": "again"}
+_APART: Final = {"single_us": "alone"}
 Place = tuple[int, int]
 """Entries and subscriptions."""
 
@@ -43,20 +44,26 @@ def measure(model: str, places: Sequence[Place], rounds: int) -> dict[Place, dic
         gc.enable()
         gc.unfreeze()
     for spent in found.values():
-        spent["together"] = [sum(some) for some in zip(*[spent[name] for name in _STEPS], strict=True)]
+        spent["together"] = _sums(spent, _STEPS)
+        spent["with a lapse"] = _sums(spent, (*_STEPS, *_LAPSE))
     return found
+
+
+def _sums(spent: dict[str, list[float]], names: Iterable[str]) -> list[float]:
+    return [sum(some) for some in zip(*[spent[name] for name in names], strict=True)]
 
 
 def rows_of(model: str, found: dict[Place, dict[str, list[float]]]) -> list[list[str]]:
     """The rows of a model; the first place is what the others are compared with."""
-    first = next(iter(found.values()))["together"]
+    first = next(iter(found.values()))
     rows = []
     for (depth, subscriptions), spent in found.items():
-        ratio = statistics.median(one / other for one, other in zip(spent["together"], first, strict=True))
-        names = (*_STEPS, "together", *_APART)
-        costs = [f"{statistics.median(spent[name]) * 1e6:.2f}" for name in names]
-        rate = f"{1 / statistics.median(spent['together']):,.0f}"
-        rows.append([model, f"{depth:,}", f"{subscriptions:,}", *costs, rate, f"{ratio:.2f}"])
+        row = [model, f"{depth:,}", f"{subscriptions:,}"]
+        for names in ((*_APART, *_STEPS, "together"), (*_LAPSE, "with a lapse")):
+            pairs = zip(spent[names[-1]], first[names[-1]], strict=True)
+            row += [f"{statistics.median(spent[name]) * 1e6:.2f}" for name in names]
+            row.append(f"{statistics.median(one / other for one, other in pairs):.2f}")
+        rows.append([*row, f"{1 / statistics.median(spent['together']):,.0f}"])
     return rows
 
 
@@ -70,8 +77,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = parser.parse_args(argv)
     depths = [int(each) for each in options.depths.split(",")]
     subscriptions = [int(each) for each in options.subscriptions.split(",")]
-    names = (*_STEPS.values(), "together", *_APART.values())
-    head = ["fairness", "entries", "subscriptions", *names, "messages/s", "of the first row"]
+    head = ["fairness", "entries", "subscriptions"]
+    head += [*_APART.values(), *_STEPS.values(), "together", "of the first row"]
+    head += [*_LAPSE.values(), "with a lapse", "of the first row", "messages/s"]
     rows = [head]
     for model in options.models.split(","):
         rows += rows_of(model, measure(model, list(product(depths, subscriptions)), options.rounds))

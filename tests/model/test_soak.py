@@ -128,10 +128,6 @@ def _none(self: ForcedExpiry, count: int) -> list[Entry]:
     return []
 
 
-def _nobody(self: Lapse, over: Any) -> list[Any]:
-    return []
-
-
 def _one_too_many(self: Tries, message_id: int, *, refused: bool) -> str:
     return ""
 
@@ -316,7 +312,7 @@ def _met_by(owner: type) -> Iterator[tuple[Plan, list[Taken]]]:
         (QueueParts, "expire_held", QueueParts.acknowledge),
         (ForcedExpiry, "_next", _none),
         (Tries, "note", _one_too_many),
-        (Lapse, "_taken", _nobody),
+        (Lapse, "_take", _nothing),
         (Sifting, "_look_among_ready", _is_done),
         (Sifting, "_look_aside", _no_more),
         (Sifting, "_holder_of", _nothing),

@@ -231,8 +231,7 @@ class Delivery:
         got nothing: what is next for it must be looked for.
         """
         if self._distribution.stays_with(consumer):
-            self._deliver_run(consumer, now_ms)
-            return None
+            return self._deliver_runs(consumer, now_ms, self._host.budget.left - floor)
         if self._grouping.groups is not None:
             return consumer
         return self._deliver_in_turns(consumer, now_ms, self._host.budget.left - floor)
@@ -282,35 +281,45 @@ class Delivery:
         host.budget.spend(units - left)
         return distribution.pick() if expired is None and left > 0 and order.count else None
 
-    def _deliver_run(self, consumer: Consumer, now_ms: int) -> None:
-        """Give a consumer everything that it has room and credit for: no other consumer is in line."""
-        order = self._contents.order
-        lifetime = self._contents.expiry.lifetime
-        start = len(consumer.outbox)
-        room_bytes = consumer.room_bytes
-        held, backlog_max = consumer.held, consumer.backlog_max
-        while order.count and consumer.room_bytes > 0 and consumer.credit_bytes > 0 and len(held) < backlog_max:
-            entry = order.pop()
-            expires_ms = entry.message.expires_ms if lifetime is None else lifetime.expires_ms(entry.message)
-            if expires_ms and expires_ms <= now_ms:
-                start = self._count_run(consumer, start)
-                is_spent = self._next.expire(entry)
-                self._aftermath.run()
-                if is_spent:
-                    break
-            else:
-                consumer.take(entry)
-        self._count_run(consumer, start)
-        self._host.budget.spend((room_bytes - consumer.room_bytes) >> BYTES_SHIFT)
-
-    def _count_run(self, consumer: Consumer, start: int) -> int:
-        """Count the consumer's outbox from ``start`` on as in delivery; returns its end. The depth must be right before
-        anything else leaves.
+    def _deliver_runs(self, consumer: Consumer, now_ms: int, units: int) -> Consumer | None:
+        """Give a consumer everything that it has room and credit for, then the next one that is picked, for so many
+        units of the budget. They are counted together. Returns one that was picked and takes not any entry.
         """
-        taken = [entry.message for entry in consumer.outbox[start:]]
-        self._host.budget.spend(len(taken))
+        distribution, order = self._distribution, self._contents.order
+        lifetime = self._contents.expiry.lifetime
+        held: list[Message] = []
+        left = units
+        picked: Consumer | None = consumer
+        expired: Entry | None = None
+        while picked is not None and picked.cursor is None:
+            start, room_bytes = len(picked.outbox), picked.room_bytes
+            backlog, backlog_max = picked.held, picked.backlog_max
+            while order.count and picked.room_bytes > 0 and picked.credit_bytes > 0 and len(backlog) < backlog_max:
+                entry = order.pop()
+                expires_ms = entry.message.expires_ms if lifetime is None else lifetime.expires_ms(entry.message)
+                if expires_ms and expires_ms <= now_ms:
+                    expired = entry
+                    break
+                picked.take(entry)
+            taken = [entry.message for entry in picked.outbox[start:]]
+            left -= len(taken) + ((room_bytes - picked.room_bytes) >> BYTES_SHIFT)
+            self._note_taken(picked, taken, held)
+            if expired is not None or left <= 0 or not order.count or self._grouping.groups is not None:
+                picked = None
+            else:
+                picked = distribution.pick()
+        if held:
+            self._contents.deliver_run(held)
+        self._host.budget.spend(units - left)
+        if expired is not None:
+            self._next.expire(expired)
+            self._aftermath.run()
+        return picked
+
+    def _note_taken(self, consumer: Consumer, taken: list[Message], held: list[Message]) -> None:
+        """A consumer took these. What it is to settle joins ``held``."""
         if not consumer.settles:
-            self._contents.deliver_run(taken)
+            held += taken
         else:
             if consumer.acks:
                 self._gate.unconfirmed_count += len(taken)
@@ -318,4 +327,3 @@ class Delivery:
                 self._contents.pick_run(len(taken), sum([message.size_bytes for message in taken]))
         if taken and not consumer.listed:
             self._host.note_output(consumer)
-        return start + len(taken)

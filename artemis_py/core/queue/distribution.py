@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import deque
+from collections.abc import Iterable
 from itertools import islice
 from sys import maxsize
 from typing import Final
 
 from artemis_py.core.consumer import Consumer
 
+_FEW: Final = 8
+"""So many consumers are looked for one by one where they stand; more are filtered out in one pass."""
 _NOBODY: Final[dict[int, None]] = {}
 _NONE: Final[deque[Consumer]] = deque()
 
@@ -98,8 +101,8 @@ class Distribution(ABC):
         """Park the consumer just picked: nothing matched."""
 
     @abstractmethod
-    def put_last(self, consumer: Consumer) -> None:
-        """From now on others of its priority are asked before this consumer, where all else is equal."""
+    def put_last(self, consumers: Iterable[Consumer]) -> None:
+        """From now on others of their priority are asked before these consumers, where all else is equal."""
 
     @abstractmethod
     def rest(self, consumer: Consumer) -> None:
@@ -137,12 +140,21 @@ class RoundRobin(Distribution):
             self._open[consumer.priority].remove(consumer)
             consumer.parked = True
 
-    def put_last(self, consumer: Consumer) -> None:
-        consumer.passed_over = 0
-        if not consumer.parked:
-            candidates = self._open[consumer.priority]
-            candidates.remove(consumer)
-            candidates.append(consumer)
+    def put_last(self, consumers: Iterable[Consumer]) -> None:
+        awake: dict[int, dict[Consumer, None]] = {}
+        for consumer in consumers:
+            consumer.passed_over = 0
+            if not consumer.parked:
+                awake.setdefault(consumer.priority, {})[consumer] = None
+        for priority, some in awake.items():
+            candidates = self._open[priority]
+            if len(some) <= _FEW:
+                for consumer in some:
+                    candidates.remove(consumer)
+            else:
+                candidates = deque([consumer for consumer in candidates if consumer not in some])
+                self._open[priority] = candidates
+            candidates.extend(some)
 
     def remove(self, consumer: Consumer) -> None:
         super().remove(consumer)

@@ -9,6 +9,7 @@ outnumber the others.
 from __future__ import annotations
 
 from bisect import insort
+from collections.abc import Iterable
 from heapq import heappop, heappush
 from typing import Final
 
@@ -76,13 +77,14 @@ class Ranked(Distribution):
         self._numbers[consumer.id] = self._last_number
         self._by_number[self._last_number] = consumer
 
-    def put_last(self, consumer: Consumer) -> None:
-        number = self._numbers[consumer.id]
-        del self._by_number[number]
-        self._stands.pop(number, None)
-        self._number(consumer)
-        if not consumer.parked:
-            self._stand(consumer)
+    def put_last(self, consumers: Iterable[Consumer]) -> None:
+        for consumer in consumers:
+            number = self._numbers[consumer.id]
+            del self._by_number[number]
+            self._stands.pop(number, None)
+            self._number(consumer)
+            if not consumer.parked:
+                self._stand(consumer)
 
     def remove(self, consumer: Consumer) -> None:
         super().remove(consumer)

@@ -28,48 +28,43 @@ class Lapse(QueueWork):
         self._parts = parts
         self._leases = leases
         self._until_ms = until_ms
-        self._returns: list[Return] = []
-        """What is on its way back, the next one last."""
+        self._return: Return | None = None
+        """What is on its way back."""
 
     def work(self, budget: Budget, now_ms: int) -> bool:
         while True:
-            while self._returns:
-                if not self._returns[-1].work(budget, now_ms):
+            if self._return is not None:
+                if not self._return.work(budget, now_ms):
                     return False
-                self._returns.pop()
-                if budget.is_spent:
-                    return False
+                self._return = None
+            if budget.is_spent:
+                return False
             count_max = min(max(budget.left // _LOOK_UNITS, 1), SLICE_MAX)
             over = self._leases.pop_over(self._until_ms, count_max)
             budget.spend(len(over))
             if not over:
                 self._leases.set_timer()
                 return True
-            self._returns = self._taken(over)
+            self._take(over)
 
-    def _taken(self, over: list[tuple[int, Consumer]]) -> list[Return]:
+    def _take(self, over: list[tuple[int, Consumer]]) -> None:
         """Take the messages from their holders. One that is not held any more waits for the end of a transaction."""
-        by_consumer: dict[int, tuple[Consumer, list[Entry]]] = {}
+        entries: list[Entry] = []
+        holders: list[Consumer] = []
         for message_id, consumer in over:
             if message_id in consumer.held:
-                entries = by_consumer.setdefault(consumer.id, (consumer, []))[1]
                 entries.append(consumer.let_go(message_id))
-        self._tell(by_consumer)
-        returns = []
-        for consumer, entries in by_consumer.values():
-            if not consumer.closed:
-                self._parts.distribution.put_last(consumer)
-            returns.append(Return(self._parts, consumer, entries, failed=True, cause=LAPSED))
-        returns.reverse()
-        return returns
-
-    def _tell(self, by_consumer: dict[int, tuple[Consumer, list[Entry]]]) -> None:
-        """Count the leases that ended, and tell the operational log; of several holders it names the last."""
-        if not by_consumer:
+                holders.append(consumer)
+        if not entries:
             return
-        count = sum([len(entries) for _, entries in by_consumer.values()])
-        self._leases.ended_count += count
-        last = next(reversed(by_consumer.values()))[0]
+        self._tell(holders)
+        self._parts.distribution.put_last([holder for holder in dict.fromkeys(holders) if not holder.closed])
+        self._return = Return(self._parts, holders[0], entries, failed=True, cause=LAPSED, holders=holders)
+
+    def _tell(self, holders: list[Consumer]) -> None:
+        """Count the leases that ended, and tell the operational log; of several holders it names the last."""
+        self._leases.ended_count += len(holders)
+        last = holders[-1]
         reader = last.reader
         fields: dict[str, str | int] = {"consumer": last.id, "connection": reader.connection}
         if reader.client_id is not None:
@@ -77,7 +72,7 @@ class Lapse(QueueWork):
         if reader.user is not None:
             fields["user"] = reader.user
         parts = self._parts
-        parts.host.note_event(LEASES_ENDED, parts.reference, fields, count=count)
+        parts.host.note_event(LEASES_ENDED, parts.reference, fields, count=len(holders))
 
 
 def take_late(

@@ -1,4 +1,4 @@
-"""Entries come back to their queue, from a consumer that leaves or has refused them.
+"""Entries come back to their queue, from a consumer that leaves or has refused them, or from several at once.
 
 Each goes to its own place. Then the queue is trimmed to its limit, and entries that wait for another attempt are put
 aside. Only then does anybody get anything.
@@ -6,6 +6,8 @@ aside. Only then does anybody get anything.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import repeat
 from typing import Final, final
 
 from artemis_py.core.budget import Budget
@@ -29,7 +31,7 @@ class Return(QueueWork):
     ``failed`` counts a delivery attempt, after which an entry may be dead or delayed. ``cause`` says what failed: a
     NACK, an aborted acknowledgement, a lost connection, or a lease that ended. UNSUBSCRIBE and DISCONNECT do not count.
     Entries that were not ``sent`` come back as if they had never been picked. ``leaves``: the consumer leaves with
-    them.
+    them. ``holders`` names the consumer of each entry, where several let them go.
     """
 
     def __init__(
@@ -43,11 +45,13 @@ class Return(QueueWork):
         up_to: int = EVERYTHING,
         sent: bool = True,
         leaves: bool = False,
+        holders: list[Consumer] | None = None,
     ) -> None:
         super().__init__(holds=consumer.destructive)
         self._parts = parts
         self._consumer = consumer
         self._entries = entries
+        self._holders = holders
         self._position = 0
         self._up_to = up_to
         self._failed = failed
@@ -85,9 +89,9 @@ class Return(QueueWork):
 
     def _next(self, count: int) -> list[Entry]:
         if self._entries is not None:
-            start = self._position
-            self._position = start + count
-            return self._entries[start : start + count]
+            entries = self._entries[self._position : self._position + count]
+            self._position += len(entries)
+            return entries
         consumer = self._consumer
         held = consumer.held
         if self._up_to == EVERYTHING and held:
@@ -105,42 +109,45 @@ class Return(QueueWork):
         if parts.reference.deleted:
             parts.contents.kill_held(messages, DELETED)
             return
-        for entry in entries:
-            self._give_back(entry, now_ms)
+        holders: Iterable[Consumer] = repeat(self._consumer)
+        if self._holders is not None:
+            holders = self._holders[self._position - len(entries) : self._position]
+        for entry, holder in zip(entries, holders, strict=False):
+            self._give_back(entry, holder, now_ms)
         parts.grouping.settle(messages)
 
-    def _give_back(self, entry: Entry, now_ms: int) -> None:
+    def _give_back(self, entry: Entry, holder: Consumer, now_ms: int) -> None:
         contents = self._parts.contents
         contents.come_back(entry.message)
         if contents.is_outdated(entry):
             return
         if self._sent:
             entry.redelivered = True
-            if self._was_tried_enough(entry):
+            if self._was_tried_enough(entry, holder):
                 return
-        if self._failed and self._is_dead(entry, now_ms):
+        if self._failed and self._is_dead(entry, holder, now_ms):
             return
         contents.put_back(entry)
         if contents.leases is not None and self._sent:
             contents.leases.note_back(entry)
         self._restored_count += 1
 
-    def _is_dead(self, entry: Entry, now_ms: int) -> bool:
+    def _is_dead(self, entry: Entry, holder: Consumer, now_ms: int) -> bool:
         """Count a failed attempt. Returns True when it was the last; otherwise the next may have to wait."""
         parts, message = self._parts, entry.message
         redelivery = parts.redelivery
         entry.attempts += 1
         if redelivery.is_exhausted(entry.attempts):
-            self._bury(entry, MAX_DELIVERIES)
+            self._bury(entry, holder, MAX_DELIVERIES)
             return True
         due_ms = 0
         if redelivery.delay_ms > 0:
             due_ms = now_ms + redelivery.delay_after(entry.attempts, message.id)
             self._delayed.append((entry, due_ms))
-        parts.note_attempt(entry, due_ms, self._consumer, self._cause)
+        parts.note_attempt(entry, due_ms, holder, self._cause)
         return False
 
-    def _was_tried_enough(self, entry: Entry) -> bool:
+    def _was_tried_enough(self, entry: Entry, holder: Consumer) -> bool:
         """Count a delivery that came to nothing, failed or not. Returns True when the queue allows no more of them, and
         the entry is dead.
         """
@@ -151,15 +158,15 @@ class Return(QueueWork):
         if not reason:
             return False
         entry.attempts += self._failed
-        self._bury(entry, reason)
+        self._bury(entry, holder, reason)
         return True
 
-    def _bury(self, entry: Entry, reason: str) -> None:
-        parts, consumer = self._parts, self._consumer
+    def _bury(self, entry: Entry, holder: Consumer, reason: str) -> None:
+        parts = self._parts
         parts.host.copies.note_dead(parts.reference, entry.message, reason)
-        if consumer.actor is not None and self._failed:  # not for a restart, but for readers who ask why it died
-            parts.note_attempt(entry, 0, consumer, self._cause)
-        parts.contents.kill([entry.message], DEAD, consumer.actor)
+        if holder.actor is not None and self._failed:  # not for a restart, but for readers who ask why it died
+            parts.note_attempt(entry, 0, holder, self._cause)
+        parts.contents.kill([entry.message], DEAD, holder.actor)
         self._dead_count += 1
 
     def _all_are_back(self) -> None:
@@ -203,6 +210,7 @@ class Return(QueueWork):
         if self._consumer.destructive and not parts.reference.deleted:
             parts.waking.wake_dry()
             parts.note_ready()
-        if self._consumer.parked:
-            parts.wake(self._consumer)
+        for holder in [self._consumer] if self._holders is None else dict.fromkeys(self._holders):
+            if holder.parked:
+                parts.wake(holder)
         return True

@@ -121,7 +121,8 @@ class Sifting(QueueWork):
         self._aside: list[Entry] | None = None
         self._leased: list[tuple[int, Consumer | None]] | None = None
         """Ids of what is leased and not looked at yet, the next one last, with the consumer for what is not sent."""
-        self._returns: list[Return] = []
+        self._return: Return | None = None
+        """What is on its way back."""
 
     def work(self, budget: Budget, now_ms: int) -> bool:
         while not self._ready_is_done:
@@ -233,30 +234,33 @@ class Sifting(QueueWork):
 
     def _look_among_leased(self, budget: Budget, now_ms: int) -> bool:
         """Look at some messages that consumers hold. Returns False when none is left."""
-        while self._returns:
-            if not self._returns[-1].work(budget, now_ms):
+        if self._return is not None:
+            if not self._return.work(budget, now_ms):
                 return True
-            self._returns.pop()
+            self._return = None
             if budget.is_spent:
                 return True
         if self._leased is None:
             self._leased = self._leased_now()
             budget.spend(len(self._leased) // _IDS_PER_UNIT)
-        by_holder: dict[int, tuple[Consumer, list[Entry]]] = {}
+        entries: list[Entry] = []
+        holders: list[Consumer] = []
         for _ in range(min(len(self._leased), SLICE_MAX)):
             message_id, picker = self._leased.pop()
             holder = self._holder_of(message_id, picker, budget)
             if holder is not None:
                 entry = holder.let_go(message_id)
-                by_holder.setdefault(holder.id, (holder, []))[1].append(entry)
+                entries.append(entry)
+                holders.append(holder)
                 if picker is not None:
                     picker.outbox = [other for other in picker.outbox if other is not entry]
             if budget.is_spent:
                 break
-        for holder, entries in by_holder.values():
-            self._carry_out(holder, entries, budget)
-        self._returns.reverse()
-        return bool(self._leased or self._returns)
+        if entries and self._outcome == CANCEL:
+            self._return = Return(self._parts, holders[0], entries, failed=True, cause=NACKED, holders=holders)
+        else:
+            self._settle_held(entries, holders, budget)
+        return bool(self._leased) or self._return is not None
 
     def _leased_now(self) -> list[tuple[int, Consumer | None]]:
         """Everything that is leased, or will be when it is written: the first one last."""
@@ -285,16 +289,17 @@ class Sifting(QueueWork):
             return None
         return holder if self._chosen.holds(entry.message, budget) else None
 
-    def _carry_out(self, holder: Consumer, entries: list[Entry], budget: Budget) -> None:
+    def _settle_held(self, entries: list[Entry], holders: list[Consumer], budget: Budget) -> None:
         parts = self._parts
-        if self._outcome == CANCEL:
-            self._returns.append(Return(parts, holder, entries, failed=True, cause=NACKED))
-            return
-        if self._outcome == EXPIRE:
-            parts.expire_held(holder, entries)
-            budget.spend(EXPIRE_UNITS * len(entries))
-        else:
-            parts.acknowledge(holder, entries)
-            budget.spend(_TAKE_UNITS * len(entries))
-        if holder.parked and not holder.closed:
-            parts.wake(holder)
+        by_holder: dict[Consumer, list[Entry]] = {}
+        for entry, holder in zip(entries, holders, strict=True):
+            by_holder.setdefault(holder, []).append(entry)
+        for holder, some in by_holder.items():
+            if self._outcome == EXPIRE:
+                parts.expire_held(holder, some)
+                budget.spend(EXPIRE_UNITS * len(some))
+            else:
+                parts.acknowledge(holder, some)
+                budget.spend(_TAKE_UNITS * len(some))
+            if holder.parked and not holder.closed:
+                parts.wake(holder)

@@ -84,6 +84,23 @@ def test_a_woken_consumer_is_not_offered_twice_a_round() -> None:
     assert picks(distribution, 4) == [1, 2, 1, 2]
 
 
+@pytest.mark.parametrize("count", [1, 3, 12, 20])
+def test_those_who_are_put_last_come_behind_the_others_of_their_priority(count: int) -> None:
+    """In the order in which they are named; a few are moved one by one, many at once. Who sleeps is not woken by it."""
+    distribution = RoundRobin()
+    everybody = [joined(distribution, id) for id in range(1, 21)]
+    above = [joined(distribution, id, priority=1) for id in (31, 32)]
+    sleeper = joined(distribution, 40)
+    distribution.rest(sleeper)
+    late = everybody[count - 1 :: -1]
+    distribution.put_last([*late, above[0], sleeper])
+    assert picks(distribution, 2) == [32, 31]
+    for consumer in above:
+        consumer.room_bytes = 0
+    assert picks(distribution, 20) == [*range(count + 1, 21), *range(count, 0, -1)]
+    assert sleeper.parked
+
+
 def test_consumer_priority() -> None:
     """The lower get something only while the higher cannot take anything."""
     distribution = RoundRobin()

@@ -1,0 +1,101 @@
+"""Leases of many consumers that end together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import pytest
+
+from artemis_py.core.broker import Broker
+from artemis_py.core.consumer import Consumer
+from artemis_py.core.order.entry import DEAD, LAPSED
+from artemis_py.core.queue.queue import Queue
+from artemis_py.message import Message
+from artemis_py.records import Actor, MemoryLog
+from tests.unit.core.parts import NOW_MS, broker_of, consumer_on, head_of, held, ids, queue_config, send, turn
+
+LEASE_MS: Final = 1000
+MESSAGES: Final = 1200
+"""More than two slices."""
+DURABLE: Final = head_of(persistent=True)
+
+
+class Named(Actor):
+    """A consumer, as the log knows it."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def named(self) -> int:
+        return self.number
+
+
+class StoryLog(MemoryLog):
+    """Notes whose deliveries failed, and who buried which message."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.failed: dict[int, tuple[Actor | None, str]] = {}
+        self.buried: dict[int, Actor | None] = {}
+
+    def attempted(
+        self,
+        queue_id: int,
+        message: Message,
+        attempts: int,
+        due_ms: int,
+        consumer: Actor | None = None,
+        cause: str = "",
+    ) -> int:
+        self.failed[message.id] = consumer, cause
+        return 0
+
+    def settled(self, queue_id: int, messages: Sequence[Message], reason: str, by: Actor | None = None) -> int:
+        if reason == DEAD:
+            self.buried |= {message.id: by for message in messages}
+        return 0
+
+
+def leased(log: StoryLog, attempts_max: int, consumers: int) -> tuple[Broker, Queue, list[Consumer]]:
+    """A queue whose messages are leased to so many consumers in turns."""
+    settings = {"#": {"max_delivery_attempts": attempts_max}}
+    config = queue_config(lease_period=LEASE_MS, max_per_subscription_backlog=-1)
+    broker = broker_of(config, log=log, settings=settings)
+    queue = broker.queues["q"]
+    readers = [consumer_on(broker, queue, backlog_max=MESSAGES) for _ in range(consumers)]
+    for number, reader in enumerate(readers):
+        reader.actor = Named(number)
+    send(broker, count=MESSAGES, head=DURABLE)
+    turn(broker)
+    return broker, queue, readers
+
+
+@pytest.mark.parametrize("attempts_max", [-1, 1])
+def test_each_holder_is_told_to_the_log_with_its_own_messages(attempts_max: int) -> None:
+    """Whether they go back or are dead then."""
+    log = StoryLog()
+    broker, queue, readers = leased(log, attempts_max, consumers=7)
+    holders = {message_id: reader.actor for reader in readers for message_id in held(reader)}
+    assert len(holders) == MESSAGES
+    for reader in readers:
+        reader.room_bytes = 0
+    turn(broker, NOW_MS + LEASE_MS)
+    assert queue.contents.leases is not None
+    assert queue.contents.leases.ended_count == MESSAGES
+    assert log.failed == {message_id: (actor, LAPSED) for message_id, actor in holders.items()}
+    assert log.buried == ({} if attempts_max < 0 else holders)
+    assert ids(queue.contents.order) == ([] if attempts_max > 0 else sorted(holders))
+
+
+def test_who_did_not_let_a_lease_end_is_asked_before_the_others() -> None:
+    """All holders are last in line then, however many there are."""
+    broker, queue, readers = leased(StoryLog(), -1, consumers=20)
+    for reader in readers:
+        reader.room_bytes = 0
+    idle = [consumer_on(broker, queue, backlog_max=1) for _ in range(3)]
+    for reader in readers:
+        reader.room_bytes = 1
+        queue.wake(reader)
+    turn(broker, NOW_MS + LEASE_MS)
+    assert sorted(message_id for reader in idle for message_id in held(reader)) == [1, 2, 3]
