@@ -320,14 +320,26 @@ class QueueModel(ActivationModel):
     def release(
         self, reader: Reader, items: list[Item], *, failed: bool, now_ms: int, cancels: bool = False
     ) -> list[Letter]:
-        """Take items back, each to its place, then trim, then delay what survived; returns the dead."""
-        dead: list[Letter] = []
+        """Take items back; returns the dead."""
         if reader.reads or reader.settles:
-            return dead
+            return []
+        return self.release_of([(reader, items)], failed=failed, now_ms=now_ms, cancels=cancels)
+
+    def release_of(
+        self, held: list[tuple[Reader, list[Item]]], *, failed: bool, now_ms: int, cancels: bool = False
+    ) -> list[Letter]:
+        """Take back what several readers held, in the order in which it was sent: each to its place, then trim, then
+        delay what survived. Returns the dead.
+        """
+        dead: list[Letter] = []
         delayed: list[Item] = []
         restored = 0
+        sent = [(reader.written.get(item.letter.id, 0), item) for reader, items in held for item in items]
+        for reader, items in held:
+            for item in items:
+                reader.leases.pop(item.letter.id, None)
+        items = [item for _, item in (sorted(sent, key=itemgetter(0)) if len(held) > 1 else sent)]
         for item in items:
-            reader.leases.pop(item.letter.id, None)
             if self._stays_away(item):
                 continue
             item.redelivered = True

@@ -277,7 +277,7 @@ class SideBySide:
         for reader, items in over:
             reader.held = [item for item in reader.held if item not in items]
             reader.lapsed += items
-            self.bury(pair, pair.model.release(reader, items, failed=True, now_ms=self.now_ms))
+        self.bury(pair, pair.model.release_of(over, failed=True, now_ms=self.now_ms))
 
     def _see_what_is_active(self, pair: Pair) -> None:
         """Where messages become active in order: take over what the broker has found by now."""

@@ -159,6 +159,23 @@ def test_an_outdated_value_that_returns_with_others_counts_as_nothing() -> None:
     assert world.pairs[0].queue.flow.stopped
 
 
+def test_a_ring_gives_up_the_oldest_of_all_whose_leases_end_together() -> None:
+    """Whoever held them: it is trimmed when all are back."""
+    world = world_of(QueuePlan(policy="RING", depth_messages=1, lease_ms=400))
+    first, second = (world.subscribe(connection=connection, backlog=1) for connection in (1, 2))
+    assert first is not None
+    assert second is not None
+    for _ in range(2):
+        world.publish(DURABLE)
+        turn(world)
+    assert handed_out(world, 0)
+    assert handed_out(world, 1)
+    for seat in (first, second):
+        world.set_room(seat, 0)
+    world.advance(400)
+    assert bodies_of(world) == [2]
+
+
 # ---- time --------------------------------------------------------------------------------------------
 
 

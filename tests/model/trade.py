@@ -203,14 +203,19 @@ class Trade(SideBySide):
                 model.remove(item)
                 self._settle_nobodys(pair, item, expires=expires)
             self.happened.update(["sifted"] if here else [])
-        for reader in sorted(model.readers, key=lambda reader: min(reader.written.values(), default=0)):
+        held: list[tuple[Reader, list[Item]]] = []
+        for reader in model.readers:
             if reader.reads or reader.settles or (model.plan.strict and reader.connection != connection):
                 continue
             items = [item for item in (reader.sent if refuses else reader.held) if matches(item.letter)]
             reader.held = [item for item in reader.held if item not in items]
             reader.unsent = [one for one in reader.unsent if one not in {item.letter.id for item in items}]
-            self._settle_held(pair, reader, items, refuses=outcome == CANCEL, expires=expires)
+            held.append((reader, items))
             self.happened.update(["sifted what others hold"] if items else [])
+        if outcome == CANCEL:
+            self.bury(pair, model.release_of(held, failed=True, now_ms=self.now_ms, cancels=True))
+        for reader, items in held if outcome != CANCEL else []:
+            self._settle_held(pair, reader, items, expires=expires)
         self.check()
 
     def _settle_nobodys(self, pair: Pair, item: Item, *, expires: bool) -> None:
@@ -223,10 +228,8 @@ class Trade(SideBySide):
             model.counts.acknowledged += 1
         model.shrank()
 
-    def _settle_held(self, pair: Pair, reader: Reader, items: list[Item], *, refuses: bool, expires: bool) -> None:
-        if refuses:
-            self.bury(pair, pair.model.release(reader, items, failed=True, now_ms=self.now_ms, cancels=True))
-        elif expires:
+    def _settle_held(self, pair: Pair, reader: Reader, items: list[Item], *, expires: bool) -> None:
+        if expires:
             self._expire(pair, reader, items)
         else:
             for _ in items:

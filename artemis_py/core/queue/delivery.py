@@ -52,7 +52,11 @@ class Delivery:
         """Offer ready entries to consumers until none is ready or every consumer is parked. At ``floor`` units left in
         the turn's budget it stops and notes the queue ready.
         """
-        self._begin(now_ms)
+        self._host.budget.spend(1)
+        if self._contents.paged.backlogs:
+            self._pages.begin_dispatch(now_ms)
+        if self._waking.is_due:
+            self._waking.begin()
         activation = self._activation
         if activation is None:
             self._offer(now_ms, floor)
@@ -69,12 +73,11 @@ class Delivery:
 
     def _offer(self, now_ms: int, floor: int) -> None:
         """Offer what is active."""
-        budget = self._host.budget
+        budget, gate = self._host.budget, self._gate
         contents, distribution, grouping = self._contents, self._distribution, self._grouping
         order = contents.order
-        held = contents.has_held
         # The groups are asked first: a pause that is over ends on a paused queue, too.
-        if (grouping.groups is not None and grouping.must_wait(held=held)) or not self._gate.is_open:
+        if (grouping.groups is not None and grouping.must_wait(held=contents.has_held)) or not gate.is_open:
             self._show(now_ms, floor)
             return
         self._read_for_takers(now_ms)
@@ -82,7 +85,7 @@ class Delivery:
             self._host.note_ready(self._reference)
             return
         while order.count or (contents.paged.backlogs and contents.paged.count):
-            if not self._gate.lets_out(contents.tally.held_count):
+            if gate.counts and not gate.lets_out(contents.tally.held_count):
                 self._end_early(now_ms)
                 self._show(now_ms, floor)
                 return
@@ -94,7 +97,7 @@ class Delivery:
                 continue
             if grouping.groups is not None and grouping.serves(consumer):
                 entry = self._next.in_groups_for(consumer, now_ms)
-            elif consumer.cursor is None and self._may_run(order.count):
+            elif consumer.cursor is None and not gate.counts and self._may_run(order.count):
                 picked = self._deliver_some(consumer, now_ms, floor)
                 if picked is None:
                     if budget.left > floor:
@@ -121,13 +124,6 @@ class Delivery:
                 return
 
     # ---- before the first entry ------------------------------------------------------------------
-
-    def _begin(self, now_ms: int) -> None:
-        self._host.budget.spend(1)
-        if self._contents.paged.backlogs:
-            self._pages.begin_dispatch(now_ms)
-        if self._waking.is_due:
-            self._waking.begin()
 
     def _end_early(self, now_ms: int) -> None:
         """Nobody takes the entries that are left, or they are not active yet."""
@@ -221,9 +217,7 @@ class Delivery:
             self._host.note_output(consumer)
 
     def _may_run(self, ready_count: int) -> bool:
-        """Is the first ready entry next in order, without a look at pages, and need nobody count what is out?"""
-        if self._gate.counts:
-            return False
+        """Is the first ready entry next in order, without a look at pages?"""
         return ready_count > 0 and not (self._contents.paged.backlogs and self._pages.reading.has_early)
 
     def _deliver_some(self, consumer: Consumer, now_ms: int, floor: int) -> Consumer | None:
@@ -293,14 +287,15 @@ class Delivery:
         expired: Entry | None = None
         while picked is not None and picked.cursor is None:
             start, room_bytes = len(picked.outbox), picked.room_bytes
-            backlog, backlog_max = picked.held, picked.backlog_max
-            while order.count and picked.room_bytes > 0 and picked.credit_bytes > 0 and len(backlog) < backlog_max:
+            for _ in range(min(order.count, picked.backlog_max - len(picked.held))):
                 entry = order.pop()
                 expires_ms = entry.message.expires_ms if lifetime is None else lifetime.expires_ms(entry.message)
                 if expires_ms and expires_ms <= now_ms:
                     expired = entry
                     break
                 picked.take(entry)
+                if picked.room_bytes <= 0 or picked.credit_bytes <= 0:
+                    break
             taken = [entry.message for entry in picked.outbox[start:]]
             left -= len(taken) + ((room_bytes - picked.room_bytes) >> BYTES_SHIFT)
             self._note_taken(picked, taken, held)

@@ -16,10 +16,14 @@ class Gate:
     (AMPS' MaxBacklog).
     """
 
-    __slots__ = ("backlog_max", "consumers_min", "delay_ms", "opens_at_ms", "paused", "started", "unconfirmed_count")
+    __slots__ = (
+        "backlog_max", "consumers_min", "counts", "delay_ms", "opens_at_ms", "paused", "started", "unconfirmed_count",
+    )  # fmt: skip
 
     def __init__(self, consumers_min: int = 0, delay_ms: int = -1, backlog_max: int = maxsize) -> None:
         self.backlog_max = backlog_max
+        self.counts = backlog_max < maxsize
+        """Does it matter how many messages are in delivery?"""
         self.consumers_min = consumers_min
         self.delay_ms = delay_ms
         self.paused = False
@@ -33,11 +37,6 @@ class Gate:
     def is_open(self) -> bool:
         """May the queue dispatch?"""
         return self.started and not self.paused
-
-    @property
-    def counts(self) -> bool:
-        """Does it matter how many messages are in delivery?"""
-        return self.backlog_max < maxsize
 
     def lets_out(self, delivering_count: int) -> bool:
         """May one more entry leave, with so many messages in delivery?"""

@@ -32,20 +32,22 @@ class Lapse(QueueWork):
         """What is on its way back."""
 
     def work(self, budget: Budget, now_ms: int) -> bool:
-        while True:
-            if self._return is not None:
-                if not self._return.work(budget, now_ms):
-                    return False
-                self._return = None
+        while self._return is None or self._return.give_back(budget, now_ms):
             if budget.is_spent:
                 return False
             count_max = min(max(budget.left // _LOOK_UNITS, 1), SLICE_MAX)
             over = self._leases.pop_over(self._until_ms, count_max)
             budget.spend(len(over))
             if not over:
-                self._leases.set_timer()
-                return True
+                return self._is_done(budget)
             self._take(over)
+        return False
+
+    def _is_done(self, budget: Budget) -> bool:
+        if self._return is not None and not self._return.finish(budget):
+            return False
+        self._leases.set_timer()
+        return True
 
     def _take(self, over: list[tuple[int, Consumer]]) -> None:
         """Take the messages from their holders. One that is not held any more waits for the end of a transaction."""
@@ -59,7 +61,9 @@ class Lapse(QueueWork):
             return
         self._tell(holders)
         self._parts.distribution.put_last([holder for holder in dict.fromkeys(holders) if not holder.closed])
-        self._return = Return(self._parts, holders[0], entries, failed=True, cause=LAPSED, holders=holders)
+        if self._return is None:
+            self._return = Return(self._parts, holders[0], [], failed=True, cause=LAPSED)
+        self._return.add(entries, holders)
 
     def _tell(self, holders: list[Consumer]) -> None:
         """Count the leases that ended, and tell the operational log; of several holders it names the last."""

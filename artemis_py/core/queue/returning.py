@@ -31,7 +31,7 @@ class Return(QueueWork):
     ``failed`` counts a delivery attempt, after which an entry may be dead or delayed. ``cause`` says what failed: a
     NACK, an aborted acknowledgement, a lost connection, or a lease that ended. UNSUBSCRIBE and DISCONNECT do not count.
     Entries that were not ``sent`` come back as if they had never been picked. ``leaves``: the consumer leaves with
-    them. ``holders`` names the consumer of each entry, where several let them go.
+    them. Where several consumers let entries go, more are added from time to time, each with its holder.
     """
 
     def __init__(
@@ -45,13 +45,14 @@ class Return(QueueWork):
         up_to: int = EVERYTHING,
         sent: bool = True,
         leaves: bool = False,
-        holders: list[Consumer] | None = None,
     ) -> None:
         super().__init__(holds=consumer.destructive)
         self._parts = parts
         self._consumer = consumer
         self._entries = entries
-        self._holders = holders
+        self._holders: list[Consumer] | None = None
+        """Who held each entry; None: the consumer did."""
+        self._everybody = {consumer: None}
         self._position = 0
         self._up_to = up_to
         self._failed = failed
@@ -70,17 +71,30 @@ class Return(QueueWork):
         self._dead_count = 0
 
     def work(self, budget: Budget, now_ms: int) -> bool:
-        while self._excess < 0:
-            entries = self._next(min(max(budget.left // self._units_each, 1), SLICE_MAX))
-            if not entries:
-                self._all_are_back()
-                break
+        return self.give_back(budget, now_ms) and self.finish(budget)
+
+    def add(self, entries: list[Entry], holders: list[Consumer]) -> None:
+        """More entries are to go back, each from its holder. Those before them must be back."""
+        self._entries = entries
+        self._holders = holders
+        self._everybody |= dict.fromkeys(holders)
+        self._position = 0
+
+    def give_back(self, budget: Budget, now_ms: int) -> bool:
+        """Return each entry to its place. Returns False while that is unfinished."""
+        while entries := self._next(min(max(budget.left // self._units_each, 1), SLICE_MAX)):
             budget.spend(_BACK_UNITS * len(entries))
             self._dead_count = 0
             self._take_back(entries, now_ms)
             budget.spend(_COPY_UNITS * self._dead_count)
             if budget.is_spent:
                 return False
+        return True
+
+    def finish(self, budget: Budget) -> bool:
+        """All are back: fit the queue to its limits, and let it go on. Returns False while that is unfinished."""
+        if self._excess < 0:
+            self._all_are_back()
         if not self._has_made_room(budget) or not self._has_put_off(budget):
             return False
         if self._leaves:
@@ -210,7 +224,7 @@ class Return(QueueWork):
         if self._consumer.destructive and not parts.reference.deleted:
             parts.waking.wake_dry()
             parts.note_ready()
-        for holder in [self._consumer] if self._holders is None else dict.fromkeys(self._holders):
+        for holder in self._everybody:
             if holder.parked:
                 parts.wake(holder)
         return True

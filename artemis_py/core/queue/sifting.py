@@ -135,7 +135,7 @@ class Sifting(QueueWork):
         while self._look_among_leased(budget, now_ms):
             if budget.is_spent:
                 return False
-        return True
+        return self._return is None or self._return.finish(budget)
 
     # ---- what nobody has -------------------------------------------------------------------------
 
@@ -234,12 +234,8 @@ class Sifting(QueueWork):
 
     def _look_among_leased(self, budget: Budget, now_ms: int) -> bool:
         """Look at some messages that consumers hold. Returns False when none is left."""
-        if self._return is not None:
-            if not self._return.work(budget, now_ms):
-                return True
-            self._return = None
-            if budget.is_spent:
-                return True
+        if self._return is not None and not self._return.give_back(budget, now_ms):
+            return True
         if self._leased is None:
             self._leased = self._leased_now()
             budget.spend(len(self._leased) // _IDS_PER_UNIT)
@@ -257,10 +253,12 @@ class Sifting(QueueWork):
             if budget.is_spent:
                 break
         if entries and self._outcome == CANCEL:
-            self._return = Return(self._parts, holders[0], entries, failed=True, cause=NACKED, holders=holders)
-        else:
-            self._settle_held(entries, holders, budget)
-        return bool(self._leased) or self._return is not None
+            if self._return is None:
+                self._return = Return(self._parts, holders[0], [], failed=True, cause=NACKED)
+            self._return.add(entries, holders)
+            return True
+        self._settle_held(entries, holders, budget)
+        return bool(self._leased)
 
     def _leased_now(self) -> list[tuple[int, Consumer | None]]:
         """Everything that is leased, or will be when it is written: the first one last."""
