@@ -24,7 +24,7 @@ from tests.spark.conftest import ROOT
 from tests.spark.live import LiveBroker, send_many
 from tests.spark.pipeline_kills import children
 from tests.spark.queue_driver import query
-from tests.spark.queue_jobs import count, held, queue_broker, source, taken
+from tests.spark.queue_jobs import attempts, count, held, queue_broker, source, taken
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -139,6 +139,7 @@ def test_a_jvm_that_is_killed_in_a_batch(running: Running) -> None:
         os.kill(java_below(process.pid), signal.SIGKILL)
         eventually("what it held is back", lambda: held(broker, "jobs"), lambda seen: seen == 0, WAIT_S)
         assert count(broker, "jobs") == MANY - BATCH
+        assert not attempts(broker, "jobs"), "what plans the query has left in good order"
     running.go_on()
     running.send(MANY)
     running.take_the_rest()
@@ -155,6 +156,7 @@ def test_a_planner_that_is_killed_in_a_batch(running: Running) -> None:
     [planner] = planners_below(os.getpid()) - before
     os.kill(planner, signal.SIGKILL)
     eventually("what it held is back", lambda: held(running.broker, "jobs"), lambda seen: seen == 0, WAIT_S)
+    assert attempts(running.broker, "jobs") == {"lost": BATCH}
     running.go_on()
     eventually("the query ends", lambda: first.isActive, lambda active: not active, WAIT_S)
     assert first.exception() is not None
