@@ -11,27 +11,11 @@ from contextlib import contextmanager
 from tests.e2e.broker_process import LOOPBACK
 
 
-class CuttingProxy:
-    """Passes bytes between clients and a broker. The first time a word passes in its direction, the bytes before it are
-    passed on, and both sides are closed; ``at_cut`` is called before that.
-    """
+class Proxy:
+    """Listens for clients of a broker, and gives each of them a connection to it. What passes is for others to say."""
 
-    def __init__(
-        self,
-        broker_port: int,
-        word: bytes,
-        *,
-        from_broker: bool = False,
-        nth: int = 1,
-        at_cut: Callable[[], object] = lambda: None,
-    ) -> None:
+    def __init__(self, broker_port: int) -> None:
         self._broker_port = broker_port
-        self._word = word
-        self._from_broker = from_broker
-        self._nth = nth
-        self._at_cut = at_cut
-        self._lock = threading.Lock()
-        self.has_cut = False
         self.connections = 0
         self._listener = socket.create_server((LOOPBACK, 0))
         self.port: int = self._listener.getsockname()[1]
@@ -57,18 +41,47 @@ class CuttingProxy:
         while True:
             try:
                 client, _ = self._listener.accept()
-                broker = socket.create_connection((LOOPBACK, self._broker_port))
             except OSError:
                 return
+            try:
+                broker = socket.create_connection((LOOPBACK, self._broker_port))
+            except OSError:
+                self._end(client)
+                continue
             self.connections += 1
             self._sockets += [client, broker]
-            for source, target, watched in (
-                (client, broker, not self._from_broker),
-                (broker, client, self._from_broker),
-            ):
-                threading.Thread(target=self._pass, args=(source, target, watched), daemon=True).start()
+            for source, target, from_broker in ((client, broker, False), (broker, client, True)):
+                threading.Thread(target=self._pass, args=(source, target, from_broker), daemon=True).start()
 
-    def _pass(self, source: socket.socket, target: socket.socket, watched: bool) -> None:
+    def _pass(self, source: socket.socket, target: socket.socket, from_broker: bool) -> None:
+        """Pass on what one side says until it ends."""
+        raise NotImplementedError
+
+
+class CuttingProxy(Proxy):
+    """Passes bytes between clients and a broker. The first time a word passes in its direction, the bytes before it are
+    passed on, and both sides are closed; ``at_cut`` is called before that.
+    """
+
+    def __init__(
+        self,
+        broker_port: int,
+        word: bytes,
+        *,
+        from_broker: bool = False,
+        nth: int = 1,
+        at_cut: Callable[[], object] = lambda: None,
+    ) -> None:
+        self._word = word
+        self._from_broker = from_broker
+        self._nth = nth
+        self._at_cut = at_cut
+        self._lock = threading.Lock()
+        self.has_cut = False
+        super().__init__(broker_port)
+
+    def _pass(self, source: socket.socket, target: socket.socket, from_broker: bool) -> None:
+        watched = from_broker == self._from_broker
         tail = b""
         with contextlib.suppress(OSError):
             while data := source.recv(65536):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 from pyspark.sql.streaming.datasource import ReadLimit
 
 from artemis_py.spark.consume.reader import QueueStreamReader
+from artemis_py.spark.read.batch import RowReader
 from artemis_py.spark.read.options import read_options
 from tests.e2e.stomp_socket import StompSocket
 from tests.spark.cutting_proxy import CuttingProxy
@@ -70,6 +72,13 @@ def count(broker: LiveBroker, queue: str) -> int:
 def held(broker: LiveBroker, queue: str) -> int:
     """How many of them consumers hold."""
     return int(broker.process.metric("artemis_delivering_message_count", queue=queue))
+
+
+def attempts(broker: LiveBroker, queue: str) -> Counter[str]:
+    """The failed attempts of a queue's messages by their reasons, as the log tells them."""
+    reader = RowReader(read_options({"url": broker.url, "table": "events", "columns": "event,queue,reason"}))
+    rows = [row for share in reader.partitions() for batch in reader.read(share) for row in batch.to_pylist()]
+    return Counter(row["reason"] for row in rows if (row["event"], row["queue"]) == ("attempted", queue))
 
 
 def empty(broker: LiveBroker) -> None:

@@ -1,5 +1,5 @@
-"""A query that consumes a queue, of which something is killed with SIGKILL in the middle of a batch: its JVM, the
-Python process that plans it, a worker, the broker. Every message is a row, once, and is removed after that.
+"""A query that consumes a queue, of which something is killed with SIGKILL in the middle of a batch, or at its end: its
+JVM, the Python process that plans it, a worker, the broker. Every message is a row, once, and is removed after that.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,14 +21,15 @@ import pytest
 from artemis_py.spark import lag
 from tests.e2e.broker_process import eventually
 from tests.spark.conftest import ROOT
+from tests.spark.holding_proxy import HoldingProxy, holding_acks, numbers
 from tests.spark.live import LiveBroker, send_many
 from tests.spark.pipeline_kills import children
-from tests.spark.queue_driver import query
-from tests.spark.queue_jobs import count, held, queue_broker, source, taken
+from tests.spark.queue_driver import numbered_query, query
+from tests.spark.queue_jobs import attempts, count, held, queue_broker, source, taken
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-    from pyspark.sql.streaming import StreamingQuery
+    from pyspark.sql.streaming import DataStreamWriter, StreamingQuery
 
 WAIT_S = 120.0
 BATCH = 20
@@ -90,9 +91,9 @@ class Running:
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
 
-    def take_the_rest(self) -> None:
+    def take_the_rest(self, write: Callable[..., DataStreamWriter] = query) -> None:
         """Everything that is there now, and end."""
-        writer = query(self.spark, self.folder, self.options).trigger(availableNow=True)
+        writer = write(self.spark, self.folder, self.options).trigger(availableNow=True)
         self.started.append(writer.start())
         assert self.started[-1].awaitTermination(int(WAIT_S))
 
@@ -139,6 +140,7 @@ def test_a_jvm_that_is_killed_in_a_batch(running: Running) -> None:
         os.kill(java_below(process.pid), signal.SIGKILL)
         eventually("what it held is back", lambda: held(broker, "jobs"), lambda seen: seen == 0, WAIT_S)
         assert count(broker, "jobs") == MANY - BATCH
+        assert not attempts(broker, "jobs"), "what plans the query has left in good order"
     running.go_on()
     running.send(MANY)
     running.take_the_rest()
@@ -155,6 +157,7 @@ def test_a_planner_that_is_killed_in_a_batch(running: Running) -> None:
     [planner] = planners_below(os.getpid()) - before
     os.kill(planner, signal.SIGKILL)
     eventually("what it held is back", lambda: held(running.broker, "jobs"), lambda seen: seen == 0, WAIT_S)
+    assert attempts(running.broker, "jobs") == {"lost": BATCH}
     running.go_on()
     eventually("the query ends", lambda: first.isActive, lambda active: not active, WAIT_S)
     assert first.exception() is not None
@@ -227,3 +230,93 @@ def test_killed_again_and_again(running: Running, rng: random.Random) -> None:
             time.sleep(rng.uniform(0, 2))
     running.take_the_rest()
     running.await_rows()
+
+
+# ---- between the output of a batch and its acknowledgement ---------------------------------------
+
+
+def runs(folder: Path) -> list[tuple[int, list[int]]]:
+    """Each run of a batch in the numbered sink: its number, and its rows in order."""
+    path = folder / "runs"
+    lines = path.read_text("utf-8").splitlines() if path.exists() else []
+    return [(number, sorted(rows)) for number, rows in map(json.loads, lines)]
+
+
+def is_noted(folder: Path, number: int) -> bool:
+    """Does the checkpoint say that a batch is done?"""
+    return (folder / "checkpoint" / "commits" / str(number)).exists()
+
+
+def kill_at_the_end_of_a_batch(running: Running, proxy: HoldingProxy, *, noted: bool) -> None:
+    """Kill the JVM of an application when the first batch is written: before Spark notes that, or when it has, and the
+    ACK is on its way.
+    """
+    folder = running.folder
+    running.options |= {"stompUrl": f"tcp://127.0.0.1:{proxy.port}", "brokerTimeoutSeconds": "600"}
+    running.hold("nothing" if noted else "batch 0")
+    with running.application("numbered") as process:
+        eventually("the end of a batch", lambda: proxy.acks or (folder / "held").exists(), bool, WAIT_S)
+        assert runs(folder) == [(0, running.sent[:BATCH])], "its output is there"
+        assert (bool(proxy.acks), is_noted(folder, 0)) == (noted, noted)
+        proxy.hold()
+        planners = planners_below(process.pid)
+        os.kill(java_below(process.pid), signal.SIGKILL)
+        eventually("nobody waits for the broker", lambda: planners_below(1) & planners, lambda seen: not seen, WAIT_S)
+    running.go_on()
+
+
+def check_what_others_get(broker: LiveBroker, proxy: HoldingProxy, sent: list[int]) -> None:
+    """When the leases end another consumer gets the messages of the batch, and gives them back."""
+    with broker.client() as client:
+        messages = taken(client, "leased", len(sent), acks=False, **{"consumer-priority": "9"})
+        assert set(attempts(broker, "leased")) == {"lapsed"}
+        proxy.drop()
+        client.ask("UNSUBSCRIBE", {"id": "1"})
+    eventually("they are back", lambda: held(broker, "leased"), lambda seen: seen == 0, WAIT_S)
+    assert [int(one.body) for one in sorted(messages, key=numbers)] == sent
+    for bookmark, delivery in map(numbers, messages):
+        assert [one for one in proxy.deliveries[bookmark] if one <= delivery] == [*range(1, delivery)]
+
+
+@pytest.mark.takes_turns("what is killed before an acknowledgement")
+@pytest.mark.parametrize("noted", [False, True], ids=["written", "noted"])
+def test_a_jvm_that_is_killed_when_a_batch_is_written(running: Running, *, noted: bool) -> None:
+    """The broker hears nothing of it, also not that the connection ends. A batch that Spark has noted does not run
+    again. The other one does, under its number, so the sink has each row once.
+    """
+    broker, folder, sent = running.broker, running.folder, running.sent
+    running.queue = running.options["queue"] = "leased"
+    running.send(BATCH)
+    with holding_acks(broker.process.port) as proxy:
+        kill_at_the_end_of_a_batch(running, proxy, noted=noted)
+        assert proxy.acks == ([sorted(proxy.deliveries)] if noted else [])
+        assert count(broker, "leased") == BATCH
+        check_what_others_get(broker, proxy, sent)
+    running.send(MANY)
+    running.options["stompUrl"] = f"tcp://127.0.0.1:{broker.process.port}"
+    running.take_the_rest(numbered_query)
+    assert count(broker, "leased") == 0
+    batches = [(number, sent[begin : begin + BATCH]) for number, begin in enumerate(range(0, len(sent), BATCH))]
+    assert runs(folder) == ([] if noted else batches[:1]) + batches
+    out = {int(path.name): sorted(json.loads(path.read_text("utf-8"))) for path in (folder / "out").glob("[0-9]*")}
+    assert out == dict(batches)
+
+
+def test_a_broker_that_is_killed_before_it_hears_that_a_batch_is_done(running: Running) -> None:
+    """The query lives, and acknowledges the batch again."""
+    broker = running.broker
+    running.send(MANY)
+    with holding_acks(broker.process.port) as proxy:
+        running.options["stompUrl"] = f"tcp://127.0.0.1:{proxy.port}"
+        first = running.start()
+        eventually("an ACK is on its way", lambda: proxy.acks, bool, WAIT_S)
+        assert running.rows() == running.sent[:BATCH], "the output is there"
+        assert is_noted(running.folder, 0)
+        broker.kill()
+        broker.start_again()
+        eventually("another one is", lambda: proxy.acks[1:], bool, WAIT_S)
+        assert proxy.acks == 2 * [sorted(proxy.deliveries)]
+        assert count(broker, "jobs") == MANY
+        proxy.let_pass()
+        running.await_rows()
+        assert first.isActive

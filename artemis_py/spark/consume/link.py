@@ -205,6 +205,8 @@ class Link:
                         self.talk.lost()
                         self.changed.notify_all()
                     self._rest()
+            if not self._is_leaving:
+                self._fail(PipelineError(f"queue {self._access.queue.name}: Spark's JVM is gone"))
         except PipelineError as error:
             self._fail(error)
         except Exception as error:
