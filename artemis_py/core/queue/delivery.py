@@ -236,8 +236,8 @@ class Delivery:
         order, lifetime = contents.order, contents.expiry.lifetime
         held: list[Message] = []
         left, offered, was_picked = units, [first], True
+        expired: Entry | None = None
         while offered:
-            expired: Entry | None = None
             count = 0
             for consumer in offered:
                 entry = order.pop()
@@ -262,17 +262,10 @@ class Delivery:
                     break
             if not was_picked:
                 distribution.taken(offered[:count])
-            if expired is not None:
-                contents.deliver_run(held)
-                held = []
-                self._next.expire(expired)
-                self._aftermath.run()
-                break
             was_picked = False
-            offered = distribution.offer(min(left, order.count, _OFFERED_MAX)) if left > 0 and order.count else []
-        if held:
-            contents.deliver_run(held)
-        host.budget.spend(units - left)
+            may_offer = expired is None and left > 0 and order.count
+            offered = distribution.offer(min(left, order.count, _OFFERED_MAX)) if may_offer else []
+        self._end_run(held, units - left, expired)
         return distribution.pick() if expired is None and left > 0 and order.count else None
 
     def _deliver_runs(self, consumer: Consumer, now_ms: int, units: int) -> Consumer | None:
@@ -282,9 +275,8 @@ class Delivery:
         distribution, order = self._distribution, self._contents.order
         lifetime = self._contents.expiry.lifetime
         held: list[Message] = []
-        left = units
+        left, expired = units, None
         picked: Consumer | None = consumer
-        expired: Entry | None = None
         while picked is not None and picked.cursor is None:
             start, room_bytes = len(picked.outbox), picked.room_bytes
             for _ in range(min(order.count, picked.backlog_max - len(picked.held))):
@@ -303,13 +295,17 @@ class Delivery:
                 picked = None
             else:
                 picked = distribution.pick()
+        self._end_run(held, units - left, expired)
+        return picked
+
+    def _end_run(self, held: list[Message], units: int, expired: Entry | None) -> None:
+        """Count what consumers are to settle, before the entry goes that ended the run because it has expired."""
         if held:
             self._contents.deliver_run(held)
-        self._host.budget.spend(units - left)
+        self._host.budget.spend(units)
         if expired is not None:
             self._next.expire(expired)
             self._aftermath.run()
-        return picked
 
     def _note_taken(self, consumer: Consumer, taken: list[Message], held: list[Message]) -> None:
         """A consumer took these. What it is to settle joins ``held``."""
