@@ -19,7 +19,7 @@ from tests.e2e.test_journal_files import PERSISTENT, configured, started
 
 pytestmark = pytest.mark.e2e
 
-STOPS = 20
+STOPS = 10
 STOPS_SOAK = 200
 LARGE = bytes(200_000)
 

@@ -235,6 +235,7 @@ _EVENTS = (
 
 
 @pytest.mark.parametrize("reason", ["replaced", "superseded"])
+@pytest.mark.takes_turns("the full rings")
 def test_a_full_ring_is_as_deep_as_it_may_be(spark: SparkSession, reason: str) -> None:
     """What gives way is told behind what comes, and never stood beside it."""
     from artemis_py.spark.jobs.capacity import capacity

@@ -278,7 +278,7 @@ def check_what_others_get(broker: LiveBroker, proxy: HoldingProxy, sent: list[in
         assert [one for one in proxy.deliveries[bookmark] if one <= delivery] == [*range(1, delivery)]
 
 
-@pytest.mark.takes_turns("what is killed before an acknowledgement")
+@pytest.mark.takes_turns("what is killed under a queue")
 @pytest.mark.parametrize("noted", [False, True], ids=["written", "noted"])
 def test_a_jvm_that_is_killed_when_a_batch_is_written(running: Running, *, noted: bool) -> None:
     """The broker hears nothing of it, also not that the connection ends. A batch that Spark has noted does not run

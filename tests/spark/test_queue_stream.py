@@ -117,6 +117,7 @@ def test_rows_once_and_messages_gone_when_they_are_done(broker: LiveBroker, quer
     eventually("it has left", lambda: broker.process.metric("artemis_consumer_count", queue="jobs"), lambda n: n == 0)
 
 
+@pytest.mark.takes_turns("the streams of a queue")
 def test_stopped_in_a_batch_and_started_again(broker: LiveBroker, queries: Queries) -> None:
     sent = send(broker, "leased", 0, 20)
     sink = Sink(lambda _: time.sleep(0.5))
@@ -133,6 +134,7 @@ def test_stopped_in_a_batch_and_started_again(broker: LiveBroker, queries: Queri
     assert count(broker, "leased") == 0
 
 
+@pytest.mark.takes_turns("the streams of a queue")
 def test_available_now(broker: LiveBroker, queries: Queries) -> None:
     sent = send(broker, "jobs", 0, 25)
     sink = Sink(lambda batch: send(broker, "jobs", 1000 + batch, 1))
@@ -175,6 +177,7 @@ def test_at_times(broker: LiveBroker, queries: Queries) -> None:
     until(sink, sent)
 
 
+@pytest.mark.takes_turns("the streams of a queue")
 def test_two_queries_and_a_consumer_on_one_queue(broker: LiveBroker, queries: Queries) -> None:
     sent = send(broker, "jobs", 0, 200)
     begun = [Event(), Event()]

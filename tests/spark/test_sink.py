@@ -258,6 +258,7 @@ def test_tasks_of_a_stream_that_fail(
     assert added(sink_broker, place) == 100
 
 
+@pytest.mark.takes_turns("the long streams")
 def test_a_stream_that_ends_with_an_error_goes_on_when_it_is_started_again(
     spark: SparkSession, sink_broker: BrokerProcess, tmp_path: Path
 ) -> None:
@@ -274,6 +275,7 @@ def test_a_stream_that_ends_with_an_error_goes_on_when_it_is_started_again(
     assert sorted(first + bodies(drained(sink_broker, "fails.stream", 4))) == [str(number) for number in range(8)]
 
 
+@pytest.mark.takes_turns("the long streams")
 def test_a_table_that_a_stream_puts_out_again_and_again(
     spark: SparkSession, sink_broker: BrokerProcess, tmp_path: Path, place: str
 ) -> None:
@@ -293,6 +295,7 @@ def test_a_table_that_a_stream_puts_out_again_and_again(
     assert sorted(bodies(drained(sink_broker, place, 3))) == ["a 1", "a 3", "b 1"]
 
 
+@pytest.mark.takes_turns("the long streams")
 def test_a_broker_that_is_killed_under_a_stream(spark: SparkSession, tmp_path: Path, place: str) -> None:
     """The sink waits for it to come back, and repeats what was not confirmed."""
     with crashing_broker(tmp_path) as crashing:
