@@ -227,21 +227,19 @@ class PagingWorld(PagingState):
         self.check()
 
     def _end_leases(self) -> None:
-        """What is held for too long is about to go back."""
+        """What is held for too long is about to go back; the lease of what is not sent again yet has not begun."""
         for seat in self.seats:
-            leases = seat.reader.leases
+            unsent = {entry.message.id for entry in seat.consumer.outbox}
+            leases = {one: end_ms for one, end_ms in seat.reader.leases.items() if one not in unsent}
             over = [one for one in seat.consumer.held if leases.get(one, self.now_ms + 1) <= self.now_ms]
             self._release(seat.book, seat.reader, over, failed=True)
             seat.reader.leases = {one: end_ms for one, end_ms in leases.items() if end_ms > self.now_ms}
             self._lapsed += [(seat.consumer, one) for one in over]
 
     def _leases_have_ended(self) -> None:
-        """What was held for too long is with nobody now, or on its way to somebody again: what fell due in the same tick
-        may have made the queue offer what it has.
-        """
+        """What was held for too long is with nobody now."""
         for consumer, letter_id in self._lapsed:
-            comes_again = any(entry.message.id == letter_id for entry in consumer.outbox)
-            assert comes_again or letter_id not in consumer.held, "held beyond its lease"
+            assert letter_id not in consumer.held, "held beyond its lease"
         self._lapsed.clear()
 
     def leave(self, seat: Seat, *, failed: bool = False) -> None:
