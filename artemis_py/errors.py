@@ -87,6 +87,10 @@ class NotFoundError(BrokerError):
     """An address, queue or subscription does not exist and may not be created."""
 
 
+class BadRequestError(BrokerError):
+    """What an operator asks for makes no sense; the text says what is wrong with it."""
+
+
 class AddressFullError(BrokerError):
     """``address-full-policy`` FAIL: the address is full."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import ssl
 import urllib.error
 import urllib.request
@@ -46,7 +47,7 @@ class BrokerHttp:
         status, body = self.answer(path, method)
         if status < HTTPStatus.BAD_REQUEST:
             return body
-        said = body.decode(errors="replace").strip() or f"HTTP status {status}"
+        said = _said(body) or f"HTTP status {status}"
         if status == HTTPStatus.UNAUTHORIZED:
             url = self._url + path
             said = f"{url}: the broker refuses {self._login} (--user, --password-file, --token-file): {said}"
@@ -70,3 +71,12 @@ class BrokerHttp:
             elif isinstance(reason, ssl.SSLError):
                 reason = why_refused(reason, logins.TLS_NAMES)
             raise ArtemisError(f"{url}: {reason}") from None
+
+
+def _said(body: bytes) -> str:
+    """What an answer says is wrong: its text, or the member ``error`` of its JSON."""
+    text = body.decode(errors="replace").strip()
+    try:
+        return str(json.loads(text)["error"])
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return text

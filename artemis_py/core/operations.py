@@ -7,8 +7,10 @@ from typing import final
 from artemis_py.core.destinations.registry import Registry
 from artemis_py.core.events import OPERATION
 from artemis_py.core.host import Host
+from artemis_py.core.order.entry import PURGED
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue.recipe import overflow_for
+from artemis_py.core.queue.works import QueueWork
 from artemis_py.errors import BrokerError, NotFoundError
 
 
@@ -54,8 +56,35 @@ class Operations:
         queue.resume()
         self._note(queue, "resume", "resume")
 
+    def purge(self, queue_name: str, now_ms: int) -> tuple[int, QueueWork | None]:
+        """Remove every message that nobody has. Returns how many that are, and the work that is left. Raises
+        NotFoundError.
+        """
+        queue = self._queue(queue_name)
+        contents = queue.contents
+        count = contents.ready_count + len(contents.scheduled) + contents.paged.count
+        unfinished = queue.purge(PURGED, now_ms)
+        self._tell(queue, "purge", "purge")
+        return count, unfinished
+
+    def delete(self, queue_name: str, now_ms: int) -> tuple[int, QueueWork | None]:
+        """Delete a queue that nobody consumes, with its messages. Returns how many these are, and the work that is
+        left. Raises NotFoundError, BrokerError while it has consumers.
+        """
+        queue = self._queue(queue_name)
+        if queue.consumer_count:
+            count = queue.consumer_count
+            who = "1 consumer; close its connection" if count == 1 else f"{count} consumers; close their connections"
+            raise BrokerError(f"Queue {queue_name} has {who} first")
+        count = queue.message_count
+        self._tell(queue, "delete", "delete")
+        return count, self._registry.delete_queue(queue, now_ms)
+
     def _note(self, queue: Queue, operation: str, kind: str) -> None:
         self._registry.note_queue(queue)
+        self._tell(queue, operation, kind)
+
+    def _tell(self, queue: Queue, operation: str, kind: str) -> None:
         self._host.note_event(OPERATION, queue.reference, {"operation": operation}, kind=kind)
 
     def _queue(self, name: str) -> Queue:

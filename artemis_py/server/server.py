@@ -15,15 +15,19 @@ from artemis_py.core.broker import Broker
 from artemis_py.core.filling.fills import Fills
 from artemis_py.core.replay.desk import Replays
 from artemis_py.errors import ArtemisError
+from artemis_py.management.work import Managed
 from artemis_py.metrics import MetricsExporter
 from artemis_py.security.authenticator import Authenticator
+from artemis_py.server.calls import Calls
 from artemis_py.server.clocks import NS_PER_MS, Clocks, wall_clock_ms
 from artemis_py.server.complaints import Complaints
+from artemis_py.server.connected import connected
 from artemis_py.server.disk_watch import DiskWatch
 from artemis_py.server.drain import Drain, remains
 from artemis_py.server.faults import Faults
 from artemis_py.server.gate import gate_of
 from artemis_py.server.http import Response
+from artemis_py.server.http.management_routes import management_routes
 from artemis_py.server.http.memory_routes import memory_routes
 from artemis_py.server.http.routes import health_routes, metrics_routes, no_log_routes
 from artemis_py.server.http.routing import Route
@@ -161,7 +165,29 @@ class Server:
 
     def _routes(self, store: Store) -> list[Route]:
         routes = metrics_routes(self._exporter) + health_routes(self._not_ready_because, self.ports.warnings)
-        return routes + memory_routes(self.turns.guard) + self._log_routes(store)
+        return routes + memory_routes(self.turns.guard) + self._log_routes(store) + self._management_routes()
+
+    def _management_routes(self) -> list[Route]:
+        begun_s = self._loop.time()
+        managed = Managed(
+            self.broker,
+            self.config.name,
+            clients=lambda: connected(self.stats.connections),
+            uptime_ms=lambda: round(1000 * (self._loop.time() - begun_s)),
+            now_ms=self._clocks.date_ms,
+            close=self._close_connection,
+        )
+        calls = self.turns.calls = Calls(
+            self._loop, self.turns.schedule, lambda call: self.turns.when_durable(self.broker.log.last_lsn, call)
+        )
+        return management_routes(managed, calls)
+
+    def _close_connection(self, number: int) -> bool:
+        client = next((one for one in self.stats.connections if one.session.state.origin == number), None)
+        if client is None:
+            return False
+        client.cut_off("An operator has closed this connection", self._clocks.date_ms())
+        return True
 
     def _log_routes(self, store: Store) -> list[Route]:
         if store.log_view is None or store.cursor_desk is None:

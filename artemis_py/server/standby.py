@@ -202,7 +202,7 @@ def _metrics(name: str) -> list[Route]:
     def metrics(_request: Request) -> Response:
         return Response(HTTPStatus.OK, _CONTENT_TYPE, text)
 
-    operations = {"GET": "getMetrics"}
+    operations = {"GET": "broker.getMetrics"}
     return [Route(path, {"GET": metrics}, operations, is_open=True) for path in ("/metrics", "/metrics/")]
 
 

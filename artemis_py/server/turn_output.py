@@ -71,8 +71,8 @@ class TurnOutput:
             for connection in self.waiting:
                 self.mark_dirty(connection)
             self.waiting.clear()
-            while self._awaiting and self._awaiting[0][0] <= durable_lsn:
-                self._isolation.answer(self._awaiting.popleft()[1])
+        while self._awaiting and self._awaiting[0][0] <= durable_lsn:
+            self._isolation.answer(self._awaiting.popleft()[1])
         dirty, self.dirty = self.dirty, []
         for connection in dirty:
             try:
@@ -93,7 +93,7 @@ class TurnOutput:
                 self._isolation.cut_off(connection, "room", error)
 
     def when_durable(self, lsn: int, call: Callable[[], None]) -> None:
-        """Call ``call`` when everything up to the lsn of a record just written survives a crash."""
+        """Call ``call`` when everything up to the lsn of a record survives a crash; the lsns of calls never fall."""
         self._awaiting.append((lsn, call))
 
     def forget(self, connection: Client) -> None:

@@ -1,7 +1,7 @@
 """The turn: the server's whole work, in one order.
 
 1. process the input of ready connections, each within its share (``Rota``);
-2. handle other events (pages read, connections lost, senders with room again);
+2. handle other events (pages read, connections lost, senders with room again, what operators ask for);
 3. ``broker.tick``: what is due;
 4. dispatch, and write out what consumers got;
 5. seal the turn's records;
@@ -27,6 +27,7 @@ from artemis_py.core.budget import TURN_UNITS
 from artemis_py.core.events import Event
 from artemis_py.errors import ArtemisError, StorageError
 from artemis_py.records import Durability
+from artemis_py.server.calls import Calls
 from artemis_py.server.client import Client
 from artemis_py.server.faults import TurnError, shown
 from artemis_py.server.isolation import Isolation
@@ -85,6 +86,8 @@ class Turns:
         """Gets the events once a turn (the operational log)."""
         self.replays: ReplayTurns | None = None
         """Moves replays of the log on; None where no log is retained."""
+        self.calls: Calls | None = None
+        """Carries out what operators ask for; None where nobody can."""
         self.on_end: Callable[[], None] | None = None
         """Called at the end of each turn, when what happened in it can be looked at."""
         self._wakeup = Wakeup(loop, broker.clock, self.run)
@@ -170,6 +173,8 @@ class Turns:
         arrivals.read(now_ms)
         broker.take_in()
         arrivals.take_in(now_ms)
+        if self.calls:
+            self.calls.run()
         broker.tick(now_ms)
         self._beat(now_ms)
         broker.dispatch(now_ms)
@@ -197,7 +202,7 @@ class Turns:
     @property
     def _has_more(self) -> bool:
         """Is there already work for another turn?"""
-        if self.broker.has_ready or self.input.rota:
+        if self.broker.has_ready or self.input.rota or self.calls:
             return True
         if self.input.blocked and self.input.blocked.has_ready:
             return True
@@ -232,8 +237,8 @@ class Turns:
                 self.isolation.cut_off(connection, "beat", error)
 
     def when_durable(self, lsn: int, call: Callable[[], None]) -> None:
-        """Call ``call`` when everything up to the lsn of a record just written survives a crash. A turn is scheduled to
-        make sure of it.
+        """Call ``call`` when everything up to the lsn of a record survives a crash. A turn is scheduled to make sure of
+        it.
         """
         self.output.when_durable(lsn, call)
         self.schedule()

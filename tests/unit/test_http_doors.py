@@ -67,6 +67,7 @@ SETTINGS: Final = """
     <permission type="view" roles="editors,viewers"/><permission type="edit" roles="editors"/>
   </security-setting>
   <security-setting match="own.broker.getLog"><permission type="view" roles="guests"/></security-setting>
+  <security-setting match="mops.queue.bobs own.pause"><permission type="edit" roles="viewers"/></security-setting>
 </security-settings>
 """
 AUTHORIZER: Final = Authorizer(load_core(SETTINGS))
@@ -77,10 +78,11 @@ def keep(request: Request) -> Response:
 
 
 ROUTES: Final = [
-    Route("/log", {"GET": keep}, {"GET": "getLog"}),
-    Route("/cursor/{name}", {"GET": keep, "PUT": keep}, {"GET": "getLogCursor", "PUT": "setLogCursor"}),
+    Route("/log", {"GET": keep}, {"GET": "broker.getLog"}),
+    Route("/cursor/{name}", {"GET": keep, "PUT": keep}, {"GET": "broker.getLogCursor", "PUT": "broker.setLogCursor"}),
+    Route("/queues/{queue}/pause", {"POST": keep}, {"POST": "queue.{queue}.pause"}),
     Route("/forgotten", {"GET": keep}),
-    Route("/metrics", {"GET": keep}, {"GET": "getMetrics"}, is_open=True),
+    Route("/metrics", {"GET": keep}, {"GET": "broker.getMetrics"}, is_open=True),
 ]
 
 
@@ -115,6 +117,9 @@ def asked(method: str, path: str, *headers: bytes, body: bytes = b"") -> bytes:
         ("HEAD", "/log", (401, 401, 401, 200, 200, 200)),
         ("GET", "/cursor/c", (401, 401, 401, 200, 200, 200)),
         ("PUT", "/cursor/c", (401, 401, 401, 403, 200, 200)),
+        ("POST", "/queues/jobs/pause", (401, 401, 401, 403, 200, 200)),
+        ("POST", "/queues/bobs%20own/pause", (401, 401, 401, 200, 403, 403)),
+        ("POST", "/queues/%7Bqueue%7D/pause", (401, 401, 401, 403, 200, 200)),
         ("GET", "/forgotten", (401, 401, 401, 403, 403, 403)),
         ("GET", "/metrics", (200, 200, 200, 200, 200, 200)),
         ("DELETE", "/log", (405, 405, 405, 405, 405, 405)),
@@ -292,7 +297,7 @@ def test_no_password_is_in_a_repr_or_in_the_log_of_a_handler_that_fails(caplog: 
         raise RuntimeError(repr(request))
 
     doors = Doors(SmallDesk(), AUTHORIZER)
-    http = SteppedHttp([Route("/fails", {"GET": fails}, {"GET": "getLog"})], doors=doors)
+    http = SteppedHttp([Route("/fails", {"GET": fails}, {"GET": "broker.getLog"})], doors=doors)
     with caplog.at_level(logging.DEBUG):
         transport = http.talk(asked("GET", "/fails", WHO["editor"]))
     assert answer(transport)[0] == 500

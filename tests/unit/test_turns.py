@@ -135,3 +135,12 @@ def test_a_connection_that_breaks_off_while_it_is_attended_ends_alone(stage: Soc
     assert len(stage.turns.stats.connections) == 1
     assert victim.recv(1000) == b""
     bystander.close()
+
+
+def test_who_waits_for_what_is_durable_already_is_called_in_the_next_turn(stage: SocketPairBroker) -> None:
+    """Not only when the disk has synced something else."""
+    called: list[str] = []
+    stage.turns.when_durable(stage.turns.broker.log.last_lsn, lambda: called.append("it is"))
+    assert not called
+    stage.settle()
+    assert called == ["it is"]

@@ -17,6 +17,8 @@ class HttpClient(Protocol):
     """The client's IP address; empty if unknown."""
     is_known: bool
     """Has somebody logged in here?"""
+    user: str | None
+    """Who has logged in for the current request."""
     waiting_since_ms: int
     """When the last response was sent, or the connection accepted."""
 

@@ -40,6 +40,7 @@ class HttpConnection(asyncio.Protocol):
         self.waiting_since_ms = self._channel.last_activity_ms
         self.is_spare = False
         self.is_known = False
+        self.user: str | None = None
         self.peer = ""
         self.number = 0
 
@@ -206,7 +207,7 @@ class HttpConnection(asyncio.Protocol):
         self._read_events()
 
     def _answer(self) -> None:
-        answer = self._incoming.answer()
+        answer = self._incoming.answer(self.user, self.peer)
         if isinstance(answer, Response):
             self._send(answer)
             return

@@ -21,9 +21,9 @@ def cursor_routes(desk: CursorDesk, durably: Durably) -> list[Route]:
     """
     routes = _CursorRoutes(desk, durably)
     one = {"GET": routes.get, "PUT": routes.put, "DELETE": routes.drop}
-    operations = {"GET": "getLogCursor", "PUT": "setLogCursor", "DELETE": "removeLogCursor"}
+    operations = {"GET": "broker.getLogCursor", "PUT": "broker.setLogCursor", "DELETE": "broker.removeLogCursor"}
     return [
-        Route("/log/cursors", {"GET": routes.all}, {"GET": "listLogCursors"}),
+        Route("/log/cursors", {"GET": routes.all}, {"GET": "broker.listLogCursors"}),
         Route("/log/cursors/{name}", one, operations),
     ]
 

@@ -1,7 +1,8 @@
 """Who may use which route of an acceptor: logins and permissions, as Artemis checks its management operations.
 
-An operation of the broker has the address ``mops.broker.OPERATION`` (``management-rbac-prefix`` is the first word).
-Reading needs the permission ``view`` there, changing something needs ``edit``.
+An operation of the broker has the address ``mops.broker.OPERATION`` (``management-rbac-prefix`` is the first word), and
+one of a queue ``mops.queue.NAME.OPERATION``. Reading needs the permission ``view`` there, changing something needs
+``edit``.
 """
 
 from __future__ import annotations
@@ -91,7 +92,9 @@ class Doors:
         if operation is None:
             return text_response(HTTPStatus.FORBIDDEN, f"nobody may {request.method} {route.path}")
         permission = "view" if request.method in ("GET", "HEAD") else "edit"
-        address = f"{self._prefix}.broker.{operation}"
+        for name, value in request.parameters.items():
+            operation = operation.replace(f"{{{name}}}", value)
+        address = f"{self._prefix}.{operation}"
         try:
             self._authorizer.rights_of(login.identity).demand(permission, address)
         except NotAllowedError as error:

@@ -32,14 +32,14 @@ class Hosts:
         self._names = self._origins | {"localhost", _split(own)[0]}
 
     def refusal(self, request: Request) -> str | None:
-        """Why a request about the log is refused, or None. ``Host`` may be missing (HTTP/1.0), but browsers always send
-        it. A host in the target is checked, too.
+        """Why a request about the log, the memory or an operation is refused, or None. ``Host`` may be missing
+        (HTTP/1.0), but browsers always send it. A host in the target is checked, too.
         """
         for authority in (request.headers.get("host"), request.authority):
             if authority is not None and not self._allows(authority):
                 shown = authority.rpartition("@")[2][:100]
                 return (
-                    f"the host name {shown!r} may not be used for the log and /memory; use localhost or the "
+                    f"the host name {shown!r} may not be used for the log, /memory and /api; use localhost or the "
                     "broker's IP address, or add allowedHosts=NAME to the acceptor's URI"
                 )
         return self.page_refusal(request)
@@ -52,12 +52,12 @@ class Hosts:
         origin = headers.get("origin")
         if origin is not None and not self._allows_origin(origin, headers.get("host", "")):
             return (
-                f"web pages of {origin[:100]!r} may not read the broker's log; the acceptor's allowedHosts lists the "
+                f"web pages of {origin[:100]!r} may not use the broker; the acceptor's allowedHosts lists the "
                 "hosts that may"
             )
         is_link = headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
         if origin is None and headers.get("sec-fetch-site") in _ELSEWHERE and not is_link:
-            return "a web page of another site sent this, and such pages may not use the broker's log"
+            return "a web page of another site sent this, and such pages may not use the broker"
         return None
 
     def _allows(self, authority: str) -> bool:

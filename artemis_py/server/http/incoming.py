@@ -121,13 +121,11 @@ class Incoming:
             self._body.append(bytes(data))
         return None
 
-    def answer(self) -> Answer:
-        """The request is complete: its route's response."""
-        request = self.request
-        assert request is not None
-        if self._body:
-            request = replace(request, body=b"".join(self._body))
-            self._body = []
+    def answer(self, user: str | None, peer: str) -> Answer:
+        """The request of a user, from an IP address, is complete: its route's response."""
+        assert self.request is not None
+        request = replace(self.request, body=b"".join(self._body), user=user, peer=peer)
+        self._body = []
         if self.denial is not None:
             return self.denial
         if request.method in _NEVER:

@@ -30,7 +30,7 @@ def memory_routes(guard: MemoryGuard) -> list[Route]:
             },
         )
 
-    return [Route("/memory", {"GET": memory}, {"GET": "getMemory"})]
+    return [Route("/memory", {"GET": memory}, {"GET": "broker.getMemory"})]
 
 
 def _fields(connection: Client) -> dict[str, Any]:

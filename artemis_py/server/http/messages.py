@@ -28,6 +28,10 @@ class Request:
     """The host and port of the target, if it has them (as sent to proxies)."""
     authorization: str | None = field(default=None, repr=False)
     """The header of this name, which ``headers`` lacks: no handler and no message needs to know it."""
+    user: str | None = None
+    """Who has logged in for it; None where nobody logs in."""
+    peer: str = ""
+    """The client's IP address; empty if unknown."""
 
 
 @final

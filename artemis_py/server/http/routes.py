@@ -10,7 +10,7 @@ from artemis_py.metrics import MetricsExporter
 from artemis_py.server.http.messages import Request, Response, json_response, text_response
 from artemis_py.server.http.routing import Route
 
-READING_LOG: Final = {"GET": "getLog"}
+READING_LOG: Final = {"GET": "broker.getLog"}
 """What reading the log is called where users log in."""
 
 
@@ -21,7 +21,7 @@ def metrics_routes(exporter: MetricsExporter) -> list[Route]:
         content_type, pieces = exporter.scrape(request.headers.get("accept", ""))
         return Response(HTTPStatus.OK, content_type, pieces)
 
-    operations = {"GET": "getMetrics"}
+    operations = {"GET": "broker.getMetrics"}
     return [Route(path, {"GET": metrics}, operations, is_open=True) for path in ("/metrics", "/metrics/")]
 
 
@@ -41,7 +41,7 @@ def health_routes(not_ready_because: Callable[[], str | None], warnings: Callabl
             return _health(HTTPStatus.OK, "UP", None, warnings())
         return _health(HTTPStatus.SERVICE_UNAVAILABLE, "DOWN", reason, warnings())
 
-    operations = {"GET": "getHealth"}
+    operations = {"GET": "broker.getHealth"}
     return [
         Route("/health/live", {"GET": live}, operations, is_open=True),
         Route("/health/ready", {"GET": ready}, operations, is_open=True),

@@ -21,8 +21,9 @@ class Route:
     path: str
     handlers: Mapping[str, Handler]
     operations: Mapping[str, str] = field(default_factory=dict)
-    """By method what the handler does, in the names of Artemis' management: who may use it is granted under this name.
-    Where users log in, nobody may use a method without one.
+    """By method what the handler does, in the names of Artemis' management (``broker.getLog``): who may use it is
+    granted under this name. A name in braces is that parameter. Where users log in, nobody may use a method that has
+    none.
     """
     is_open: bool = False
     """Is it answered for any host name, even while all regular connections are in use?"""

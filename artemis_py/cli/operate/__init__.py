@@ -1,0 +1,1 @@
+"""The commands that operate a running broker, made from the table of operations."""

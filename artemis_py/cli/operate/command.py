@@ -1,0 +1,90 @@
+"""One word of the command line, such as ``queue``, with an action for each operation: its arguments, its request, and
+what is printed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from typing import Any, Final
+from urllib.parse import quote, urlencode
+
+from artemis_py.cli import broker_http
+from artemis_py.cli.operate import shown
+from artemis_py.management.operation import TEXTS, Argument, Operation
+from artemis_py.management.table import OPERATIONS
+from artemis_py.shown import as_json, say_made
+
+_URL: Final = "http://127.0.0.1:8161"
+_URL_NAME: Final = "ARTEMIS_PY_URL"
+
+
+def add(parser: argparse.ArgumentParser, word: str) -> None:
+    """Adds an action for each operation whose command begins with the word."""
+    actions = {operation.command.partition(" ")[2]: operation for operation in OPERATIONS if _word(operation) == word}
+    subparsers = parser.add_subparsers(dest="action", required=True, metavar="|".join(actions))
+    for action, operation in actions.items():
+        sentence = operation.sentence.rstrip(".")
+        one = subparsers.add_parser(action, help=sentence[0].lower() + sentence[1:], description=operation.sentence)
+        one.set_defaults(operation=operation)
+        for argument in operation.arguments:
+            _add_argument(one, operation, argument)
+        one.add_argument(
+            "--url",
+            default=os.environ.get(_URL_NAME, _URL),
+            help=f"the broker's HTTP acceptor (else {_URL_NAME}, else {_URL})",
+        )
+        one.add_argument("--json", action="store_true", help="print what the broker answers, as JSON")
+        broker_http.add_arguments(one)
+
+
+def _word(operation: Operation) -> str:
+    return operation.command.partition(" ")[0]
+
+
+def _add_argument(parser: argparse.ArgumentParser, operation: Operation, argument: Argument) -> None:
+    if _is_in_path(operation, argument):
+        parser.add_argument(argument.name, metavar=argument.name.upper(), help=argument.sentence)
+    elif argument.type == TEXTS:
+        parser.add_argument(f"--{argument.name}", action="append", default=[], metavar="TEXT", help=argument.sentence)
+    else:
+        default = "" if argument.is_required or argument.default == "" else f" (default {argument.default})"
+        help = argument.sentence.replace("%", "%%") + default
+        parser.add_argument(
+            f"--{argument.name}", metavar=argument.type.upper(), help=help, required=argument.is_required
+        )
+
+
+def _is_in_path(operation: Operation, argument: Argument) -> bool:
+    return f"{{{argument.name}}}" in operation.path
+
+
+def run(args: argparse.Namespace) -> int:
+    """Asks the broker and prints its answer. Raises ArtemisError with what it says otherwise."""
+    operation: Operation = args.operation
+    broker = broker_http.BrokerHttp(args, args.url)
+    answer = json.loads(broker.ask(path_of(operation, vars(args)), operation.method))
+    if args.json:
+        say_made(as_json(answer))
+    elif operation.lists is not None:
+        shown.print_list(operation.lists, answer)
+    else:
+        shown.print_fields(answer, operation.shows)
+    return 0
+
+
+def path_of(operation: Operation, given: dict[str, Any]) -> str:
+    """The path of the request, with its query."""
+    path, query = operation.path, []
+    for argument in operation.arguments:
+        value = given[argument.name]
+        if _is_in_path(operation, argument):
+            path = path.replace(f"{{{argument.name}}}", quote(value, safe=""))
+        elif isinstance(value, list):
+            query += [(argument.name, text) for text in value]
+        elif value is not None:
+            query.append((argument.name, str(value)))
+    if operation.lists is not None and not given["fields"] and not given["json"]:
+        query.append(("fields", ",".join(operation.lists.brief)))
+    return f"{path}?{urlencode(query)}" if query else path

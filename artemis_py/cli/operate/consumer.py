@@ -1,0 +1,16 @@
+"""``artemis-py consumer``: list the consumers of a running broker."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Final
+
+from artemis_py.cli.operate import command
+
+HELP: Final = "list the consumers of a running broker"
+run = command.run
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The actions of the table of operations."""
+    command.add(parser, "consumer")

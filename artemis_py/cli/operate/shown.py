@@ -1,0 +1,71 @@
+"""Answers of a broker as a person likes to read them: tables on a terminal, and the same without lines elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from artemis_py.management.lists.field import NUMBER, AnyKind
+from artemis_py.shown import escaped, say
+
+_WIDE: Final = 10_000
+"""Where no person reads, no line is broken or cut."""
+_NOTHING: Final = "-"
+
+
+def print_list(kind: AnyKind, answer: Mapping[str, Any]) -> None:
+    """A page of a list as a table, and how many there are besides."""
+    rows: Sequence[Mapping[str, Any]] = answer["data"]
+    if rows:
+        table = _table()
+        for name in rows[0]:
+            is_number = kind.fields[name].type == NUMBER
+            table.add_column(Text(name), justify="right" if is_number else "left", overflow="fold")
+        for row in rows:
+            table.add_row(*[_cell(value) for value in row.values()])
+        _console().print(table)
+    say(_footer(kind, answer, len(rows)))
+
+
+def _footer(kind: AnyKind, answer: Mapping[str, Any], shown_count: int) -> str:
+    count = answer["count"]
+    if shown_count == count:
+        return f"{count:,} {kind.one if count == 1 else kind.several}" if count else f"no {kind.one}"
+    pages = -(-count // answer["size"])
+    return f"{shown_count:,} of {count:,} {kind.several}: page {answer['page']} of {pages} (--page, --size)"
+
+
+def print_fields(answer: Mapping[str, Any], kind: AnyKind | None) -> None:
+    """One thing: a line for each of its fields, with what it means."""
+    table = _table(has_head=False)
+    table.add_column(style="bold")
+    table.add_column(overflow="fold")
+    table.add_column(style="dim")
+    for name, value in answer.items():
+        field = None if kind is None else kind.fields.get(name)
+        meaning = "" if field is None else field.sentence
+        table.add_row(Text(name), _cell(value, "" if field is None else field.unit), Text(meaning))
+    _console().print(table)
+
+
+def _table(*, has_head: bool = True) -> Table:
+    return Table(box=box.SIMPLE_HEAD if has_head else None, show_header=has_head, pad_edge=False, show_edge=False)
+
+
+def _cell(value: Any, unit: str = "") -> Text:
+    if value is None:
+        return Text(_NOTHING)
+    if isinstance(value, bool):
+        return Text("yes" if value else "no")
+    text = f"{value:,}" if isinstance(value, int) else escaped(str(value))
+    return Text(f"{text} {unit}" if unit and isinstance(value, int) and value >= 0 else text)
+
+
+def _console() -> Console:
+    console = Console(highlight=False, soft_wrap=False)
+    return console if console.is_terminal else Console(highlight=False, width=_WIDE)

@@ -1,0 +1,77 @@
+"""What a list tells of a consumer."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from artemis_py.core.consumer import Consumer
+from artemis_py.core.queue.queue import Queue
+from artemis_py.management.lists.field import FLAG, NUMBER, TEXT, Field, Kind
+
+
+class Place(NamedTuple):
+    """A consumer on its queue."""
+
+    consumer: Consumer
+    queue: Queue
+
+
+def _backlog(it: Place) -> int:
+    return it.consumer.backlog_max if it.consumer.backlog_max < 1 << 31 else -1
+
+
+def _status(it: Place) -> str:
+    consumer = it.consumer
+    if consumer.browses:
+        return "browses"
+    if len(consumer.held) >= consumer.backlog_max:
+        return "backlog used up"
+    if consumer.credit_bytes <= 0:
+        return "window used up"
+    return "does not read" if consumer.room_bytes <= 0 else "takes messages"
+
+
+CONSUMERS: Final[Kind[Place]] = Kind(
+    "consumer",
+    "consumers",
+    [
+        Field("id", NUMBER, "The consumer's number", lambda it: it.consumer.id, is_brief=True),
+        Field("queue", TEXT, "Its queue", lambda it: it.queue.name, is_brief=True),
+        Field("address", TEXT, "The address of its queue", lambda it: it.queue.address.name),
+        Field("queueType", TEXT, "ANYCAST or MULTICAST", lambda it: it.queue.routing_type),
+        Field(
+            "connection",
+            NUMBER,
+            "The number of its connection",
+            lambda it: it.consumer.reader.connection,
+            is_brief=True,
+        ),
+        Field("clientID", TEXT, "The client-id of its CONNECT", lambda it: it.consumer.reader.client_id, is_brief=True),
+        Field("user", TEXT, "The login of its CONNECT", lambda it: it.consumer.reader.user, is_brief=True),
+        Field(
+            "filter",
+            TEXT,
+            "Its selector; null: it takes any message",
+            lambda it: None if it.consumer.selector is None else it.consumer.selector.text,
+        ),
+        Field("browseOnly", FLAG, "Does it only look?", lambda it: it.consumer.browses),
+        Field("priority", NUMBER, "Its consumer priority", lambda it: it.consumer.priority),
+        Field(
+            "messagesInTransit",
+            NUMBER,
+            "Messages that it has and has not settled",
+            lambda it: len(it.consumer.held),
+            "messages",
+            is_brief=True,
+        ),
+        Field("maxBacklog", NUMBER, "How many it may have; -1: any number", _backlog, "messages"),
+        Field("windowSize", NUMBER, "Its window; -1: none", lambda it: it.consumer.window_bytes, "bytes"),
+        Field(
+            "status",
+            TEXT,
+            "takes messages, browses, does not read, window used up, or backlog used up",
+            _status,
+            is_brief=True,
+        ),
+    ],
+)

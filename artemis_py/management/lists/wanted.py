@@ -1,0 +1,147 @@
+"""Which rows and fields of a list somebody wants: conditions, order, page, and the errors in what was asked."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any, Final
+
+from artemis_py.errors import BadRequestError
+from artemis_py.management.lists.field import FLAG, NUMBER, TEXT, AnyKind, Value
+
+PAGE_SIZE: Final = 100
+PAGE_SIZE_MAX: Final = 1_000
+_CONDITION: Final = re.compile(r"\s*([A-Za-z]+)\s*(!~|!=|>=|<=|~|=|>|<)(.*)", re.DOTALL)
+_SHOWN_MAX: Final = 100
+
+_TESTS: Final[dict[str, Callable[[Any, Any], bool]]] = {
+    "~": lambda found, given: given in found.lower(),
+    "!~": lambda found, given: given not in found.lower(),
+    "=": lambda found, given: bool(found == given),
+    "!=": lambda found, given: bool(found != given),
+    ">": lambda found, given: bool(found > given),
+    "<": lambda found, given: bool(found < given),
+    ">=": lambda found, given: bool(found >= given),
+    "<=": lambda found, given: bool(found <= given),
+}
+_ALLOWED: Final = {TEXT: ("=", "!=", "~", "!~"), NUMBER: ("=", "!=", ">", "<", ">=", "<="), FLAG: ("=", "!=")}
+_OF_ARTEMIS: Final = {
+    "CONTAINS": "~", "NOT_CONTAINS": "!~", "EQUALS": "=", "NOT_EQUALS": "!=", "GREATER_THAN": ">", "LESS_THAN": "<",
+}  # fmt: skip
+"""The words in the ``options`` of Artemis' lists."""
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """What a row must be. A row without the value fulfils only ``!=`` and ``!~``."""
+
+    field: str
+    test: Callable[[Any, Any], bool]
+    value: Value
+    is_negative: bool
+
+    def holds(self, found: Value) -> bool:
+        """Does a row with this value fulfil it?"""
+        return self.is_negative if found is None else self.test(found, self.value)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """``page`` counts from 1. Without ``sort`` the rows come in the order in which they were made; without ``fields``
+    they have all.
+    """
+
+    conditions: tuple[Condition, ...] = ()
+    sort: str | None = None
+    is_descending: bool = False
+    page: int = 1
+    size: int = PAGE_SIZE
+    fields: tuple[str, ...] = ()
+
+    @property
+    def skipped(self) -> int:
+        """How many rows come before the page."""
+        return (self.page - 1) * self.size
+
+
+def wanted_of(
+    kind: AnyKind,
+    *,
+    where: Sequence[str] = (),
+    sort: str = "",
+    page: int = 1,
+    size: int = PAGE_SIZE,
+    fields: Sequence[str] = (),
+) -> Wanted:
+    """What was asked for. ``where`` has conditions such as ``messageCount>10`` or ``name~orders``, which must all hold;
+    ``sort`` is a field, with ``:desc`` behind it the greatest first. Raises BadRequestError with what is wrong.
+    """
+    if page < 1:
+        raise BadRequestError(f"page must be 1 or more, not {page}")
+    if not 1 <= size <= PAGE_SIZE_MAX:
+        raise BadRequestError(f"size must be a number from 1 to {PAGE_SIZE_MAX}, not {size}")
+    by, _, order = sort.partition(":")
+    if order not in ("", "asc", "desc"):
+        raise BadRequestError(f"sort must be FIELD, FIELD:asc or FIELD:desc, not {sort[:_SHOWN_MAX]!r}")
+    for name in [*fields, *([by] if by else [])]:
+        check_field(kind, name)
+    conditions = tuple(condition_of(kind, text) for text in where)
+    return Wanted(conditions, by or None, order == "desc", page, size, tuple(fields))
+
+
+def condition_of(kind: AnyKind, text: str) -> Condition:
+    """A condition. Raises BadRequestError."""
+    found = _CONDITION.fullmatch(text)
+    if found is None:
+        raise BadRequestError(
+            f"{text[:_SHOWN_MAX]!r} is no condition; write FIELD OPERATOR VALUE, as in {_example(kind)}"
+        )
+    return _condition(kind, found[1], found[2], found[3].strip())
+
+
+def condition_of_artemis(kind: AnyKind, field: str, operation: str, value: str) -> Condition:
+    """A condition in the words of Artemis' lists. Raises BadRequestError."""
+    operator = _OF_ARTEMIS.get(operation.upper())
+    if operator is None:
+        raise BadRequestError(f"operation must be one of {', '.join(_OF_ARTEMIS)}, not {operation[:_SHOWN_MAX]!r}")
+    return _condition(kind, field, operator, value)
+
+
+def check_field(kind: AnyKind, name: str) -> None:
+    """Raises BadRequestError if there is no such field."""
+    if name in kind.fields:
+        return
+    near = get_close_matches(name, kind.fields, n=1)
+    advice = f"; did you mean {near[0]}?" if near else f"; there are {', '.join(kind.fields)}"
+    raise BadRequestError(f"a {kind.one} has no field {name[:_SHOWN_MAX]!r}{advice}")
+
+
+def _condition(kind: AnyKind, name: str, operator: str, text: str) -> Condition:
+    check_field(kind, name)
+    type = kind.fields[name].type
+    if operator not in _ALLOWED[type]:
+        raise BadRequestError(f"{name} is a {type}: compare it with {', '.join(_ALLOWED[type])}, not {operator}")
+    value = _value(name, type, text)
+    if operator in ("~", "!~"):
+        value = text.lower()
+    return Condition(name, _TESTS[operator], value, is_negative=operator.startswith("!"))
+
+
+def _value(name: str, type: str, text: str) -> Value:
+    if type == TEXT:
+        return text
+    if type == NUMBER:
+        try:
+            return int(text)
+        except ValueError:
+            raise BadRequestError(f"{name} is a number, and {text[:_SHOWN_MAX]!r} is none") from None
+    if text.lower() not in ("true", "false"):
+        raise BadRequestError(f"{name} is true or false, not {text[:_SHOWN_MAX]!r}")
+    return text.lower() == "true"
+
+
+def _example(kind: AnyKind) -> str:
+    field = next((one for one in kind.fields.values() if one.type == NUMBER), None)
+    return f"{next(iter(kind.fields))}~a" if field is None else f"{field.name}>0"

@@ -1,0 +1,117 @@
+"""The OpenAPI description of the operations, made from their table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from artemis_py.management.lists.field import FLAG, NUMBER, TEXT, AnyKind
+from artemis_py.management.operation import TEXTS, Argument, Operation
+from artemis_py.version import VERSION
+
+_TYPES: Final[dict[str, dict[str, Any]]] = {
+    TEXT: {"type": "string"},
+    NUMBER: {"type": "integer"},
+    FLAG: {"type": "boolean"},
+    TEXTS: {"type": "array", "items": {"type": "string"}},
+}
+_PROBLEM: Final[dict[str, Any]] = {
+    "type": "object",
+    "properties": {"error": {"type": "string", "description": "What is wrong, and what to do."}},
+    "required": ["error"],
+}
+
+
+def description_of(operations: Iterable[Operation]) -> dict[str, Any]:
+    """The description, as JSON's values."""
+    paths: dict[str, dict[str, Any]] = {}
+    for operation in operations:
+        paths.setdefault(operation.path, {})[operation.method.lower()] = _operation(operation)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "artemis_py",
+            "version": VERSION,
+            "description": "Operations of a running broker. Each is a command of artemis-py, too.",
+        },
+        "paths": paths,
+        "components": {
+            "schemas": {"Problem": _PROBLEM},
+            "securitySchemes": {
+                "basic": {"type": "http", "scheme": "basic"},
+                "token": {"type": "http", "scheme": "bearer"},
+            },
+        },
+        "security": [{"basic": []}, {"token": []}, {}],
+    }
+
+
+def _operation(operation: Operation) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "operationId": operation.id,
+        "summary": operation.sentence,
+        "description": f"Command: `artemis-py {operation.command}`. Permission: `{operation.right}` on "
+        f"`mops.{operation.permission}`.",
+        "responses": {
+            "200": {
+                "description": operation.result,
+                "content": {"application/json": {"schema": schema_of(operation)}},
+            },
+            "default": {
+                "description": "400: it makes no sense; 401: log in; 403: not allowed; 404: it does not exist; "
+                "409: not as things are",
+                "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Problem"}}},
+            },
+        },
+    }
+    if operation.arguments:
+        found["parameters"] = [_parameter(operation, argument) for argument in operation.arguments]
+    return found
+
+
+def _parameter(operation: Operation, argument: Argument) -> dict[str, Any]:
+    is_in_path = f"{{{argument.name}}}" in operation.path
+    schema = dict(_TYPES[argument.type])
+    if not argument.is_required and argument.default not in ("", ()):
+        schema["default"] = argument.default
+    return {
+        "name": argument.name,
+        "in": "path" if is_in_path else "query",
+        "required": argument.is_required,
+        "description": argument.sentence,
+        "schema": schema,
+    }
+
+
+def schema_of(operation: Operation) -> dict[str, Any]:
+    """The JSON schema of an answer."""
+    if operation.lists is not None:
+        properties = {
+            "count": {"type": "integer"},
+            "page": {"type": "integer"},
+            "size": {"type": "integer"},
+            "data": {"type": "array", "items": _row(operation.lists, is_whole=False)},
+        }
+        return {
+            "type": "object",
+            "properties": properties,
+            "required": list(properties),
+            "additionalProperties": False,
+        }
+    if operation.shows is not None:
+        return _row(operation.shows, is_whole=True)
+    return {"type": "object"}
+
+
+def _row(kind: AnyKind, *, is_whole: bool) -> dict[str, Any]:
+    """A row. A list may be asked for some of the fields alone."""
+    properties = {}
+    for field in kind.fields.values():
+        sentence = f"{field.sentence}, in {field.unit}." if field.unit else f"{field.sentence}."
+        type = _TYPES[field.type]["type"]
+        properties[field.name] = {
+            "type": [type, "null"] if field.type == TEXT else type,
+            "description": sentence.replace("?,", ",").replace("?.", "?"),
+        }
+    required = {"required": list(properties)} if is_whole else {}
+    return {"type": "object", "properties": properties, "additionalProperties": False, **required}

@@ -1,0 +1,68 @@
+"""What an operation is: its name, its arguments, and how it is reached by HTTP and by a command."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from artemis_py.management.lists.field import AnyKind
+
+REQUIRED: Final = object()
+TEXTS: Final = "texts"
+"""The type of an argument that may be given several times; the others are those of fields."""
+
+VIEW: Final = "view"
+EDIT: Final = "edit"
+"""The permissions of Artemis' management."""
+
+BROKER: Final = "broker"
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """An argument. ``default`` is what counts when it is not given."""
+
+    name: str
+    type: str
+    sentence: str
+    default: Any = REQUIRED
+
+    @property
+    def is_required(self) -> bool:
+        """Must it be given?"""
+        return self.default is REQUIRED
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One operation. ``on`` says on what: ``broker``, or the argument that names it. ``path`` is that of HTTP, and has
+    the names of arguments in braces; ``command`` has the words of the command line.
+
+    ``lists`` is the list that it answers with, ``shows`` the kind of one thing; None: the ``result`` says what.
+    """
+
+    name: str
+    on: str
+    right: str
+    method: str
+    path: str
+    command: str
+    sentence: str
+    result: str
+    arguments: Sequence[Argument] = ()
+    lists: AnyKind | None = None
+    shows: AnyKind | None = None
+    notes: Sequence[str] = field(default=())
+
+    @property
+    def permission(self) -> str:
+        """What a security-setting must match behind the prefix, as in Artemis: ``queue.orders.pause``. A name in braces
+        is that argument.
+        """
+        return f"{BROKER}.{self.name}" if self.on == BROKER else f"{self.on}.{{{self.on}}}.{self.name}"
+
+    @property
+    def id(self) -> str:
+        """A name that no other operation has."""
+        return self.name if self.on == BROKER else f"{self.on}.{self.name}"

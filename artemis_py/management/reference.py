@@ -1,0 +1,109 @@
+"""``python -m artemis_py.management.reference`` prints docs/operations.md, from the table of operations."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from artemis_py.management.lists.addresses import ADDRESSES
+from artemis_py.management.lists.connections import CONNECTIONS
+from artemis_py.management.lists.consumers import CONSUMERS
+from artemis_py.management.lists.field import FLAG, NUMBER, TEXT, AnyKind
+from artemis_py.management.lists.queues import QUEUES
+from artemis_py.management.operation import EDIT, Argument, Operation
+from artemis_py.management.table import LISTING, OPERATIONS
+from artemis_py.shown import say_made
+
+_HEAD: Final = """\
+# Operations
+
+What an operator can see and change while the broker runs. Each operation is a request to the HTTP acceptor and a
+command. This page comes from the table of operations (`make docs`), and a test carries each of them out in both ways.
+
+```sh
+artemis-py queue ls --where 'messageCount>0' --sort messageCount:desc
+curl 'http://127.0.0.1:8161/api/queues?where=messageCount%3E0&sort=messageCount:desc'
+```
+
+- **Commands** ask the broker at `--url` (else `ARTEMIS_PY_URL`, else http://127.0.0.1:8161), and log in as
+  [all commands do](security.md). With `--json` they print what the broker answers.
+- **HTTP** answers in JSON. `/api/openapi.json` describes it for programs. An error is `{"error": "…"}`, with status 400
+  if the request makes no sense, 404 if something does not exist, and 409 if it cannot be done as things are. The answer
+  to a change comes when the change survives a crash.
+- **Permissions** are those of Artemis' management: `view` to look and `edit` to change, on the address in the column
+  *permission*, with `management-rbac-prefix` (`mops`) before it ([security.md](security.md)).
+- **The audit log** has a line for each change that somebody asked for, with who, from where and what came of it:
+  `AUD-1001` in the [operational log](queues.md#operational-log).
+- **Turns stay short.** Lists go on in steps, of at most 2 ms in a turn, however many rows there are. To remove very many
+  messages takes turns of 20 ms, as all work on a queue does that is larger than a turn.
+"""
+
+_LISTS: Final = """\
+## Lists
+
+A list answers with `count` (how many rows match), `page`, `size`, and the rows in `data`. Its arguments:
+
+{arguments}
+
+A condition is a field, an operator and a value: `=` and `!=` for all fields, `~` (contains, in any case) and `!~` for
+texts, `>`, `<`, `>=` and `<=` for numbers. Equal rows stay in the order in which they were made. At most 100,000 rows
+are sorted: with more, say with `where` which of them you want.
+"""
+
+_KINDS: Final[tuple[AnyKind, ...]] = (QUEUES, ADDRESSES, CONSUMERS, CONNECTIONS)
+_PLACE: Final = re.compile(r"{(\w+)}")
+_TYPES: Final = {TEXT: "text", NUMBER: "number", FLAG: "true or false"}
+
+
+def reference() -> str:
+    """The page."""
+    looks = [one for one in OPERATIONS if one.right != EDIT]
+    changes = [one for one in OPERATIONS if one.right == EDIT]
+    rows = [
+        [f"`{argument.name}`", argument.sentence, "" if not argument.default else f"`{argument.default}`"]
+        for argument in LISTING
+    ]
+    parts = [
+        _HEAD,
+        "## Look\n\n" + _operations(looks),
+        "## Change\n\n" + _operations(changes),
+        _LISTS.format(arguments=_table(["argument", "", "default"], rows).rstrip()),
+        *[_fields(kind) for kind in _KINDS],
+    ]
+    return "\n".join(parts)
+
+
+def _operations(operations: Sequence[Operation]) -> str:
+    rows = [
+        [
+            f"`artemis-py {one.command}{_words(one)}`",
+            f"`{one.method} {one.path}`",
+            f"`{_PLACE.sub(lambda found: found[1].upper(), one.permission)}`",
+            f"{one.sentence} Answers with {one.result}.",
+        ]
+        for one in operations
+    ]
+    return _table(["command", "HTTP", "permission", ""], rows)
+
+
+def _words(operation: Operation) -> str:
+    return "".join(f" {argument.name.upper()}" for argument in operation.arguments if _is_in_path(operation, argument))
+
+
+def _is_in_path(operation: Operation, argument: Argument) -> bool:
+    return f"{{{argument.name}}}" in operation.path
+
+
+def _fields(kind: AnyKind) -> str:
+    rows = [[f"`{field.name}`", _TYPES[field.type], field.unit, field.sentence] for field in kind.fields.values()]
+    return f"### Fields of {kind.several}\n\n" + _table(["field", "type", "unit", ""], rows)
+
+
+def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [header, ["---"] * len(header), *rows]
+    return "".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |\n" for line in lines)
+
+
+if __name__ == "__main__":
+    say_made(reference(), end="")

@@ -1,0 +1,124 @@
+"""The routes of the operations, made from their table, and their description."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterable, Iterator
+from functools import partial
+from http import HTTPStatus
+from typing import Any, Final
+from urllib.parse import parse_qs
+
+from artemis_py.errors import BadRequestError, BrokerError, NotFoundError
+from artemis_py.management.given import given_of
+from artemis_py.management.lists.selection import Selection
+from artemis_py.management.openapi import description_of
+from artemis_py.management.operation import EDIT, Operation
+from artemis_py.management.table import OPERATIONS
+from artemis_py.management.work import Managed, Result, work_of
+from artemis_py.server import audit
+from artemis_py.server.calls import Calls
+from artemis_py.server.http.messages import Answer, Handler, Request, Response, json_response
+from artemis_py.server.http.routing import Route
+
+_QUERY_FIELDS_MAX: Final = 100
+_STATUSES: Final[tuple[tuple[type[BrokerError], int], ...]] = (
+    (BadRequestError, HTTPStatus.BAD_REQUEST),
+    (NotFoundError, HTTPStatus.NOT_FOUND),
+    (BrokerError, HTTPStatus.CONFLICT),
+)
+
+
+def management_routes(managed: Managed, calls: Calls) -> list[Route]:
+    """One route for each path in the table, and ``/api/openapi.json``."""
+    by_path: dict[str, dict[str, Operation]] = {}
+    for operation in OPERATIONS:
+        by_path.setdefault(operation.path, {})[operation.method] = operation
+    routes = [_route(path, operations, managed, calls) for path, operations in by_path.items()]
+
+    def description(_request: Request) -> Response:
+        return json_response(HTTPStatus.OK, description_of(OPERATIONS))
+
+    return [*routes, Route("/api/openapi.json", {"GET": description}, {"GET": "broker.getOpenApi"})]
+
+
+def _route(path: str, operations: dict[str, Operation], managed: Managed, calls: Calls) -> Route:
+    handlers: dict[str, Handler] = {
+        method: partial(_carry_out, operation, managed, calls) for method, operation in operations.items()
+    }
+    return Route(path, handlers, {method: operation.permission for method, operation in operations.items()})
+
+
+def _carry_out(operation: Operation, managed: Managed, calls: Calls, request: Request) -> Answer:
+    changes = operation.right == EDIT
+    try:
+        given = given_of(operation, _sent(request))
+    except BrokerError as error:
+        return _problem(error)
+    work = calls.begin(work_of(managed, operation.id, given), changes=changes)
+    if changes:
+        work.add_done_callback(partial(_note, operation, given, request))
+    return _answered(work, may_be_given_up=not changes)
+
+
+def _note(operation: Operation, given: dict[str, Any], request: Request, work: asyncio.Future[Result]) -> None:
+    """Tell the audit log, also when the client has left meanwhile."""
+    failure = work.exception()
+    audit.tell(operation.id, given, request.user, request.peer, "done" if failure is None else str(failure))
+
+
+def _sent(request: Request) -> dict[str, list[str]]:
+    """What the query and the path say. Raises BadRequestError."""
+    try:
+        sent = parse_qs(request.query, keep_blank_values=True, errors="strict", max_num_fields=_QUERY_FIELDS_MAX)
+    except ValueError:
+        raise BadRequestError(f"the query is no UTF-8, or has more than {_QUERY_FIELDS_MAX} arguments") from None
+    return sent | {name: [text] for name, text in request.parameters.items()}
+
+
+def _answered(work: asyncio.Future[Result], *, may_be_given_up: bool) -> asyncio.Future[Response]:
+    """The response to a work that goes on. When the client leaves, a work that changes nothing is given up."""
+    answer: asyncio.Future[Response] = work.get_loop().create_future()
+
+    def pass_on(done: asyncio.Future[Result]) -> None:
+        if answer.done() or done.cancelled():
+            return
+        failure = done.exception()
+        if failure is None:
+            answer.set_result(_response(done.result()))
+        elif isinstance(failure, BrokerError):
+            answer.set_result(_problem(failure))
+        else:
+            answer.set_exception(failure)
+
+    work.add_done_callback(pass_on)
+    if may_be_given_up:
+        answer.add_done_callback(lambda _: work.cancel())
+    return answer
+
+
+def _response(result: Result) -> Response:
+    if isinstance(result, Selection):
+        return Response(HTTPStatus.OK, "application/json", _pieces(result))
+    return json_response(HTTPStatus.OK, result)
+
+
+def _pieces(selection: Selection[Any]) -> Iterator[bytes]:
+    """A page, some rows at a time."""
+    wanted = selection.wanted
+    yield f'{{"count": {selection.count}, "page": {wanted.page}, "size": {wanted.size}, "data": ['.encode()
+    separator = ""
+    for rows in selection.rows():
+        yield (separator + ", ".join(_as_json(rows))).encode()
+        separator = ", "
+    yield b"]}\n"
+
+
+def _as_json(rows: Iterable[Any]) -> Iterator[str]:
+    return (json.dumps(row, ensure_ascii=False) for row in rows)
+
+
+def _problem(error: BrokerError) -> Response:
+    status = next(status for type, status in _STATUSES if isinstance(error, type))
+    return json_response(status, {"error": str(error)})

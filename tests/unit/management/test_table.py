@@ -1,0 +1,80 @@
+"""The table of operations, and what is made of it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from artemis_py.errors import BadRequestError
+from artemis_py.management import work
+from artemis_py.management.given import given_of
+from artemis_py.management.openapi import description_of
+from artemis_py.management.operation import EDIT, TEXTS, VIEW
+from artemis_py.management.reference import reference
+from artemis_py.management.table import BY_ID, OPERATIONS
+
+ROOT = Path(__file__).parents[3]
+
+
+def test_each_operation_is_found_in_one_way() -> None:
+    assert len(BY_ID) == len(OPERATIONS)
+    assert len({(one.method, one.path) for one in OPERATIONS}) == len(OPERATIONS)
+    assert len({one.command for one in OPERATIONS}) == len(OPERATIONS)
+
+
+def test_each_operation_has_its_work_and_no_work_is_left() -> None:
+    assert set(work._WORK) == set(BY_ID)
+
+
+@pytest.mark.parametrize("id", BY_ID)
+def test_a_row_is_whole(id: str) -> None:
+    """Who looks needs another permission than who changes; a path has the arguments that it names."""
+    operation = BY_ID[id]
+    assert operation.right == (VIEW if operation.method == "GET" else EDIT)
+    assert operation.sentence.endswith(".")
+    names = {argument.name for argument in operation.arguments}
+    assert set(re.findall(r"{(\w+)}", operation.path + operation.permission)) <= names
+    for argument in operation.arguments:
+        in_path = f"{{{argument.name}}}" in operation.path
+        assert in_path == argument.is_required
+        assert not (in_path and argument.type == TEXTS)
+
+
+def test_the_page_of_operations_is_up_to_date() -> None:
+    written = (ROOT / "docs" / "operations.md").read_text("utf-8")
+    assert written == reference(), "make docs writes docs/operations.md anew"
+
+
+def test_the_description_names_each_operation() -> None:
+    paths = description_of(OPERATIONS)["paths"]
+    found = {one["operationId"]: (path, method.upper()) for path, of in paths.items() for method, one in of.items()}
+    assert found == {one.id: (one.path, one.method) for one in OPERATIONS}
+
+
+@pytest.mark.parametrize(
+    ("id", "sent", "said"),
+    [
+        ("listQueues", {"page": ["x"]}, "page is a number, and 'x' is none"),
+        ("listQueues", {"page": ["1", "2"]}, "page was given 2 times"),
+        ("listQueues", {"page": ["١"]}, "page is a number, and '١' is none"),
+        ("listQueues", {"page": ["9" * 19]}, f"page is a number, and '{'9' * 19}' is none"),
+        (
+            "listQueues",
+            {"nam": ["x"]},
+            "listQueues has no argument 'nam'; it has where, sort, page, size, fields, options",
+        ),
+        ("getBroker", {"x": [""]}, "getBroker has no argument 'x'; it has none"),
+        ("queue.pause", {}, "queue is missing: the name of the queue"),
+    ],
+)
+def test_arguments_that_make_no_sense(id: str, sent: dict[str, list[str]], said: str) -> None:
+    with pytest.raises(BadRequestError) as refused:
+        given_of(BY_ID[id], sent)
+    assert str(refused.value) == said
+
+
+def test_arguments_that_are_left_out_have_their_defaults() -> None:
+    given = given_of(BY_ID["listQueues"], {"where": ["a=1", "b=2"], "size": ["-5"]})
+    assert given == {"where": ("a=1", "b=2"), "sort": "", "page": 1, "size": -5, "fields": (), "options": ""}

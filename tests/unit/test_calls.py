@@ -1,0 +1,135 @@
+"""What operators ask for goes on in turns, a little in each."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from artemis_py.errors import StorageError
+from artemis_py.management.work import WAIT, Steps
+from artemis_py.server import calls as module
+from artemis_py.server.calls import Calls
+
+
+class Desk:
+    """Calls with a loop that does not run, a clock that moves with each look, and a disk that is asked to sync."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.loop = asyncio.new_event_loop()
+        self.now_ns = 0
+        self.turns_wanted = 0
+        self.unsynced: list[Callable[[], None]] = []
+        monkeypatch.setattr(module, "perf_counter_ns", self.tick)
+        self.calls = Calls(self.loop, self.want_turn, self.unsynced.append)
+
+    def tick(self) -> int:
+        self.now_ns += 100_000
+        return self.now_ns
+
+    def want_turn(self) -> None:
+        self.turns_wanted += 1
+
+
+@pytest.fixture
+def desk(monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
+    desk = Desk(monkeypatch)
+    yield desk
+    desk.loop.close()
+
+
+def counting(done: list[str], name: str, steps: int, result: Any = None) -> Steps:
+    for _ in range(steps):
+        done.append(name)
+        yield None
+    return {"result": result}
+
+
+def test_a_turn_makes_only_so_many_steps(desk: Desk) -> None:
+    done: list[str] = []
+    future = desk.calls.begin(counting(done, "a", 100, 7), changes=False)
+    assert desk.turns_wanted == 1
+    desk.calls.run()
+    assert 5 < len(done) < 25
+    assert len(desk.calls) == 1
+    for _ in range(30):
+        desk.calls.run()
+    assert future.result() == {"result": 7}
+    assert len(done) == 100
+    assert len(desk.calls) == 0
+
+
+def test_several_take_turns(desk: Desk) -> None:
+    """A long one does not hold up a short one for more than a turn."""
+    done: list[str] = []
+    desk.calls.begin(counting(done, "long", 10_000), changes=False)
+    short = desk.calls.begin(counting(done, "short", 3), changes=False)
+    desk.calls.run()
+    assert "short" not in done
+    desk.calls.run()
+    assert short.done()
+
+
+def test_who_waits_for_another_turn_does_not_use_up_this_one(desk: Desk) -> None:
+    looks: list[int] = []
+
+    def waiting() -> Steps:
+        for number in range(3):
+            looks.append(number)
+            yield WAIT
+        return {}
+
+    done: list[str] = []
+    desk.calls.begin(waiting(), changes=False)
+    other = desk.calls.begin(counting(done, "other", 2), changes=False)
+    desk.calls.run()
+    assert looks == [0]
+    assert other.done()
+
+
+def test_a_change_is_answered_when_it_is_durable(desk: Desk) -> None:
+    future = desk.calls.begin(counting([], "change", 1), changes=True)
+    desk.calls.run()
+    assert not future.done()
+    [synced] = desk.unsynced
+    synced()
+    assert future.done()
+
+
+@pytest.mark.parametrize("changes", [False, True])
+def test_nobody_waits_any_more(desk: Desk, changes: bool) -> None:
+    """A change goes on all the same."""
+    done: list[str] = []
+    future = desk.calls.begin(counting(done, "a", 100), changes=changes)
+    desk.calls.run()
+    future.cancel()
+    for _ in range(30):
+        desk.calls.run()
+    assert len(desk.calls) == 0
+    assert (len(done) == 100) == changes
+    for synced in desk.unsynced:
+        synced()
+
+
+def test_a_failure_is_told_to_who_asked_and_to_nobody_else(desk: Desk) -> None:
+    def failing() -> Steps:
+        yield None
+        raise ValueError("no")
+
+    broken = desk.calls.begin(failing(), changes=True)
+    other = desk.calls.begin(counting([], "a", 1), changes=False)
+    desk.calls.run()
+    assert isinstance(broken.exception(), ValueError)
+    assert other.done()
+
+
+def test_a_disk_that_fails_ends_the_broker(desk: Desk) -> None:
+    def failing() -> Steps:
+        raise StorageError("the disk is gone")
+        yield None
+
+    desk.calls.begin(failing(), changes=True)
+    with pytest.raises(StorageError, match="the disk is gone"):
+        desk.calls.run()
