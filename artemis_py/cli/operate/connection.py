@@ -1,4 +1,4 @@
-"""``artemis-py connection``: list the clients of a running broker."""
+"""``artemis-py connection``: list the clients of a running broker, and close their connections."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 
 from artemis_py.cli.operate import command
 
-HELP: Final = "list the clients of a running broker"
+HELP: Final = "list the clients of a running broker, and close their connections"
 run = command.run
 
 

@@ -1,4 +1,4 @@
-"""``artemis-py queue``: list and show the queues of a running broker."""
+"""``artemis-py queue``: list, show, pause, purge and delete the queues of a running broker."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 
 from artemis_py.cli.operate import command
 
-HELP: Final = "list and show the queues of a running broker"
+HELP: Final = "list, show, pause, purge and delete the queues of a running broker"
 run = command.run
 
 
