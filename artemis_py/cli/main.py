@@ -32,7 +32,10 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "queue": ("artemis_py.cli.operate.queue", "list, show, pause, purge and delete the queues of a running broker"),
     "address": ("artemis_py.cli.operate.address", "list and show the addresses of a running broker"),
     "consumer": ("artemis_py.cli.operate.consumer", "list the consumers of a running broker"),
-    "connection": ("artemis_py.cli.operate.connection", "list the clients of a running broker, and close their connections"),
+    "connection": (
+        "artemis_py.cli.operate.connection",
+        "list the clients of a running broker, and close their connections",
+    ),
     "user": ("artemis_py.cli.user", "add, list, change, remove and test users"),
     "mask": ("artemis_py.cli.mask", "print the hash of a password, for a users file"),
     "perf": ("artemis_py.cli.perf", "measure a STOMP broker"),
