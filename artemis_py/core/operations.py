@@ -61,8 +61,7 @@ class Operations:
         NotFoundError.
         """
         queue = self._queue(queue_name)
-        contents = queue.contents
-        count = contents.ready_count + len(contents.scheduled) + contents.paged.count
+        count = queue.unheld_count
         unfinished = queue.purge(PURGED, now_ms)
         self._tell(queue, "purge", "purge")
         return count, unfinished

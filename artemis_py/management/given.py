@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from artemis_py.errors import BadRequestError
-from artemis_py.management.lists.field import FLAG, NUMBER
+from artemis_py.management.lists.field import NUMBER
 from artemis_py.management.operation import TEXTS, Argument, Operation
 
 _SHOWN_MAX: Final = 100
@@ -36,10 +36,6 @@ def _value(argument: Argument, texts: Sequence[str]) -> Any:
         if not text.removeprefix("-").isdecimal() or not text.isascii() or len(text) > _DIGITS_MAX:
             raise BadRequestError(f"{argument.name} is a number, and {text[:_SHOWN_MAX]!r} is none")
         return int(text)
-    if argument.type == FLAG:
-        if text not in ("true", "false"):
-            raise BadRequestError(f"{argument.name} is true or false, not {text[:_SHOWN_MAX]!r}")
-        return text == "true"
     return text
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
 from artemis_py.management.lists.field import AnyKind
@@ -53,7 +53,6 @@ class Operation:
     arguments: Sequence[Argument] = ()
     lists: AnyKind | None = None
     shows: AnyKind | None = None
-    notes: Sequence[str] = field(default=())
 
     @property
     def permission(self) -> str:

@@ -76,5 +76,3 @@ OPERATIONS: Final = (
         "closed: the number of the connection", (CONNECTION,),
     ),
 )  # fmt: skip
-
-BY_ID: Final = {operation.id: operation for operation in OPERATIONS}

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from itertools import chain, islice
 from typing import Any, Final, TypeVar
 
+from artemis_py.config.problems import nearest
 from artemis_py.core.broker import Broker
 from artemis_py.core.queue.works import QueueWork
 from artemis_py.errors import BadRequestError, NotFoundError
@@ -39,6 +39,8 @@ class Managed:
     broker: Broker
     name: str
     clients: Callable[[], Sequence[Connected]]
+    """Those that are connected, in no order."""
+    client_count: Callable[[], int]
     uptime_ms: Callable[[], int]
     now_ms: Callable[[], int]
     """The date of the turn, in epoch ms."""
@@ -63,16 +65,22 @@ def _list_addresses(managed: Managed, given: Given) -> Steps:
 
 
 def _list_connections(managed: Managed, given: Given) -> Steps:
-    return (yield from _selected(CONNECTIONS, managed.clients(), given))
+    which = wanted(CONNECTIONS, given)
+    if which.sort is None:
+        which = replace(which, sort="connectionID")  # the order in which they came
+    return (yield from select(CONNECTIONS, managed.clients(), which))
 
 
 def _list_consumers(managed: Managed, given: Given) -> Steps:
     places: list[Place] = []
     queues = list(managed.broker.queues.values())
-    for start in range(0, len(queues), LOOKS_PER_STEP):
-        some = queues[start : start + LOOKS_PER_STEP]
-        places += [Place(consumer, queue) for queue in some for consumer in queue.distribution.consumers]
-        yield None
+    for number, queue in enumerate(queues):
+        consumers = list(queue.distribution.consumers)
+        for start in range(0, len(consumers), LOOKS_PER_STEP):
+            places += [Place(consumer, queue) for consumer in consumers[start : start + LOOKS_PER_STEP]]
+            yield None
+        if number % LOOKS_PER_STEP == 0:
+            yield None
     return (yield from _selected(CONSUMERS, places, given))
 
 
@@ -125,7 +133,7 @@ def _show_broker(managed: Managed, given: Given) -> Steps:
         "addressCount": len(broker.addresses),
         "queueCount": len(broker.queues),
         "consumerCount": consumers,
-        "connectionCount": len(managed.clients()),
+        "connectionCount": managed.client_count(),
         "messageCount": messages,
         "addressMemoryUsage": broker.memory.account.size_bytes,
         "globalMaxSize": broker.memory.bytes_max,
@@ -191,8 +199,8 @@ def found(owners: Mapping[str, Owner], one: str, name: str) -> Owner:
     """What has this name. Raises NotFoundError, with the most similar name if there is one."""
     owner = owners.get(name)
     if owner is None:
-        near = get_close_matches(name, islice(owners, _NAMES_COMPARED_MAX), n=1)
-        advice = f"; did you mean {near[0]}?" if near else ""
+        near = nearest(name, islice(owners, _NAMES_COMPARED_MAX))
+        advice = "" if near is None else f"; did you mean {near}?"
         raise NotFoundError(f"there is no {one} {name[:_SHOWN_MAX]!r}{advice}")
     return owner
 

@@ -59,9 +59,5 @@ class ConnectedClient:
 
 
 def connected(clients: Iterable[Client]) -> list[ConnectedClient]:
-    """The clients, in the order of their connections."""
-    return sorted(map(ConnectedClient, clients), key=_number)
-
-
-def _number(client: ConnectedClient) -> int:
-    return client.number
+    """What lists tell of these clients."""
+    return [ConnectedClient(client) for client in clients]

@@ -173,8 +173,9 @@ class Server:
             self.broker,
             self.config.name,
             clients=lambda: connected(self.stats.connections),
+            client_count=lambda: self.stats.connections_open,
             uptime_ms=lambda: round(1000 * (self._loop.time() - begun_s)),
-            now_ms=self._clocks.date_ms,
+            now_ms=lambda: self.turns.isolation.turn_ms,
             close=self._close_connection,
         )
         calls = self.turns.calls = Calls(
@@ -186,7 +187,7 @@ class Server:
         client = next((one for one in self.stats.connections if one.session.state.origin == number), None)
         if client is None:
             return False
-        client.cut_off("An operator has closed this connection", self._clocks.date_ms())
+        client.cut_off("An operator has closed this connection", self.turns.isolation.turn_ms)
         return True
 
     def _log_routes(self, store: Store) -> list[Route]:

@@ -16,11 +16,13 @@ from urllib.parse import quote
 import jsonschema
 import pytest
 
-from artemis_py.management.table import BY_ID
+from artemis_py.management.table import OPERATIONS
 from tests.e2e.broker_process import HTTP, LOOPBACK, STOMP, WAIT_S, BrokerProcess, configuration, running
 from tests.e2e.stomp_socket import Closed, StompSocket
 
 pytestmark = pytest.mark.e2e
+
+BY_ID: Final = {operation.id: operation for operation in OPERATIONS}
 
 ADDRESSES: Final = """
       <address name="orders"><anycast><queue name="orders"/></anycast></address>
@@ -223,6 +225,14 @@ def test_two_thousand_rows_are_found(told: Told) -> None:
         status, answer = told.ask("GET", "/api/queues?where=name~many&sort=messageCount:desc&size=1000")
     assert (status, answer["count"], len(answer["data"])) == (200, count, 1000)
     assert (answer["data"][0]["name"], answer["data"][0]["messageCount"]) == ("many.7", 2)
+
+
+def test_connections_come_in_the_order_in_which_they_were_made(told: Told) -> None:
+    clients = [told.client(client_id=f"c{number}") for number in range(12)]
+    _, answer = told.ask("GET", "/api/connections?fields=clientID")
+    assert [row["clientID"] for row in answer["data"]] == [f"c{number}" for number in range(12)]
+    for client in clients:
+        client.close()
 
 
 def test_what_artemis_console_sends(told: Told) -> None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import socket
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from tests.e2e.broker_process import LOOPBACK
 
 
-class Proxy:
+class Proxy(ABC):
     """Listens for clients of a broker, and gives each of them a connection to it. What passes is for others to say."""
 
     def __init__(self, broker_port: int) -> None:
@@ -53,9 +54,9 @@ class Proxy:
             for source, target, from_broker in ((client, broker, False), (broker, client, True)):
                 threading.Thread(target=self._pass, args=(source, target, from_broker), daemon=True).start()
 
+    @abstractmethod
     def _pass(self, source: socket.socket, target: socket.socket, from_broker: bool) -> None:
         """Pass on what one side says until it ends."""
-        raise NotImplementedError
 
 
 class CuttingProxy(Proxy):

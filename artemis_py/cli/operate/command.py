@@ -49,11 +49,9 @@ def _add_argument(parser: argparse.ArgumentParser, operation: Operation, argumen
     elif argument.type == TEXTS:
         parser.add_argument(f"--{argument.name}", action="append", default=[], metavar="TEXT", help=argument.sentence)
     else:
-        default = "" if argument.is_required or argument.default == "" else f" (default {argument.default})"
+        default = "" if argument.default == "" else f" (default {argument.default})"
         help = argument.sentence.replace("%", "%%") + default
-        parser.add_argument(
-            f"--{argument.name}", metavar=argument.type.upper(), help=help, required=argument.is_required
-        )
+        parser.add_argument(f"--{argument.name}", metavar=argument.type.upper(), help=help)
 
 
 def _is_in_path(operation: Operation, argument: Argument) -> bool:

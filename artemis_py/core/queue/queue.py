@@ -116,6 +116,12 @@ class Queue:
         return self.contents.message_count
 
     @property
+    def unheld_count(self) -> int:
+        """Messages that no consumer has: ready, scheduled or in pages."""
+        contents = self.contents
+        return contents.ready_count + len(contents.scheduled) + contents.paged.count
+
+    @property
     def consumer_count(self) -> int:
         """Attached consumers."""
         return len(self.distribution.consumers)
@@ -376,8 +382,7 @@ class Queue:
 
         Returns how many are killed, some of them perhaps in later turns.
         """
-        contents = self.contents
-        removed = contents.ready_count + len(contents.scheduled) + contents.paged.count
+        removed = self.unheld_count
         self.purge(reason, self.parts.host.log.now_ms)
         return removed
 

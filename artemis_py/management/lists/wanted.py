@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any, Final
 
+from artemis_py.config.problems import nearest
 from artemis_py.errors import BadRequestError
 from artemis_py.management.lists.field import FLAG, NUMBER, TEXT, AnyKind, Value
 
@@ -113,8 +113,8 @@ def check_field(kind: AnyKind, name: str) -> None:
     """Raises BadRequestError if there is no such field."""
     if name in kind.fields:
         return
-    near = get_close_matches(name, kind.fields, n=1)
-    advice = f"; did you mean {near[0]}?" if near else f"; there are {', '.join(kind.fields)}"
+    near = nearest(name, kind.fields)
+    advice = f"; there are {', '.join(kind.fields)}" if near is None else f"; did you mean {near}?"
     raise BadRequestError(f"a {kind.one} has no field {name[:_SHOWN_MAX]!r}{advice}")
 
 

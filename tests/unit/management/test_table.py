@@ -13,9 +13,10 @@ from artemis_py.management.given import given_of
 from artemis_py.management.openapi import description_of
 from artemis_py.management.operation import EDIT, TEXTS, VIEW
 from artemis_py.management.reference import reference
-from artemis_py.management.table import BY_ID, OPERATIONS
+from artemis_py.management.table import OPERATIONS
 
 ROOT = Path(__file__).parents[3]
+BY_ID = {operation.id: operation for operation in OPERATIONS}
 
 
 def test_each_operation_is_found_in_one_way() -> None:

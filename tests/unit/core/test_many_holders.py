@@ -1,4 +1,4 @@
-"""Leases of many consumers that end together."""
+"""Many consumers of one queue: leases that end together, and runs of messages in one turn."""
 
 from __future__ import annotations
 
@@ -99,3 +99,18 @@ def test_who_did_not_let_a_lease_end_is_asked_before_the_others() -> None:
         queue.wake(reader)
     turn(broker, NOW_MS + LEASE_MS)
     assert sorted(message_id for reader in idle for message_id in held(reader)) == [1, 2, 3]
+
+
+def test_a_turn_ends_however_many_consumers_have_room() -> None:
+    """Where each of them is filled before the next, too. The next turn goes on."""
+    config = queue_config(fairness_model="fast", max_per_subscription_backlog=10)
+    broker = broker_of(config)
+    queue = broker.queues["q"]
+    readers = [consumer_on(broker, queue, backlog_max=10) for _ in range(200)]
+    send(broker, count=2000)
+    broker.budget.refill(100)
+    queue.dispatch(NOW_MS)
+    assert 90 <= sum(len(held(reader)) for reader in readers) <= 110
+    broker.budget.refill(100_000)
+    broker.dispatch(NOW_MS)
+    assert all(len(held(reader)) == 10 for reader in readers)
