@@ -65,6 +65,7 @@ def test_verify_counts_what_lives(story: Story, capsys: pytest.CaptureFixture[st
 
 
 def test_verify_names_the_place_of_damage(story: Story, capsys: pytest.CaptureFixture[str]) -> None:
+    """Numbers beside the record that compaction has removed may be counted as lost, too."""
     messages = dump(story, capsys, "--type", "message")
     place = next(each for each in messages if each["offset"] is not None)
     path = story.folder / place["file"]
@@ -72,8 +73,8 @@ def test_verify_names_the_place_of_damage(story: Story, capsys: pytest.CaptureFi
     before = snapshot(story.folder)
     assert cli.main(["journal", "verify", str(story.folder)]) == 1
     printed = capsys.readouterr().out
-    told = f"  at byte {place['offset']}: DAMAGED: a record with a wrong checksum (at most 1 record lost: "
-    assert told + "messages of q" in printed
+    told = rf"  at byte {place['offset']}: DAMAGED: a record with a wrong checksum \(at most \d+ records? lost: "
+    assert re.search(told + "messages of q", printed)
     assert printed.endswith("1 DAMAGED place\n")
     assert snapshot(story.folder) == before
 
