@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, Protocol, cast
 
 from artemis_py.cli.interrupt import EXIT_INTERRUPTED, PROGRAM, end_at_once
+from artemis_py.cli.operate.words import WORDS
 from artemis_py.errors import AdviceError, ArtemisError, ConfigError
 from artemis_py.shown import say, say_made, warn, warn_made
 from artemis_py.version import IS_COMPILED, VERSION
@@ -22,20 +23,15 @@ EXIT_OK: Final = 0
 EXIT_FAILED: Final = 1
 EXIT_REFUSED: Final = 2
 
+_OPERATING: Final = "artemis_py.cli.operate.command"
+
 # name -> (module, its HELP): repeated here so that listing the commands imports none of them.
 COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "run": ("artemis_py.cli.run", "start the broker on a broker.xml or an Artemis instance, in the foreground"),
     "check": ("artemis_py.cli.check", "report every problem of a broker.xml or an Artemis instance"),
     "explain": ("artemis_py.cli.explain", "show where each setting of an address or queue comes from"),
     "health": ("artemis_py.cli.health", "ask a running broker whether it takes messages"),
-    "broker": ("artemis_py.cli.operate.broker", "show a running broker"),
-    "queue": ("artemis_py.cli.operate.queue", "list, show, pause, purge and delete the queues of a running broker"),
-    "address": ("artemis_py.cli.operate.address", "list and show the addresses of a running broker"),
-    "consumer": ("artemis_py.cli.operate.consumer", "list the consumers of a running broker"),
-    "connection": (
-        "artemis_py.cli.operate.connection",
-        "list the clients of a running broker, and close their connections",
-    ),
+    **{word: (_OPERATING, help) for word, help in WORDS.items()},
     "user": ("artemis_py.cli.user", "add, list, change, remove and test users"),
     "mask": ("artemis_py.cli.mask", "print the hash of a password, for a users file"),
     "perf": ("artemis_py.cli.perf", "measure a STOMP broker"),
@@ -88,9 +84,8 @@ def run_command(name: str, arguments: Sequence[str]) -> int:
     """Imports the command, parses its arguments and runs it. Raises what the command raises."""
     with _interrupted_at_once(at_the_end=name == "run"):
         import argparse
-        import importlib
 
-        command = cast(Command, importlib.import_module(COMMANDS[name][0]))
+        command = _command(name)
         parser = argparse.ArgumentParser(prog=f"{PROGRAM} {name}", description=command.HELP)
         command.add_arguments(parser)
         parsed = parser.parse_args(arguments)
@@ -98,6 +93,13 @@ def run_command(name: str, arguments: Sequence[str]) -> int:
             return command.run(parsed)
     gc.enable()
     return command.run(parsed)
+
+
+def _command(name: str) -> Command:
+    import importlib
+
+    module = importlib.import_module(COMMANDS[name][0])
+    return cast(Command, module.Operating(name) if name in WORDS else module)
 
 
 @contextmanager

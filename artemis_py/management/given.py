@@ -2,41 +2,66 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from artemis_py.errors import BadRequestError
-from artemis_py.management.lists.field import NUMBER
+from artemis_py.management.lists.field import FLAG, NUMBER
 from artemis_py.management.operation import TEXTS, Argument, Operation
 
 _SHOWN_MAX: Final = 100
-_DIGITS_MAX: Final = 18
+_NUMBER_MAX: Final = 10**18
+_DIGITS: Final = re.compile(r"-?[0-9]{1,18}")
+_FLAGS: Final = {"true": True, "false": False}
 
 
-def given_of(operation: Operation, sent: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-    """The arguments by name. ``sent`` has the texts that were given for each. Raises BadRequestError."""
+def given_of(operation: Operation, sent: Mapping[str, Sequence[object]]) -> dict[str, Any]:
+    """The arguments by name. ``sent`` has what was given for each: texts, or values of JSON; None is not given. Raises
+    BadRequestError.
+    """
     known = {argument.name: argument for argument in operation.arguments}
     for name in sent:
         if name not in known:
             raise BadRequestError(f"{operation.id} has no argument {name[:_SHOWN_MAX]!r}; it has {_names(operation)}")
-    return {name: _value(argument, sent.get(name, ())) for name, argument in known.items()}
+    return {name: _argument(argument, sent.get(name, ())) for name, argument in known.items()}
 
 
-def _value(argument: Argument, texts: Sequence[str]) -> Any:
-    if not texts:
+def _argument(argument: Argument, values: Sequence[object]) -> Any:
+    values = [value for value in values if value is not None]
+    if not values:
         if argument.is_required:
             raise BadRequestError(f"{argument.name} is missing: {argument.sentence}")
         return argument.default
     if argument.type == TEXTS:
-        return tuple(texts)
-    if len(texts) > 1:
-        raise BadRequestError(f"{argument.name} was given {len(texts)} times")
-    text = texts[0]
-    if argument.type == NUMBER:
-        if not text.removeprefix("-").isdecimal() or not text.isascii() or len(text) > _DIGITS_MAX:
-            raise BadRequestError(f"{argument.name} is a number, and {text[:_SHOWN_MAX]!r} is none")
-        return int(text)
-    return text
+        return tuple(_text(argument, value) for value in values)
+    if len(values) > 1:
+        raise BadRequestError(f"{argument.name} was given {len(values)} times")
+    return _VALUES.get(argument.type, _text)(argument, values[0])
+
+
+def _text(argument: Argument, value: object) -> str:
+    if not isinstance(value, str):
+        raise BadRequestError(f"{argument.name} is a text, and {str(value)[:_SHOWN_MAX]} is none")
+    return value
+
+
+def _number(argument: Argument, value: object) -> int:
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) < _NUMBER_MAX:
+        return value
+    if isinstance(value, str) and _DIGITS.fullmatch(value):
+        return int(value)
+    raise BadRequestError(f"{argument.name} is a number, and {str(value)[:_SHOWN_MAX]!r} is none")
+
+
+def _flag(argument: Argument, value: object) -> bool:
+    found = value if isinstance(value, bool) else _FLAGS.get(value.lower()) if isinstance(value, str) else None
+    if found is None:
+        raise BadRequestError(f"{argument.name} is true or false, and not {str(value)[:_SHOWN_MAX]!r}")
+    return found
+
+
+_VALUES: Final = {NUMBER: _number, FLAG: _flag}
 
 
 def _names(operation: Operation) -> str:

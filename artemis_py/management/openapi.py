@@ -70,9 +70,9 @@ def _operation(operation: Operation) -> dict[str, Any]:
 
 
 def _parameter(operation: Operation, argument: Argument) -> dict[str, Any]:
-    is_in_path = f"{{{argument.name}}}" in operation.path
+    is_in_path = operation.is_in_path(argument)
     schema = dict(_TYPES[argument.type])
-    if not argument.is_required and argument.default not in ("", ()):
+    if not argument.is_required and argument.default not in ("", (), None):
         schema["default"] = argument.default
     return {
         "name": argument.name,

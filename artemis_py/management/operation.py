@@ -1,4 +1,4 @@
-"""What an operation is: its name, its arguments, and how it is reached by HTTP and by a command."""
+"""What an operation is: its name, its arguments, its work, and how it is reached by HTTP and by a command."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from artemis_py.management.lists.field import AnyKind
+from artemis_py.management.managed import Given, Managed, Steps, Work
 
 REQUIRED: Final = object()
 TEXTS: Final = "texts"
@@ -21,7 +22,7 @@ BROKER: Final = "broker"
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """An argument. ``default`` is what counts when it is not given."""
+    """An argument. ``default`` is what counts when it is not given; None: nothing does."""
 
     name: str
     type: str
@@ -34,7 +35,7 @@ class Argument:
         return self.default is REQUIRED
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Operation:
     """One operation. ``on`` says on what: ``broker``, or the argument that names it. ``path`` is that of HTTP, and has
     the names of arguments in braces; ``command`` has the words of the command line.
@@ -43,13 +44,14 @@ class Operation:
     """
 
     name: str
-    on: str
+    on: str = BROKER
     right: str
     method: str
     path: str
     command: str
     sentence: str
     result: str
+    work: Work
     arguments: Sequence[Argument] = ()
     lists: AnyKind | None = None
     shows: AnyKind | None = None
@@ -65,3 +67,11 @@ class Operation:
     def id(self) -> str:
         """A name that no other operation has."""
         return self.name if self.on == BROKER else f"{self.on}.{self.name}"
+
+    def begin(self, managed: Managed, given: Given) -> Steps:
+        """Its work, none of which is done before the first step. It raises BrokerError in a step."""
+        return (yield from self.work(managed, given))
+
+    def is_in_path(self, argument: Argument) -> bool:
+        """Does the path of HTTP name the argument?"""
+        return f"{{{argument.name}}}" in self.path

@@ -11,8 +11,9 @@ from artemis_py.management.lists.connections import CONNECTIONS
 from artemis_py.management.lists.consumers import CONSUMERS
 from artemis_py.management.lists.field import FLAG, NUMBER, TEXT, AnyKind
 from artemis_py.management.lists.queues import QUEUES
-from artemis_py.management.operation import EDIT, Argument, Operation
-from artemis_py.management.table import LISTING, OPERATIONS
+from artemis_py.management.operation import EDIT, Operation
+from artemis_py.management.operations.listing import LISTING
+from artemis_py.management.table import OPERATIONS
 from artemis_py.shown import say_made
 
 _HEAD: Final = """\
@@ -88,11 +89,7 @@ def _operations(operations: Sequence[Operation]) -> str:
 
 
 def _words(operation: Operation) -> str:
-    return "".join(f" {argument.name.upper()}" for argument in operation.arguments if _is_in_path(operation, argument))
-
-
-def _is_in_path(operation: Operation, argument: Argument) -> bool:
-    return f"{{{argument.name}}}" in operation.path
+    return "".join(f" {argument.name.upper()}" for argument in operation.arguments if argument.is_required)
 
 
 def _fields(kind: AnyKind) -> str:

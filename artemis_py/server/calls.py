@@ -9,7 +9,7 @@ from time import perf_counter_ns
 from typing import Any, Final, final
 
 from artemis_py.errors import StorageError
-from artemis_py.management.work import WAIT, Steps
+from artemis_py.management.managed import WAIT, Steps
 
 _SLICE_NS: Final = 2_000_000
 """For how long steps are made in a turn. A step takes less than that."""

@@ -15,7 +15,7 @@ from artemis_py.core.broker import Broker
 from artemis_py.core.filling.fills import Fills
 from artemis_py.core.replay.desk import Replays
 from artemis_py.errors import ArtemisError
-from artemis_py.management.work import Managed
+from artemis_py.management.managed import Managed
 from artemis_py.metrics import MetricsExporter
 from artemis_py.security.authenticator import Authenticator
 from artemis_py.server.calls import Calls

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from artemis_py.errors import StorageError
-from artemis_py.management.work import WAIT, Steps
+from artemis_py.management.managed import WAIT, Steps
 from artemis_py.server import calls as module
 from artemis_py.server.calls import Calls
 

@@ -7,17 +7,36 @@ from __future__ import annotations
 import argparse
 import json
 import os
-from typing import Any, Final
+from typing import Any, Final, final
 from urllib.parse import quote, urlencode
 
 from artemis_py.cli import broker_http
 from artemis_py.cli.operate import shown
+from artemis_py.cli.operate.words import WORDS
+from artemis_py.management.lists.field import FLAG
 from artemis_py.management.operation import TEXTS, Argument, Operation
 from artemis_py.management.table import OPERATIONS
 from artemis_py.shown import as_json, say_made
 
 _URL: Final = "http://127.0.0.1:8161"
 _URL_NAME: Final = "ARTEMIS_PY_URL"
+
+
+@final
+class Operating:
+    """The command of one word: the actions of the table of operations."""
+
+    def __init__(self, word: str) -> None:
+        self.HELP = WORDS[word]
+        self._word = word
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Adds an action for each operation whose command begins with the word."""
+        add(parser, self._word)
+
+    def run(self, args: argparse.Namespace) -> int:
+        """Asks the broker and prints its answer. Raises ArtemisError with what it says otherwise."""
+        return run(args)
 
 
 def add(parser: argparse.ArgumentParser, word: str) -> None:
@@ -29,7 +48,7 @@ def add(parser: argparse.ArgumentParser, word: str) -> None:
         one = subparsers.add_parser(action, help=sentence[0].lower() + sentence[1:], description=operation.sentence)
         one.set_defaults(operation=operation)
         for argument in operation.arguments:
-            _add_argument(one, operation, argument)
+            _add_argument(one, argument)
         one.add_argument(
             "--url",
             default=os.environ.get(_URL_NAME, _URL),
@@ -43,19 +62,18 @@ def _word(operation: Operation) -> str:
     return operation.command.partition(" ")[0]
 
 
-def _add_argument(parser: argparse.ArgumentParser, operation: Operation, argument: Argument) -> None:
-    if _is_in_path(operation, argument):
-        parser.add_argument(argument.name, metavar=argument.name.upper(), help=argument.sentence)
+def _add_argument(parser: argparse.ArgumentParser, argument: Argument) -> None:
+    name, option = argument.name, f"--{argument.name}"
+    help = argument.sentence.replace("%", "%%")
+    if argument.is_required:
+        parser.add_argument(name, metavar=name.upper(), help=help)
     elif argument.type == TEXTS:
-        parser.add_argument(f"--{argument.name}", action="append", default=[], metavar="TEXT", help=argument.sentence)
+        parser.add_argument(option, dest=name, action="append", default=[], metavar="TEXT", help=help)
+    elif argument.type == FLAG:
+        parser.add_argument(option, dest=name, action=argparse.BooleanOptionalAction, help=help)
     else:
-        default = "" if argument.default == "" else f" (default {argument.default})"
-        help = argument.sentence.replace("%", "%%") + default
-        parser.add_argument(f"--{argument.name}", metavar=argument.type.upper(), help=help)
-
-
-def _is_in_path(operation: Operation, argument: Argument) -> bool:
-    return f"{{{argument.name}}}" in operation.path
+        default = "" if argument.default in ("", None) else f" (default {argument.default})"
+        parser.add_argument(option, dest=name, metavar=argument.type.upper(), help=help + default)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -77,8 +95,10 @@ def path_of(operation: Operation, given: dict[str, Any]) -> str:
     path, query = operation.path, []
     for argument in operation.arguments:
         value = given[argument.name]
-        if _is_in_path(operation, argument):
+        if operation.is_in_path(argument):
             path = path.replace(f"{{{argument.name}}}", quote(value, safe=""))
+        elif isinstance(value, bool):
+            query.append((argument.name, str(value).lower()))
         elif isinstance(value, list):
             query += [(argument.name, text) for text in value]
         elif value is not None:

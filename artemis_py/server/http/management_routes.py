@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from http import HTTPStatus
 from typing import Any, Final
@@ -13,12 +13,13 @@ from urllib.parse import parse_qs
 from artemis_py.errors import BadRequestError, BrokerError, NotFoundError
 from artemis_py.management.given import given_of
 from artemis_py.management.lists.selection import Selection
+from artemis_py.management.managed import Managed, Result
 from artemis_py.management.openapi import description_of
 from artemis_py.management.operation import EDIT, Operation
 from artemis_py.management.table import OPERATIONS
-from artemis_py.management.work import Managed, Result, work_of
 from artemis_py.server import audit
 from artemis_py.server.calls import Calls
+from artemis_py.server.http.json_body import parse_json
 from artemis_py.server.http.messages import Answer, Handler, Request, Response, json_response
 from artemis_py.server.http.routing import Route
 
@@ -56,7 +57,7 @@ def _carry_out(operation: Operation, managed: Managed, calls: Calls, request: Re
         given = given_of(operation, _sent(request))
     except BrokerError as error:
         return _problem(error)
-    work = calls.begin(work_of(managed, operation.id, given), changes=changes)
+    work = calls.begin(operation.begin(managed, given), changes=changes)
     if changes:
         work.add_done_callback(partial(_note, operation, given, request))
     return _answered(work, may_be_given_up=not changes)
@@ -68,13 +69,25 @@ def _note(operation: Operation, given: dict[str, Any], request: Request, work: a
     audit.tell(operation.id, given, request.user, request.peer, "done" if failure is None else str(failure))
 
 
-def _sent(request: Request) -> dict[str, list[str]]:
-    """What the query and the path say. Raises BadRequestError."""
+def _sent(request: Request) -> dict[str, Sequence[object]]:
+    """What the query, the path and a JSON object in the body say. Raises BadRequestError."""
     try:
         sent = parse_qs(request.query, keep_blank_values=True, errors="strict", max_num_fields=_QUERY_FIELDS_MAX)
     except ValueError:
         raise BadRequestError(f"the query is no UTF-8, or has more than {_QUERY_FIELDS_MAX} arguments") from None
-    return sent | {name: [text] for name, text in request.parameters.items()}
+    return {**sent, **_in_body(request), **{name: [text] for name, text in request.parameters.items()}}
+
+
+def _in_body(request: Request) -> dict[str, Sequence[object]]:
+    if not request.body:
+        return {}
+    try:
+        value = parse_json(request.body)
+    except ValueError as error:
+        raise BadRequestError(f"the body is no JSON: {error}") from None
+    if not isinstance(value, dict):
+        raise BadRequestError("the body must be a JSON object with the arguments by name")
+    return {name: one if isinstance(one, list) else [one] for name, one in value.items()}
 
 
 def _answered(work: asyncio.Future[Result], *, may_be_given_up: bool) -> asyncio.Future[Response]:

@@ -1,0 +1,1 @@
+"""The operations, by what they are on: each row of the table stands beside its work."""

@@ -1,0 +1,122 @@
+"""Operations on queues as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from artemis_py.core.queue.works import QueueWork
+from artemis_py.management.lists.field import TEXT
+from artemis_py.management.lists.queues import QUEUES
+from artemis_py.management.managed import WAIT, Given, Managed, Steps, at_once, found
+from artemis_py.management.operation import EDIT, VIEW, Argument, Operation
+from artemis_py.management.operations.listing import listing, selected
+
+QUEUE: Final = Argument("queue", TEXT, "the name of the queue")
+
+
+def _list(managed: Managed, given: Given) -> Steps:
+    return selected(QUEUES, list(managed.broker.queues.values()), given)
+
+
+def _show(managed: Managed, given: Given) -> Steps:
+    return at_once(QUEUES.row(found(managed.broker.queues, "queue", given["queue"])))
+
+
+def _pause(managed: Managed, given: Given) -> Steps:
+    return (yield from _changed(managed, given, managed.broker.operations.pause))
+
+
+def _resume(managed: Managed, given: Given) -> Steps:
+    return (yield from _changed(managed, given, managed.broker.operations.resume))
+
+
+def _changed(managed: Managed, given: Given, change: Callable[[str], None]) -> Steps:
+    queue = found(managed.broker.queues, "queue", given["queue"])
+    change(queue.name)
+    yield None
+    return QUEUES.row(queue)
+
+
+def _purge(managed: Managed, given: Given) -> Steps:
+    return (yield from _removed(managed, given, managed.broker.operations.purge))
+
+
+def _destroy(managed: Managed, given: Given) -> Steps:
+    return (yield from _removed(managed, given, managed.broker.operations.delete))
+
+
+def _removed(managed: Managed, given: Given, remove: Callable[[str, int], tuple[int, QueueWork | None]]) -> Steps:
+    queue = found(managed.broker.queues, "queue", given["queue"])
+    count, unfinished = remove(queue.name, managed.now_ms())
+    while unfinished is not None and not unfinished.may_go_on:
+        yield WAIT
+    return {"removed": count}
+
+
+QUEUE_OPERATIONS: Final = (
+    listing("listQueues", "/api/queues", "queue ls", QUEUES, "Queues, one row each.", _list),
+    Operation(
+        name="getAttributes",
+        on="queue",
+        right=VIEW,
+        method="GET",
+        path="/api/queues/{queue}",
+        command="queue show",
+        sentence="Everything that a list tells of one queue.",
+        result="the fields of a queue",
+        arguments=(QUEUE,),
+        shows=QUEUES,
+        work=_show,
+    ),
+    Operation(
+        name="pause",
+        on="queue",
+        right=EDIT,
+        method="POST",
+        path="/api/queues/{queue}/pause",
+        command="queue pause",
+        sentence="Deliver nothing of a queue until it is resumed, also after a restart. It still takes messages.",
+        result="the fields of the queue",
+        arguments=(QUEUE,),
+        shows=QUEUES,
+        work=_pause,
+    ),
+    Operation(
+        name="resume",
+        on="queue",
+        right=EDIT,
+        method="POST",
+        path="/api/queues/{queue}/resume",
+        command="queue resume",
+        sentence="Deliver the messages of a paused queue again.",
+        result="the fields of the queue",
+        arguments=(QUEUE,),
+        shows=QUEUES,
+        work=_resume,
+    ),
+    Operation(
+        name="removeAllMessages",
+        on="queue",
+        right=EDIT,
+        method="POST",
+        path="/api/queues/{queue}/purge",
+        command="queue purge",
+        sentence="Remove all messages that no consumer has. They are gone, and no dead letters.",
+        result="removed: how many messages",
+        arguments=(QUEUE,),
+        work=_purge,
+    ),
+    Operation(
+        name="destroyQueue",
+        right=EDIT,
+        method="DELETE",
+        path="/api/queues/{queue}",
+        command="queue delete",
+        sentence="Delete a queue that has no consumers, with its messages. A restart makes it again if broker.xml"
+        " declares it.",
+        result="removed: how many messages it had",
+        arguments=(QUEUE,),
+        work=_destroy,
+    ),
+)

@@ -1,0 +1,34 @@
+"""What the test of each operation needs to know of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from tests.e2e.management.told import Told
+
+
+@dataclass
+class Scene:
+    """What is there before, the arguments, and what is right afterwards."""
+
+    arguments: dict[str, str]
+    check: Callable[[Told, Any], object]
+    before: Callable[[Told], object] = lambda _: None
+    after: Callable[[Told], object] = lambda _: None
+
+
+def rows(kind: str, names: set[str]) -> Callable[[Told, Any], None]:
+    def check(_told: Told, answer: Any) -> None:
+        assert {row[kind] for row in answer["data"]} == names
+        assert answer["count"] == len(names)
+
+    return check
+
+
+def holds(**values: object) -> Callable[[Told, Any], None]:
+    def check(_told: Told, answer: Any) -> None:
+        assert {name: answer[name] for name in values} == values
+
+    return check

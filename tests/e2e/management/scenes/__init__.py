@@ -1,0 +1,10 @@
+"""One scene for each operation of the table, under its id."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tests.e2e.management.scene import Scene
+from tests.e2e.management.scenes.basics import BASICS
+
+SCENES: Final[dict[str, Scene]] = {**BASICS}

@@ -1,0 +1,45 @@
+"""Each operation of the table is carried out over HTTP and as a command, and answers as it is described."""
+
+from __future__ import annotations
+
+import json
+from typing import Final
+from urllib.parse import quote
+
+import jsonschema
+import pytest
+
+from artemis_py.management.table import OPERATIONS
+from tests.e2e.management.scenes import SCENES
+from tests.e2e.management.told import Told
+
+pytestmark = pytest.mark.e2e
+BY_ID: Final = {operation.id: operation for operation in OPERATIONS}
+
+
+def test_no_operation_is_left_out() -> None:
+    assert set(SCENES) == set(BY_ID)
+
+
+@pytest.mark.parametrize("way", ["HTTP", "command"])
+@pytest.mark.parametrize("id", SCENES)
+def test_each_operation(told: Told, id: str, way: str) -> None:
+    """Its answer is what its description says."""
+    operation, scene = BY_ID[id], SCENES[id]
+    scene.before(told)
+    if way == "HTTP":
+        path = operation.path
+        for name, value in scene.arguments.items():
+            path = path.replace(f"{{{name}}}", quote(value, safe=""))
+        status, answer = told.ask(operation.method, path)
+        assert status == 200, answer
+    else:
+        printed = told.command(*operation.command.split(), *scene.arguments.values(), "--json")
+        assert (printed.returncode, printed.stderr) == (0, "")
+        answer = json.loads(printed.stdout)
+    description = told.ask("GET", "/api/openapi.json")[1]
+    described = description["paths"][operation.path][operation.method.lower()]
+    assert described["operationId"] == id
+    jsonschema.validate(answer, described["responses"]["200"]["content"]["application/json"]["schema"])
+    scene.check(told, answer)
+    scene.after(told)

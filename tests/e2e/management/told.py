@@ -1,0 +1,65 @@
+"""A broker that tests operate, over HTTP and by commands."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import quote
+
+from tests.e2e.broker_process import LOOPBACK, WAIT_S, BrokerProcess
+from tests.e2e.stomp_socket import StompSocket
+
+ADDRESSES: Final = """
+      <address name="orders"><anycast><queue name="orders"/></anycast></address>
+      <address name="jobs"><anycast><queue name="jobs" max-consumers="3"/></anycast></address>
+      <address name="odd"><anycast><queue name="odd / name"/></anycast></address>
+"""
+
+
+@dataclass
+class Told:
+    """A broker, and what one can do with it."""
+
+    broker: BrokerProcess
+
+    @property
+    def url(self) -> str:
+        """Its HTTP acceptor."""
+        return f"http://{LOOPBACK}:{self.broker.ports['http']}"
+
+    def ask(self, method: str, path: str, body: bytes | None = None) -> tuple[int, Any]:
+        """Status and JSON of an answer."""
+        request = urllib.request.Request(self.url + path, body, method=method)
+        try:
+            with urllib.request.urlopen(request, timeout=WAIT_S) as answer:
+                return answer.status, json.load(answer)
+        except urllib.error.HTTPError as error:
+            return error.code, json.load(error)
+
+    def command(self, *words: str) -> subprocess.CompletedProcess[str]:
+        """What a command prints."""
+        arguments = [sys.executable, "-m", "artemis_py", *words, "--url", self.url]
+        return subprocess.run(arguments, capture_output=True, text=True, timeout=WAIT_S, check=False)
+
+    def client(self, **headers: object) -> StompSocket:
+        """A client that is connected."""
+        client = StompSocket(self.broker.port)
+        client.connect(**headers)
+        return client
+
+    def send(self, queue: str, count: int) -> None:
+        """Messages for a queue."""
+        with self.client() as client:
+            for _ in range(count):
+                client.ask("SEND", {"destination": f"/queue/{queue}"}, b"x")
+
+    def queue(self, name: str) -> dict[str, Any]:
+        """What is told of a queue."""
+        status, found = self.ask("GET", f"/api/queues/{quote(name, safe='')}")
+        assert status == 200, found
+        return dict(found)
