@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
+from artemis_py.management.events_reference import EVENTS
 from artemis_py.management.lists.addresses import ADDRESSES
 from artemis_py.management.lists.connections import CONNECTIONS
 from artemis_py.management.lists.consumers import CONSUMERS
@@ -71,6 +72,7 @@ def reference() -> str:
         "## Change\n\n" + _operations(changes),
         _LISTS.format(arguments=_table(["argument", "", "default"], rows).rstrip()),
         *[_fields(kind) for kind in _KINDS],
+        EVENTS,
     ]
     return "\n".join(parts)
 
