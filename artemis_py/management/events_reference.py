@@ -47,13 +47,14 @@ percent-encoded. It needs the permission of that operation, too. `watch` in an e
 
 All clients that watch the same share one look a second. The broker looks in steps, so no turn is longer for it.
 
-- **`id`**: each notification has one. A client that connects again sends the last one as `Last-Event-ID` (browsers do it
-  themselves) and gets what it missed: the broker keeps the last 500 for a minute after the last client has left. If
+- **`id`**: each notification has one. A client that connects again sends the last one as `Last-Event-ID` (browsers do
+  it themselves) and gets what it missed: the broker keeps the last 500 for a minute after the last client has left. If
   there were more, or the broker was started anew, `lost` says how many are missing (-1: nobody knows).
-- **A slow client** is no burden: the broker keeps up to 256 KiB for it, then leaves notifications out and says how many.
-  One that takes nothing at all for a minute is disconnected.
-- **A comment** (a line that begins with `:`) comes every 10 s in which nothing else does, so that both sides notice when
-  the other one is gone.
-- At most 50 clients of an acceptor may have such a response; more get status 503. When the broker stops, the responses
+- **A slow client** is no burden: the broker keeps up to 256 KiB for it, then leaves notifications out and says how
+  many. One that takes nothing at all for a minute is disconnected.
+- **A comment** (a line that begins with `:`) comes every 10 s in which nothing else does, so that both sides notice
+  when the other one is gone.
+- **A list** that is watched has a page of at most 200 rows.
+- At most 50 clients may have such a response; more get status 503. When the broker stops, the responses
   end.
 """

@@ -55,6 +55,8 @@ class Operation:
     arguments: Sequence[Argument] = ()
     lists: AnyKind | None = None
     shows: AnyKind | None = None
+    is_watchable: bool = False
+    """May clients of ``/api/events`` have it carried out once a second, to be told what changes?"""
 
     @property
     def permission(self) -> str:

@@ -24,9 +24,13 @@ from artemis_py.server.complaints import Complaints
 from artemis_py.server.connected import connected
 from artemis_py.server.disk_watch import DiskWatch
 from artemis_py.server.drain import Drain, remains
+from artemis_py.server.events.hub import Hub
+from artemis_py.server.events.notifying import Notifying
+from artemis_py.server.events.watches import Watches
 from artemis_py.server.faults import Faults
 from artemis_py.server.gate import gate_of
 from artemis_py.server.http import Response
+from artemis_py.server.http.event_routes import event_routes
 from artemis_py.server.http.management_routes import management_routes
 from artemis_py.server.http.memory_routes import memory_routes
 from artemis_py.server.http.routes import health_routes, metrics_routes, no_log_routes
@@ -178,10 +182,13 @@ class Server:
             now_ms=lambda: self.turns.isolation.turn_ms,
             close=self._close_connection,
         )
+        hub = Hub(self.broker.notices, self._loop, self.broker.holdings, self._clocks.date_ms)
+        self.turns.notifying = Notifying(self.broker, hub)
         calls = self.turns.calls = Calls(
             self._loop, self.turns.schedule, lambda call: self.turns.when_durable(self.broker.log.last_lsn, call)
         )
-        return management_routes(managed, calls)
+        watches = Watches(self._loop, managed, calls)
+        return management_routes(managed, calls) + event_routes(managed, hub, watches)
 
     def _close_connection(self, number: int) -> bool:
         client = next((one for one in self.stats.connections if one.session.state.origin == number), None)

@@ -35,5 +35,6 @@ ADDRESS_OPERATIONS: Final = (
         arguments=(ADDRESS,),
         shows=ADDRESSES,
         work=_show,
+        is_watchable=True,
     ),
 )

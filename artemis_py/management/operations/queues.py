@@ -68,6 +68,7 @@ QUEUE_OPERATIONS: Final = (
         arguments=(QUEUE,),
         shows=QUEUES,
         work=_show,
+        is_watchable=True,
     ),
     Operation(
         name="pause",

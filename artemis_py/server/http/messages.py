@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, final
 
+from artemis_py.server.stream import Stream
+
 
 @dataclass(frozen=True, slots=True)
 class Request:
@@ -63,12 +65,12 @@ class FileBody:
 @dataclass(frozen=True, slots=True)
 class Response:
     """One response. A body of several pieces is produced and sent piece by piece, with other work between them. A
-    thread sends parts of files.
+    thread sends parts of files. A stream goes on until the client or the broker leaves.
     """
 
     status: int
     content_type: str
-    body: bytes | Iterator[bytes] | FileBody
+    body: bytes | Iterator[bytes] | FileBody | Stream
     headers: tuple[tuple[str, str], ...] = ()
 
 

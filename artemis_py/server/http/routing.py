@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import unquote
 
-from artemis_py.server.http.messages import Handler
+from artemis_py.server.http.messages import Handler, Request
 
 _WITH_BODY: Final = frozenset({"POST", "PUT", "PATCH"})
 
@@ -27,6 +27,9 @@ class Route:
     """
     is_open: bool = False
     """Is it answered for any host name, even while all regular connections are in use?"""
+
+    also: Callable[[Request], Iterable[str]] | None = None
+    """What else a request needs, in the same names: for a handler that does more than one thing."""
 
     def handler(self, method: str) -> Handler | None:
         """The handler of a method, or None."""
