@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from artemis_py.management.artemis.signature import ATTRIBUTES
 from artemis_py.management.lists.addresses import ADDRESSES
 from artemis_py.management.lists.field import TEXT
 from artemis_py.management.managed import Given, Managed, Steps, at_once, found
@@ -36,5 +37,6 @@ ADDRESS_OPERATIONS: Final = (
         shows=ADDRESSES,
         work=_show,
         is_watchable=True,
+        mbean=(ATTRIBUTES,),
     ),
 )

@@ -13,7 +13,7 @@ from typing import Final, final
 
 from artemis_py.config.tables.acceptor import AcceptorConfig, is_loopback
 from artemis_py.errors import NotAllowedError
-from artemis_py.security.identity import Credentials, Identity
+from artemis_py.security.identity import Credentials
 from artemis_py.security.login import Login, LoginDesk
 from artemis_py.security.rights import Authorizer
 from artemis_py.server.http.credentials import CHALLENGES, credentials_of
@@ -88,21 +88,17 @@ class Doors:
             return text_response(HTTPStatus.SERVICE_UNAVAILABLE, login.refusal, _LATER)
         if login.identity is None:
             return _challenge(login.refusal if has_shown else _NO_LOGIN)
+        if route.checks_itself:
+            return None
         operation = route.operation(request.method)
         if operation is None:
             return text_response(HTTPStatus.FORBIDDEN, f"nobody may {request.method} {route.path}")
         permission = "view" if request.method in ("GET", "HEAD") else "edit"
         for name, value in request.parameters.items():
             operation = operation.replace(f"{{{name}}}", value)
-        others = () if route.also is None else route.also(request)
-        refusals = [self._refusal(login.identity, permission, one, has_shown=has_shown) for one in (operation, *others)]
-        return next(filter(None, refusals), None)
-
-    def _refusal(self, identity: Identity, permission: str, operation: str, *, has_shown: bool) -> Response | None:
-        """Why somebody may not have an operation, or None."""
         address = f"{self._prefix}.{operation}"
         try:
-            self._authorizer.rights_of(identity).demand(permission, address)
+            self._authorizer.rights_of(login.identity).demand(permission, address)
         except NotAllowedError as error:
             if not has_shown:
                 return _challenge(_NO_LOGIN)

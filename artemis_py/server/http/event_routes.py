@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from http import HTTPStatus
 from typing import Any, Final, final
 from urllib.parse import parse_qs
 
-from artemis_py.errors import BadRequestError, BrokerError, LimitError, NotFoundError
+from artemis_py.errors import BadRequestError, LimitError, NotAllowedError, NotFoundError
+from artemis_py.management.artemis.guard import Guard
 from artemis_py.management.managed import Managed
 from artemis_py.management.notifications import SENTENCES
+from artemis_py.management.operation import VIEW
 from artemis_py.server.events.hub import LISTENERS_MAX, Hub
 from artemis_py.server.events.listener import Listener
 from artemis_py.server.events.messages import as_json, event
@@ -19,29 +21,38 @@ from artemis_py.server.http.messages import Request, Response, json_response
 from artemis_py.server.http.routing import Route
 from artemis_py.version import VERSION
 
+PATH: Final = "/api/events"
 TOPICS_MAX: Final = 16
 """How much one client may watch."""
+_PERMISSION: Final = "broker.getEvents"
 _FIELDS_MAX: Final = 100
 _LATER: Final = (("Retry-After", "5"),)
 
 
-def event_routes(managed: Managed, hub: Hub, watches: Watches) -> list[Route]:
-    """The route of events."""
-    return [_Events(managed, hub, watches).route]
+def event_routes(managed: Managed, hub: Hub, watches: Watches, guard_of: Callable[[Request], Guard]) -> list[Route]:
+    """The route of events. ``guard_of`` says what the user of a request may do."""
+    return [Route(PATH, {"GET": _Events(managed, hub, watches, guard_of).listen}, checks_itself=True)]
 
 
 @final
 class _Events:
-    def __init__(self, managed: Managed, hub: Hub, watches: Watches) -> None:
+    def __init__(self, managed: Managed, hub: Hub, watches: Watches, guard_of: Callable[[Request], Guard]) -> None:
         self._managed = managed
         self._hub = hub
         self._watches = watches
-        self.route = Route("/api/events", {"GET": self._listen}, {"GET": "broker.getEvents"}, also=_also)
+        self._guard_of = guard_of
 
-    def _listen(self, request: Request) -> Response:
+    def listen(self, request: Request) -> Response:
+        """Begin a response that does not end."""
+        guard = self._guard_of(request)
         try:
+            guard.demand(VIEW, _PERMISSION)
             types, topics = _asked(request)
+            for topic in topics:
+                guard.demand(VIEW, topic.permission)
             self._watches.check(topics)
+        except NotAllowedError as error:
+            return json_response(HTTPStatus.FORBIDDEN, {"error": str(error)})
         except NotFoundError as error:
             return json_response(HTTPStatus.NOT_FOUND, {"error": str(error)})
         except BadRequestError as error:
@@ -61,14 +72,6 @@ class _Events:
     def _left(self, listener: Listener) -> None:
         self._hub.leave(listener)
         self._watches.leave(listener)
-
-
-def _also(request: Request) -> Iterable[str]:
-    """The permissions that watching takes. What is no request gets its answer behind the door."""
-    try:
-        return [topic.permission for topic in _asked(request)[1]]
-    except BrokerError:
-        return ()
 
 
 def _asked(request: Request) -> tuple[frozenset[str], Sequence[Topic]]:
