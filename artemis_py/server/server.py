@@ -40,6 +40,7 @@ from artemis_py.server.http.memory_routes import memory_routes
 from artemis_py.server.http.routes import health_routes, metrics_routes, no_log_routes
 from artemis_py.server.http.routing import Route
 from artemis_py.server.load import Load
+from artemis_py.server.management_messages import ManagementMessages
 from artemis_py.server.memory import destinations_max, global_max_bytes, held_max_bytes
 from artemis_py.server.open_store import open_store
 from artemis_py.server.operational import OperationalLog
@@ -192,11 +193,14 @@ class Server:
             self._loop, self.turns.schedule, lambda call: self.turns.when_durable(self.broker.log.last_lsn, call)
         )
         watches = Watches(self._loop, managed, calls)
+        beans = Beans(managed, self.config)
+        note_fault = partial(self.stats.faults.note, "", "management")
+        self.ports.receiver = self.turns.managing = ManagementMessages(beans, calls, self.turns.schedule, note_fault)
         guard = partial(guard_of, self._gate, self.config.management_rbac_prefix)
         return [
             *management_routes(managed, calls),
             *event_routes(managed, hub, watches, guard),
-            *jolokia_routes(Agent(Beans(managed, self.config)), calls, guard, wall_clock_ms),
+            *jolokia_routes(Agent(beans), calls, guard, wall_clock_ms),
         ]
 
     def _close_connection(self, number: int) -> bool:

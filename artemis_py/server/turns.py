@@ -34,6 +34,7 @@ from artemis_py.server.client import Client
 from artemis_py.server.events.notifying import Notifying
 from artemis_py.server.faults import TurnError, shown
 from artemis_py.server.isolation import Isolation
+from artemis_py.server.management_messages import ManagementMessages
 from artemis_py.server.memory_guard import MemoryGuard
 from artemis_py.server.replays import ReplayTurns
 from artemis_py.server.stats import ServerStats
@@ -91,6 +92,8 @@ class Turns:
         """Moves replays of the log on; None where no log is retained."""
         self.calls: Calls | None = None
         """Carries out what operators ask for; None where nobody can."""
+        self.managing: ManagementMessages | None = None
+        """Answers management messages."""
         self.notifying: Notifying | None = None
         """Tells of notifications."""
         self.on_end: Callable[[], None] | None = None
@@ -180,6 +183,8 @@ class Turns:
         arrivals.take_in(now_ms)
         if self.calls:
             self.calls.run()
+        if self.managing is not None and self.managing.is_due:
+            self.managing.run(now_ms)
         if self.notifying is not None and self.notifying.is_due:
             self.notifying.run(now_ms)
         broker.tick(now_ms)
@@ -214,7 +219,9 @@ class Turns:
         """Is there already work for another turn?"""
         if self.broker.has_ready or self.input.rota or self.calls:
             return True
-        if self.notifying is not None and self.notifying.is_due:
+        if (self.notifying is not None and self.notifying.is_due) or (
+            self.managing is not None and self.managing.is_due
+        ):
             return True
         if self.input.blocked and self.input.blocked.has_ready:
             return True
