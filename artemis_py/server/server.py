@@ -188,7 +188,9 @@ class Server:
             close=self._close_connection,
         )
         hub = Hub(self.broker.notices, self._loop, self.broker.holdings, self._clocks.date_ms)
-        self.turns.notifying = Notifying(self.broker, hub)
+        self.turns.notifying = notifying = Notifying(self.broker, hub)
+        if self._gate is not None:
+            self._gate.authorizer.on_denial = notifying.note_denial
         calls = self.turns.calls = Calls(
             self._loop, self.turns.schedule, lambda call: self.turns.when_durable(self.broker.log.last_lsn, call)
         )

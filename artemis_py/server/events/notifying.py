@@ -6,7 +6,7 @@ from typing import Final, final
 
 from artemis_py.core.broker import Broker
 from artemis_py.core.events import Event
-from artemis_py.core.notices import Notice
+from artemis_py.core.notices import PERMISSION_REFUSED, Notice
 from artemis_py.core.placing.batch import Batch
 from artemis_py.management.notifications import head_of
 from artemis_py.message import Message
@@ -41,6 +41,11 @@ class Notifying:
             address = self._broker.addresses.get(self._address)
             listening = set[str]() if address is None else {queue.name for queue in address.queues.values()}
             self._notices.note_events(events, listening)
+
+    def note_denial(self, user: str, permission: str, address: str) -> None:
+        """Somebody was denied something."""
+        if self._notices.is_heard:
+            self._notices.note(PERMISSION_REFUSED, {"user": user, "permission": permission, "address": address})
 
     def run(self, now_ms: int) -> None:
         """Tell of some of them."""
