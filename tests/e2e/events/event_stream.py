@@ -26,9 +26,7 @@ class Event:
 class EventStream:
     """A response that goes on."""
 
-    def __init__(
-        self, port: int, *, watch: tuple[str, ...] = (), type: tuple[str, ...] = (), **headers: str
-    ) -> None:
+    def __init__(self, port: int, *, watch: tuple[str, ...] = (), type: tuple[str, ...] = (), **headers: str) -> None:
         query = urlencode([("watch", one) for one in watch] + [("type", one) for one in type])
         self._connection = http.client.HTTPConnection(LOOPBACK, port, timeout=WAIT_S)
         named = {name.replace("_", "-"): value for name, value in headers.items()}
@@ -50,6 +48,7 @@ class EventStream:
     def next(self) -> Event:
         """The next event."""
         fields: dict[str, str] = {}
+        line = ""
         while "data" not in fields or line:
             raw = self.response.readline()
             assert raw, "the stream has ended"
