@@ -1,8 +1,64 @@
-"""The section of docs/operations.md about events."""
+"""The sections of docs/operations.md about management messages, notifications and events."""
 
 from __future__ import annotations
 
 from typing import Final
+
+MESSAGES: Final = """\
+## Management messages
+
+The operations of Artemis' management also answer messages, as in Artemis. A STOMP client sends one to
+`activemq.management` (`management-address`) and gets the reply at its `reply-to`:
+
+```text
+SEND                                        MESSAGE
+destination:activemq.management             destination:/temp-queue/replies
+reply-to:/temp-queue/replies                _AMQ_OperationSucceeded:true
+correlation-id:17                           correlation-id:17
+_AMQ_ResourceName:queue.orders
+_AMQ_OperationName:removeAllMessages        [3]
+
+[]
+```
+
+- **What**: `_AMQ_ResourceName` is `broker`, `queue.NAME`, `address.NAME`, `acceptor.NAME` or `divert.NAME`;
+  `_AMQ_OperationName` an operation of Artemis' bean, with its arguments as a JSON array in the body (at most 64 KiB),
+  or `_AMQ_Attribute` an attribute such as `messageCount`.
+- **The reply** has a JSON array with the result in its body; it is empty if there is none. Lists are JSON in a text, as
+  in Artemis. If `_AMQ_OperationSucceeded` is `false`, the array has the reason. A reply of more than 4 MiB is refused:
+  ask for a page.
+- **When**: the reply to a change, and the RECEIPT of the SEND, come when the change survives a crash. Further frames of
+  the connection wait for that. A transaction makes no difference: what is asked for is done at once, and an ABORT does
+  not undo it.
+- **Without `reply-to`** it is done, and nothing is answered. If nothing reads at the `reply-to`, the reply is dropped;
+  nothing is created for it.
+- **Permissions**: `manage` on `activemq.management`, and `send` on the `reply-to`. With `management-message-rbac` also
+  the permission in the tables above, as over HTTP. Changes are in the audit log.
+
+## Notifications
+
+What happens in the broker is told to those who listen: as messages on the address `activemq.notifications`
+(`management-notification-address`), and as [events](#events) over HTTP. A message has no body and Artemis' headers, so
+a selector chooses:
+
+```text
+SUBSCRIBE
+id:1
+destination:activemq.notifications
+selector:_AMQ_NotifType = 'CONSUMER_CREATED' AND _AMQ_RoutingName = 'orders'
+```
+
+It costs nothing while nobody listens. Each queue of the address is a ring of 2,000 messages, unless its settings say
+something else: who reads too slowly loses the oldest. Notifications are not durable, and not logged. Whoever may listen
+learns the names of all queues and addresses, also of temporary ones.
+
+{types}
+Each has `_AMQ_NotifType` and `_AMQ_NotifTimestamp` (over HTTP `type` and `at`), and those of these fields that belong
+to it; fields without a header of Artemis' have the same name in both:
+
+{fields}
+"""
+"""``types`` and ``fields`` are tables."""
 
 EVENTS: Final = """\
 ## Events
