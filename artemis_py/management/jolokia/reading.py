@@ -81,7 +81,7 @@ def _read_many(beans: Beans, guard: Guard, request: JolokiaRequest) -> Steps:
     guard.demand(VIEW, "mbeanserver.queryNames")
     found = yield from beans.matching(request.name)
     if not found:
-        raise illegal(f"No MBean with pattern {request.name.canonical} found for reading attributes")
+        raise no_instance(f"No MBean with pattern {request.name.canonical} found for reading attributes")
     ready: list[tuple[Bean, list[Attribute]]] = []
     has_attribute = False
     for number, bean in enumerate(found):
@@ -112,8 +112,7 @@ def _entries(
             name = beans.name_of(bean, is_canonical=is_canonical)
             values: Any = _read(attributes, bean.owner)
             if path:
-                values = inner({name: values}, path[:1])
-                values = None if values is None else inner(values.get(name) if path[0] == "*" else values, path[1:])
+                values = inner(values, path[1:]) if path[0] in ("*", name) else None
             if values is not None:
                 piece.append((name, values))
         yield piece
