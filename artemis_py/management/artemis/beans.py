@@ -22,11 +22,11 @@ from artemis_py.management.artemis.attributes import (
 )
 from artemis_py.management.artemis.broker_attributes import BROKER_ATTRIBUTES, BrokerOwner
 from artemis_py.management.artemis.names import ObjectName, has_wildcard, matcher_of, quote, unquote
-from artemis_py.management.lists.selection import LOOKS_PER_STEP
 from artemis_py.management.managed import Managed
 
 BEANS_MAX: Final = 100_000
 """So many beans may one HTTP request find."""
+_BEANS_PER_STEP: Final = 50
 _IMPLEMENTATION: Final = "org.apache.activemq.artemis.core.management.impl."
 """Tools tell beans apart by their Java classes; there are none here."""
 
@@ -137,7 +137,7 @@ class Beans:
             if tests is None:
                 continue
             beans = iter(self._candidates(kind, pattern))
-            while some := list(islice(beans, LOOKS_PER_STEP)):
+            while some := list(islice(beans, _BEANS_PER_STEP)):
                 found += [bean for bean in some if all(test(bean.values[place]) for place, test in tests)]
                 if len(found) > BEANS_MAX:
                     raise BadRequestError(f"more than {BEANS_MAX} beans match; write a narrower pattern")

@@ -142,7 +142,7 @@ BROKER_ATTRIBUTES: Final[dict[str, Attribute]] = by_name(
         ),
         attribute("MaxDiskUsage", "int", "How full the disk may be, in percent", lambda it: it.config.max_disk_usage),
         attribute("AddressCount", "int", "Addresses", lambda it: len(it.managed.broker.addresses)),
-        attribute("QueueCount", "long", "Queues", lambda it: len(it.managed.broker.queues)),
+        attribute("QueueCount", "int", "Queues", lambda it: len(it.managed.broker.queues)),
         attribute(
             "AddressNames", "String[]", "The names of all addresses", lambda it: list(it.managed.broker.addresses)
         ),

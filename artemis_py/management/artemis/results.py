@@ -69,6 +69,8 @@ def _compact(row: Row) -> str:
 
 
 def _text(value: Value) -> str:
-    if value is None:
-        return ""
-    return value if isinstance(value, str) else json.dumps(value)
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return "" if value is None else str(value)

@@ -61,6 +61,12 @@ class Signature:
         return ",".join(one.type for one in self.parameters)
 
     @property
+    def shown(self) -> str:
+        """Name and parameters, for people: ``pause(boolean persist)``."""
+        parameters = ", ".join(f"{one.type.rpartition('.')[2]} {one.name}" for one in self.parameters)
+        return f"{self.name}({parameters})"
+
+    @property
     def full_name(self) -> str:
         """Name and types, by which a client chooses it: ``pause(boolean)``."""
         return f"{self.name}({self.types})"

@@ -103,9 +103,7 @@ class Agent:
         return _version()
 
     def _one(self, request: JolokiaRequest) -> Bean:
-        if request.name.is_pattern:
-            raise illegal(f"{request.name.canonical} is a pattern; {request.type} needs the name of one MBean")
-        bean = self._beans.one(request.name)
+        bean = None if request.name.is_pattern else self._beans.one(request.name)
         if bean is None:
             raise no_instance(request.name.canonical)
         return bean

@@ -73,7 +73,9 @@ def of_domain(beans: Beans, found: Sequence[Bean], options: Options, *, depth: i
 def _named(
     beans: Beans, found: Sequence[Bean], values: Mapping[BeanKind, Encoded], options: Options
 ) -> Iterator[list[tuple[str, Encoded]]]:
-    for some in in_pieces(found):
+    pieces = in_pieces(found)
+    del found  # they go one after the other
+    for some in pieces:
         yield [(beans.properties_of(bean, is_canonical=options.is_canonical), values[bean.kind]) for bean in some]
 
 

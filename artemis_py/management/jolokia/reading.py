@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator
 from typing import Any, Final
 
 from artemis_py.errors import BrokerError
@@ -12,12 +12,12 @@ from artemis_py.management.artemis.broker_attributes import added_up
 from artemis_py.management.artemis.guard import Guard
 from artemis_py.management.artemis.problem import JavaError, failed, illegal, no_attribute, no_instance
 from artemis_py.management.jolokia.request import JolokiaRequest
-from artemis_py.management.jolokia.values import Entries, inner
+from artemis_py.management.jolokia.values import Entries, in_pieces, inner
 from artemis_py.management.operation import VIEW
 
 Steps = Generator[bool | None, None, Any]
-_BEANS_PER_PIECE: Final = 25
-_BEANS_PER_STEP: Final = 100
+_BEANS_PER_PIECE: Final = 20
+_BEANS_PER_STEP: Final = 20
 _SHOWN_MAX: Final = 10
 
 
@@ -81,7 +81,7 @@ def _read_many(beans: Beans, guard: Guard, request: JolokiaRequest) -> Steps:
     guard.demand(VIEW, "mbeanserver.queryNames")
     found = yield from beans.matching(request.name)
     if not found:
-        raise illegal(f"No MBean with pattern {request.name.canonical} found for reading attributes")
+        raise no_instance(f"No MBean with pattern {request.name.canonical} found for reading attributes")
     ready: list[tuple[Bean, list[Attribute]]] = []
     has_attribute = False
     for number, bean in enumerate(found):
@@ -98,22 +98,21 @@ def _read_many(beans: Beans, guard: Guard, request: JolokiaRequest) -> Steps:
     if not has_attribute:
         names = ", ".join(beans.name_of(bean, is_canonical=False) for bean in found[:_SHOWN_MAX])
         raise illegal(f"No matching attributes [{', '.join(request.attributes or ())}] found on MBeans [{names}]")
-    return Entries(_entries(beans, ready, request))
+    return Entries(_entries(beans, in_pieces(ready, _BEANS_PER_PIECE), request))
 
 
 def _entries(
-    beans: Beans, ready: Sequence[tuple[Bean, list[Attribute]]], request: JolokiaRequest
+    beans: Beans, ready: Iterator[list[tuple[Bean, list[Attribute]]]], request: JolokiaRequest
 ) -> Iterator[list[tuple[str, Any]]]:
     """The values of the moment in which they are sent."""
     is_canonical, path = request.options.is_canonical, request.path
-    for start in range(0, len(ready), _BEANS_PER_PIECE):
+    for some in ready:
         piece: list[tuple[str, Any]] = []
-        for bean, attributes in ready[start : start + _BEANS_PER_PIECE]:
+        for bean, attributes in some:
             name = beans.name_of(bean, is_canonical=is_canonical)
             values: Any = _read(attributes, bean.owner)
             if path:
-                values = inner({name: values}, path[:1])
-                values = None if values is None else inner(values.get(name) if path[0] == "*" else values, path[1:])
+                values = inner(values, path[1:]) if path[0] in ("*", name) else None
             if values is not None:
                 piece.append((name, values))
         yield piece
