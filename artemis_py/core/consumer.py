@@ -96,7 +96,8 @@ class Consumer:
         "_head_only", "_last_head", "_last_verdict", "_units", "_units_per_kb", "acks", "actor", "after_id",
         "asked_units", "backlog_max", "barrier", "browses", "closed", "credit_bytes", "cursor", "destructive", "eased",
         "exclusive", "firsts", "handed", "held", "id", "listed", "no_local", "outbox", "owner", "parked", "passed_over",
-        "priority", "reader", "room_bytes", "selector", "settles", "since_ms", "weigh", "weights", "window_bytes",
+        "priority", "reader", "room_bytes", "selector", "sent_count", "settled_before", "settles", "since_ms", "weigh",
+        "weights", "window_bytes",
     )
     # fmt: on
 
@@ -174,6 +175,10 @@ class Consumer:
         has lost none.
         """
         self.closed = False
+        # Messages written to its client since it attached, and how many of them it had settled when somebody looked
+        # whether it is slow (-1: nobody has).
+        self.sent_count = 0
+        self.settled_before = -1
         self._units = 0
         self._units_per_kb = 0
         self._head_only = False

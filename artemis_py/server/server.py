@@ -41,6 +41,7 @@ from artemis_py.server.stats import TURN_BUCKET_BOUNDS_S, ServerStats
 from artemis_py.server.store import Store
 from artemis_py.server.surroundings import OF_THIS_MACHINE, Surroundings
 from artemis_py.server.turns import Turns
+from artemis_py.server.vitals import ServerVitals
 from artemis_py.server.websocket import first_bytes
 from artemis_py.shown import many, warn
 from artemis_py.storage.disk.lock import DirectoryLock
@@ -138,6 +139,7 @@ class Server:
             clock_ms=lambda: around.wall_ns() // NS_PER_MS,
         )
         load = Load(self.stats)
+        self._is_busy = load.is_busy
         store.give_way(load.is_busy)
         self.ports = Ports(
             config,
@@ -165,11 +167,11 @@ class Server:
 
     def _routes(self, store: Store) -> list[Route]:
         routes = metrics_routes(self._exporter) + health_routes(self._not_ready_because, self.ports.warnings)
-        return routes + memory_routes(self.turns.guard) + self._log_routes(store) + self._management_routes()
+        return routes + memory_routes(self.turns.guard) + self._log_routes(store) + self._management_routes(store)
 
-    def _management_routes(self) -> list[Route]:
+    def _management_routes(self, store: Store) -> list[Route]:
         begun_s = self._loop.time()
-        managed = Managed(
+        self.managed = Managed(
             self.broker,
             self.config.name,
             clients=lambda: connected(self.stats.connections),
@@ -177,11 +179,12 @@ class Server:
             uptime_ms=lambda: round(1000 * (self._loop.time() - begun_s)),
             now_ms=lambda: self.turns.isolation.turn_ms,
             close=self._close_connection,
+            vitals=ServerVitals(self.stats, store.durability, self._is_busy, self.disk_watch.headroom_bytes),
         )
         calls = self.turns.calls = Calls(
             self._loop, self.turns.schedule, lambda call: self.turns.when_durable(self.broker.log.last_lsn, call)
         )
-        return management_routes(managed, calls)
+        return management_routes(self.managed, calls)
 
     def _close_connection(self, number: int) -> bool:
         client = next((one for one in self.stats.connections if one.session.state.origin == number), None)

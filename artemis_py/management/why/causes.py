@@ -1,0 +1,585 @@
+"""The table of reasons: a word for each, what it means, the settings that lead to it, and what helps.
+
+Answers, the operational log, metrics, commands and docs/why.md use these words. Words of the core are those of
+``core/queue/reasons.py``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from artemis_py.core.queue import reasons as core
+
+NOT_DELIVERED: Final = "not-delivered"
+BLOCKED: Final = "blocked"
+DROPPED: Final = "dropped"
+DEAD: Final = "dead"
+SLOW: Final = "slow"
+GROWING: Final = "growing"
+
+QUESTIONS: Final = {
+    NOT_DELIVERED: "Why does a queue deliver nothing (more)?",
+    BLOCKED: "Why do senders wait?",
+    DROPPED: "Why are messages gone that nobody consumed?",
+    DEAD: "Why are messages dead letters?",
+    SLOW: "Why is the broker slow?",
+    GROWING: "Why does a queue grow?",
+}
+"""What can be asked, by the word of the command."""
+
+OF_QUEUE: Final = "queue"
+OF_ADDRESS: Final = "address"
+OF_BROKER: Final = "broker"
+"""Where a setting is written: on a queue (or as its default in an address-setting), in an address-setting, or beside
+them.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """A reason. ``settings`` may lead to it, the first one as a rule; ``scope`` says where they are written."""
+
+    code: str
+    question: str
+    meaning: str
+    remedy: str
+    settings: tuple[str, ...] = ()
+    scope: str = OF_QUEUE
+
+
+def _table(question: str, *rows: tuple[str, str, str, tuple[str, ...], str]) -> list[Cause]:
+    return [Cause(code, question, meaning, remedy, settings, scope) for code, meaning, remedy, settings, scope in rows]
+
+
+CAUSES: Final[dict[str, Cause]] = {
+    cause.code: cause
+    for cause in (
+        *_table(
+            NOT_DELIVERED,
+            ("nothing-waits", "The queue has no message to deliver.", "Send to its address.", (), OF_QUEUE),
+            (
+                "disabled",
+                "The queue is not enabled, so that nothing is routed to it.",
+                "Set enabled to true on the queue.",
+                ("enabled",),
+                OF_QUEUE,
+            ),
+            (
+                "filtered",
+                "Messages came to the address, and none passed the queue's filter.",
+                "Change the filter of the queue, or the headers that senders set.",
+                ("filter",),
+                OF_QUEUE,
+            ),
+            (
+                core.PAUSED,
+                "An operator, or a step that failed, has paused the queue.",
+                "Resume it: artemis-py queue resume QUEUE. After a failed step (ART-1005) restart the broker.",
+                (),
+                OF_QUEUE,
+            ),
+            (
+                core.FEW_CONSUMERS,
+                "The gate is closed until enough consumers are there.",
+                "Start more consumers, or lower consumers-before-dispatch.",
+                ("consumers-before-dispatch", "delay-before-dispatch"),
+                OF_QUEUE,
+            ),
+            (
+                core.MAX_BACKLOG,
+                "As many messages as the queue allows are with consumers.",
+                "Have consumers acknowledge, or raise max-backlog.",
+                ("max-backlog",),
+                OF_QUEUE,
+            ),
+            (
+                core.MOVING,
+                "Messages go back to their places, and nothing overtakes them.",
+                "Wait: it goes on in every turn.",
+                (),
+                OF_QUEUE,
+            ),
+            (
+                "filling",
+                "The queue is being filled from the log, and messages keep their order.",
+                "Wait until the past is there.",
+                ("recovery-point",),
+                OF_QUEUE,
+            ),
+            (
+                core.NO_CONSUMER,
+                "No consumer that takes messages is attached.",
+                "Start the consumer, and look at its destination and its errors.",
+                (),
+                OF_QUEUE,
+            ),
+            (
+                core.BACKLOG,
+                "The consumer holds as many messages as it may.",
+                "Have it acknowledge, or ask for more with max-backlog in its SUBSCRIBE.",
+                ("max-per-subscription-backlog",),
+                OF_QUEUE,
+            ),
+            (
+                core.WINDOW,
+                "The consumer's window is full of messages that it did not acknowledge.",
+                "Have it acknowledge, or ask for a larger consumer-window-size in its SUBSCRIBE.",
+                ("stompConsumerWindowSize",),
+                OF_BROKER,
+            ),
+            (
+                "not-reading",
+                "The client does not read from its socket.",
+                "Repair the client, or close its connection: artemis-py connection close NUMBER.",
+                (),
+                OF_QUEUE,
+            ),
+            (
+                core.UNWANTED,
+                "The consumer's selector, no-local or replay period excludes the messages.",
+                "Change the selector, or start a consumer that takes these messages.",
+                (),
+                OF_QUEUE,
+            ),
+            (
+                core.GROUPS,
+                "The groups of the messages belong to other consumers, which are busy.",
+                "Have the owner acknowledge or close its connection; more groups, or group-buckets, spread the work.",
+                ("group-key", "group-buckets"),
+                OF_QUEUE,
+            ),
+            (
+                "group-waits",
+                "A message of the group waits for another attempt, and the others stay behind it.",
+                "Wait for the redelivery delay, or shorten it.",
+                ("redelivery-delay",),
+                OF_ADDRESS,
+            ),
+            (
+                "rebalance",
+                "Groups are handed out anew, and nothing goes out until what was sent before is settled.",
+                "Have consumers acknowledge what they hold.",
+                ("group-rebalance-pause-dispatch",),
+                OF_QUEUE,
+            ),
+            (
+                core.EXCLUSIVE,
+                "Others are served first, and this consumer is in reserve.",
+                "That is as configured: exclusive, or max-live-consumers.",
+                ("exclusive", "max-live-consumers"),
+                OF_QUEUE,
+            ),
+            (
+                core.PRIORITY,
+                "Consumers of a higher priority take the messages.",
+                "That is as the clients ask: consumer-priority in SUBSCRIBE.",
+                (),
+                OF_QUEUE,
+            ),
+            (core.DUE, "Nothing stands against it: it goes out now.", "Ask again.", (), OF_QUEUE),
+            (
+                core.HELD,
+                "A consumer has the messages and did not acknowledge.",
+                "Look at that consumer, or close its connection: its messages go to others.",
+                (),
+                OF_QUEUE,
+            ),
+            (
+                core.LEASED,
+                "The messages are leased to consumers.",
+                "Wait for the lease to end, or have its holder acknowledge.",
+                ("lease-period",),
+                OF_QUEUE,
+            ),
+            (
+                "scheduled",
+                "The messages wait for the time that their senders have set.",
+                "Wait, or send without a delay.",
+                (),
+                OF_QUEUE,
+            ),
+            (
+                "redelivery-delay",
+                "A delivery failed, and the next attempt must wait.",
+                "Repair the consumer; a shorter redelivery-delay tries again sooner.",
+                ("redelivery-delay", "redelivery-delay-multiplier", "max-redelivery-delay"),
+                OF_ADDRESS,
+            ),
+            (
+                core.BARRIER,
+                "The messages stand behind a barrier.",
+                "Have consumers acknowledge what is before the barrier.",
+                ("barrier-expression",),
+                OF_QUEUE,
+            ),
+            (
+                core.TARGET_DEPTH,
+                "As many messages are active as the queue allows.",
+                "Have consumers acknowledge, or raise target-queue-depth.",
+                ("target-queue-depth",),
+                OF_QUEUE,
+            ),
+            (
+                "page",
+                "The messages are in pages, and a page is being read, or memory is full.",
+                "Wait for the disk; raise max-read-page-bytes or prefetch-page-bytes if consumers are faster.",
+                ("max-read-page-bytes", "max-read-page-messages", "prefetch-page-bytes"),
+                OF_ADDRESS,
+            ),
+            (
+                "sync",
+                "What was recorded is not on the disk yet, and nothing leaves before that.",
+                "Wait; artemis-py why slow shows how long the disk takes.",
+                ("journal-sync-transactional",),
+                OF_BROKER,
+            ),
+            ("behind", "Other messages stand before it.", "Wait for them.", (), OF_QUEUE),
+            (
+                "not-there",
+                "The queue does not have this message.",
+                "artemis-py trace finds what became of it.",
+                (),
+                OF_QUEUE,
+            ),
+            (
+                "in-pages",
+                "The message may be in pages, which nobody has read yet.",
+                "Wait for its consumers to get there, or use artemis-py trace.",
+                ("max-size-bytes",),
+                OF_ADDRESS,
+            ),
+        ),
+        *_table(
+            BLOCKED,
+            (
+                "not-blocked",
+                "Nothing stands against senders.",
+                "If a sender waits all the same, ask about its connection.",
+                (),
+                OF_ADDRESS,
+            ),
+            (
+                "max-size",
+                "The address has as much in memory as it may.",
+                "Let consumers take messages, raise max-size-bytes, or choose another address-full-policy (PAGE).",
+                ("max-size-bytes",),
+                OF_ADDRESS,
+            ),
+            (
+                "max-messages",
+                "The address has as many messages in memory as it may.",
+                "Let consumers take messages, raise max-size-messages, or choose another address-full-policy (PAGE).",
+                ("max-size-messages",),
+                OF_ADDRESS,
+            ),
+            (
+                "global-max-size",
+                "All addresses together have as much in memory as they may.",
+                "Let consumers take messages anywhere, or raise global-max-size.",
+                ("global-max-size",),
+                OF_BROKER,
+            ),
+            (
+                "global-max-messages",
+                "All addresses together have as many messages in memory as they may.",
+                "Let consumers take messages anywhere, or raise global-max-messages.",
+                ("global-max-messages",),
+                OF_BROKER,
+            ),
+            (
+                "held-memory",
+                "Clients make the broker hold as much memory as they may.",
+                "Consume messages and close what is not used, or raise global-max-held-size.",
+                ("global-max-held-size",),
+                OF_BROKER,
+            ),
+            (
+                "disk-full",
+                "A disk of the broker is full.",
+                "Free room on the disk, consume messages, or shorten the retained log.",
+                ("max-disk-usage", "min-disk-free"),
+                OF_BROKER,
+            ),
+            (
+                "page-limit-messages",
+                "The pages of the address have as many messages as they may.",
+                "Let consumers take messages, or raise page-limit-messages.",
+                ("page-limit-messages",),
+                OF_ADDRESS,
+            ),
+            (
+                "page-limit-bytes",
+                "The address has as many pages as it may.",
+                "Let consumers take messages, or raise page-limit-bytes.",
+                ("page-limit-bytes",),
+                OF_ADDRESS,
+            ),
+            (
+                "pages-behind",
+                "Pages come faster than the disk takes them.",
+                "Use a faster disk for paging-directory, or fewer senders at once.",
+                ("paging-directory",),
+                OF_BROKER,
+            ),
+            (
+                "queue-depth",
+                "A queue of the address is at its maximum depth.",
+                "Let its consumers take messages, or raise max-depth-messages or max-depth-bytes.",
+                ("max-depth-messages", "max-depth-bytes"),
+                OF_QUEUE,
+            ),
+            (
+                "spreading",
+                "An earlier message is still being put on very many queues.",
+                "Wait: it goes on in every turn.",
+                (),
+                OF_ADDRESS,
+            ),
+            (
+                "disk-slow",
+                "The body of a large message is written to the disk.",
+                "Wait; use a faster disk.",
+                ("large-messages-directory",),
+                OF_BROKER,
+            ),
+            (
+                "work",
+                "The broker still works on an earlier frame of the connection.",
+                "Wait: it goes on in every turn.",
+                (),
+                OF_BROKER,
+            ),
+            (
+                "login",
+                "The login is not decided yet.",
+                "Look at the directory or file of users that decides it.",
+                (),
+                OF_BROKER,
+            ),
+        ),
+        *_table(
+            DROPPED,
+            (
+                "nothing-dropped",
+                "No message was lost here since the start.",
+                "Look at another address or queue.",
+                (),
+                OF_ADDRESS,
+            ),
+            (
+                "policy-drop",
+                "The address was full, and its policy drops messages without telling senders.",
+                "Let consumers catch up, or choose BLOCK, FAIL or PAGE.",
+                ("address-full-policy", "disk-full-policy", "page-full-policy"),
+                OF_ADDRESS,
+            ),
+            (
+                "unrouted",
+                "No queue of the address took the messages.",
+                "Declare a queue, or keep such messages with send-to-dla-on-no-route.",
+                ("send-to-dla-on-no-route",),
+                OF_ADDRESS,
+            ),
+            (
+                "duplicate",
+                "The address had seen their duplicate ids.",
+                "That is as it should be, unless senders use an id for different messages.",
+                ("id-cache-size",),
+                OF_ADDRESS,
+            ),
+            (
+                "ring",
+                "The queue is a ring, and newer messages pushed them out.",
+                "Let consumers keep up, or raise ring-size.",
+                ("ring-size", "overflow-policy"),
+                OF_QUEUE,
+            ),
+            (
+                "last-value",
+                "A newer value of the same key replaced them.",
+                "That is as configured: last-value, last-value-key.",
+                ("last-value-key", "last-value"),
+                OF_QUEUE,
+            ),
+            (
+                "expired",
+                "They were not consumed in time.",
+                "Consume faster, or let messages live longer; expiry-address keeps them.",
+                ("expiry-address", "expiry-delay", "max-expiry-delay"),
+                OF_ADDRESS,
+            ),
+            (
+                "no-match",
+                "They did not pass the queue's filter.",
+                "Change the filter of the queue if they should have.",
+                ("filter",),
+                OF_QUEUE,
+            ),
+            (
+                "purge-on-no-consumers",
+                "The queue loses its messages with its last consumer.",
+                "Keep a consumer attached, or set purge-on-no-consumers to false.",
+                ("purge-on-no-consumers",),
+                OF_QUEUE,
+            ),
+            ("purged", "An operator has emptied the queue.", "The audit log (AUD-1001) says who.", (), OF_QUEUE),
+            (
+                "deleted",
+                "The queue was deleted.",
+                "The audit log (AUD-1001) says who; unused queues are deleted by auto-delete.",
+                ("auto-delete-queues",),
+                OF_ADDRESS,
+            ),
+            (
+                "damaged",
+                "Their record could not be read.",
+                "The log of the start says which file; check the disk.",
+                (),
+                OF_QUEUE,
+            ),
+            (
+                "cancelled",
+                "A consumer or an operator discarded them.",
+                "The audit log, or the retained log, says who.",
+                (),
+                OF_QUEUE,
+            ),
+        ),
+        *_table(
+            DEAD,
+            ("no-dead-letters", "No message of the queue is dead.", "Look at another queue.", (), OF_ADDRESS),
+            (
+                "max-deliveries",
+                "Deliveries failed as often as they may.",
+                "Repair the consumer, then send them again; more attempts: max-delivery-attempts.",
+                ("max-delivery-attempts", "max-deliveries"),
+                OF_QUEUE,
+            ),
+            (
+                "max-cancels",
+                "Consumers refused the message as often as they may.",
+                "Repair what consumers refuse, then send it again.",
+                ("max-cancels",),
+                OF_QUEUE,
+            ),
+            (
+                "no-route",
+                "No queue took the message.",
+                "Declare a queue for its address.",
+                ("send-to-dla-on-no-route",),
+                OF_ADDRESS,
+            ),
+            (
+                "time-limit",
+                "The message expired.",
+                "Consume faster, or let messages live longer.",
+                ("expiry-address", "expiry-delay"),
+                OF_ADDRESS,
+            ),
+            ("forced-expire", "A consumer had the message expire.", "Look at that consumer.", (), OF_ADDRESS),
+            (
+                "no-dead-letter-address",
+                "Dead messages are gone: no queue keeps them.",
+                "Set dead-letter-address, and declare a queue there.",
+                ("dead-letter-address",),
+                OF_ADDRESS,
+            ),
+            (
+                "unknown",
+                "No header says why it died.",
+                "The retained log may tell: artemis-py trace NUMBER.",
+                (),
+                OF_ADDRESS,
+            ),
+        ),
+        *_table(
+            SLOW,
+            ("nothing-slow", "Nothing of the broker is slow.", "Look at clients and the network.", (), OF_BROKER),
+            (
+                "turns",
+                "Turns of the broker are long, and all clients wait meanwhile.",
+                "Give the broker a processor of its own; look for queues with very many consumers or costly selectors.",
+                (),
+                OF_BROKER,
+            ),
+            (
+                "syncs",
+                "The disk takes long to make messages durable; every receipt waits for that.",
+                "Find who else writes to this disk, or move journal-directory to a faster one.",
+                ("journal-directory",),
+                OF_BROKER,
+            ),
+            (
+                "slow-consumers",
+                "Consumers take nothing although messages wait.",
+                "Repair them; slow-consumer-policy KILL closes those that stay slow.",
+                ("slow-consumer-threshold", "slow-consumer-policy"),
+                OF_ADDRESS,
+            ),
+            ("senders-wait", "Senders wait for room.", "artemis-py why blocked ADDRESS says what for.", (), OF_BROKER),
+            (
+                "disk",
+                "A disk is full, or nearly.",
+                "Free room on the disk.",
+                ("max-disk-usage", "min-disk-free"),
+                OF_BROKER,
+            ),
+            (
+                "memory",
+                "Clients make the broker hold nearly as much memory as they may.",
+                "Consume messages and close what is not used, or raise global-max-held-size.",
+                ("global-max-held-size",),
+                OF_BROKER,
+            ),
+            (
+                "readers-wait",
+                "The broker is busy, so work that can wait, such as log downloads, waits.",
+                "Read the log when the broker has less to do.",
+                (),
+                OF_BROKER,
+            ),
+            (
+                "paging",
+                "Addresses have messages in pages, which is slower than memory.",
+                "Let consumers catch up, or give the address more memory.",
+                ("max-size-bytes",),
+                OF_ADDRESS,
+            ),
+        ),
+        *_table(
+            GROWING,
+            ("not-growing", "The queue does not grow.", "Ask again while it does.", (), OF_QUEUE),
+            (
+                "faster-in",
+                "More comes in than consumers acknowledge.",
+                "Add consumers, or let each handle more.",
+                (),
+                OF_QUEUE,
+            ),
+            (
+                "no-acknowledgements",
+                "Messages come in, and none is acknowledged.",
+                "artemis-py why not-delivered QUEUE says why.",
+                (),
+                OF_QUEUE,
+            ),
+            ("consumer-rate", "What one consumer acknowledges.", "", (), OF_QUEUE),
+            (
+                "will-page",
+                "At this rate the address pages.",
+                "Let consumers catch up, or raise max-size-bytes.",
+                ("max-size-bytes",),
+                OF_ADDRESS,
+            ),
+            (
+                "will-be-full",
+                "At this rate the limit is reached.",
+                "Let consumers catch up, or raise the limit.",
+                ("max-size-bytes",),
+                OF_ADDRESS,
+            ),
+            ("will-drain", "At this rate the queue is empty soon.", "Nothing has to be done.", (), OF_QUEUE),
+        ),
+    )
+}
