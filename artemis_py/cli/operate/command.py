@@ -19,8 +19,8 @@ from artemis_py.management.operation import TEXTS, Argument, Operation
 from artemis_py.management.table import OPERATIONS
 from artemis_py.shown import as_json, say_made
 
-_URL: Final = "http://127.0.0.1:8161"
-_URL_NAME: Final = "ARTEMIS_PY_URL"
+DEFAULT_URL: Final = "http://127.0.0.1:8161"
+URL_NAME: Final = "ARTEMIS_PY_URL"
 
 
 @final
@@ -52,8 +52,8 @@ def add(parser: argparse.ArgumentParser, word: str) -> None:
             _add_argument(one, argument)
         one.add_argument(
             "--url",
-            default=os.environ.get(_URL_NAME, _URL),
-            help=f"the broker's HTTP acceptor (else {_URL_NAME}, else {_URL})",
+            default=os.environ.get(URL_NAME, DEFAULT_URL),
+            help=f"the broker's HTTP acceptor (else {URL_NAME}, else {DEFAULT_URL})",
         )
         one.add_argument("--json", action="store_true", help="print what the broker answers, as JSON")
         broker_http.add_arguments(one)
