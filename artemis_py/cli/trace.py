@@ -28,7 +28,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of the command."""
     parser.epilog = "Persistent messages on durable queues are in the log. docs/why.md has examples."
     parser.add_argument(
-        "message", metavar="MESSAGE-ID", nargs="*", type=_number, help="the message-id of a MESSAGE frame, or its number"
+        "message",
+        metavar="MESSAGE-ID",
+        nargs="*",
+        type=_number,
+        help="the message-id of a MESSAGE frame, or its number",
     )
     parser.add_argument("--where", metavar="SELECTOR", help="messages whose headers match, such as \"order = '17'\"")
     parser.add_argument("--json", action="store_true", help="one JSON object for each moment")

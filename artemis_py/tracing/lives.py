@@ -303,7 +303,9 @@ class Lives:
 
     def _consumer(self, event: Consumer) -> None:
         if event.closed:
-            self._leave(event, event.consumer, "its consumer left" if event.closed == "left" else "its consumer was lost")
+            self._leave(
+                event, event.consumer, "its consumer left" if event.closed == "left" else "its consumer was lost"
+            )
             self._consumers.pop(event.consumer, None)
             return
         session = self._sessions.get(event.session, "")
