@@ -2,8 +2,8 @@
 
 Messages are treated as a flow: between two events all rates are constant, so the moment of the next event follows by
 arithmetic, exactly and at once, for hours of load. (The broker's own core with a moved clock would need a message for
-each message.) What it leaves out: bursts shorter than a second, windows of consumers, failed deliveries, and that a real
-disk and network have limits of their own.
+each message.) What it leaves out: bursts shorter than a second, windows of consumers, failed deliveries, and that disk
+and network have limits of their own.
 """
 
 from __future__ import annotations
