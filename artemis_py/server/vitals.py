@@ -3,29 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Final, final
+from typing import TYPE_CHECKING, final
 
-from artemis_py.core.addresses.address import Address
-from artemis_py.core.addresses.spreading import Spread
-from artemis_py.core.queue.queue import Queue
 from artemis_py.histogram import Histogram
 from artemis_py.management.lists.connections import Connected
 from artemis_py.management.why.vitals import Awaited
 from artemis_py.records import Durability
+from artemis_py.server.awaited import in_words
 from artemis_py.server.connected import ConnectedClient
 from artemis_py.server.stats import TURN_BUCKET_BOUNDS_S, ServerStats
-from artemis_py.stomp.service import Awaited as Thing
-from artemis_py.stomp.session.entry import Entry
-from artemis_py.stomp.session.errand import Errand
 
 if TYPE_CHECKING:
     pass
-
-SPREADING: Final = "spreading"
-WORK: Final = "work"
-LOGIN: Final = "login"
-DISK: Final = "disk-slow"
-"""What clients wait for besides room, in the words of the table of causes."""
 
 
 @final
@@ -101,14 +90,3 @@ class ServerVitals:
                 thing = client.session.blocked_by
                 return None if thing is None else in_words(thing)
         return None
-
-
-def in_words(thing: Thing) -> Awaited:
-    """What is awaited: an address or queue as it is, anything else as a word."""
-    if isinstance(thing, Address | Queue):
-        return thing
-    if isinstance(thing, Spread):
-        return SPREADING
-    if isinstance(thing, Errand):
-        return WORK
-    return LOGIN if isinstance(thing, Entry) else DISK

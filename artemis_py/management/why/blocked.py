@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
+from artemis_py.core.addresses import fullness
 from artemis_py.core.addresses.address import Address
+from artemis_py.core.addresses.fullness import limits_reached
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue.reasons import messages
 from artemis_py.errors import NotFoundError
@@ -67,42 +70,52 @@ def blocked_connection(asking: Asking, number: int) -> Findings:
 
 
 def _about_address(asking: Asking, address: Address) -> None:
-    does = _WAITS.get(address.full_policy or "", "messages stay in memory")
-    memory, account = address.memory, address.account
-    if address.disk_full:
-        text = f"a disk of the broker is full: {does} (disk-full-policy {address.full_policy})"
-        asking.add("disk-full", text)
-        return
-    stream = address.stream
-    if stream is not None and stream.active:
-        _about_pages(asking, address)
-        return
-    if address.full_policy is None:
-        return
-    end = f": {does} (address-full-policy {address.full_policy})"
-    if 0 <= address.bytes_max <= account.size_bytes:
-        size, limit = account.size_bytes, address.bytes_max
-        asking.add(
-            "max-size", f"it holds {size} of {limit} bytes in memory{end}", used=size, limit=limit, unit=_BYTES,
-            help=_to_free(size - limit + 1, _BYTES),
-        )  # fmt: skip
-    if 0 <= address.messages_max <= account.message_count:
-        count, limit = account.message_count, address.messages_max
-        asking.add(
-            "max-messages", f"it has {count} of {limit} messages in memory{end}", used=count, limit=limit,
-            unit=_MESSAGES, help=_to_free(count - limit + 1, _MESSAGES),
-        )  # fmt: skip
-    whole = memory.account
-    if 0 < memory.bytes_max <= whole.size_bytes:
-        text = f"all addresses together hold {whole.size_bytes} of {memory.bytes_max} bytes{end}"
-        asking.add("global-max-size", text, used=whole.size_bytes, limit=memory.bytes_max, unit=_BYTES)
-    if 0 < memory.messages_max <= whole.message_count:
-        text = f"all addresses together have {whole.message_count} of {memory.messages_max} messages{end}"
-        asking.add("global-max-messages", text, used=whole.message_count, limit=memory.messages_max, unit=_MESSAGES)
-    if memory.holdings.leaves_no_room:
-        used, limit = memory.holdings.total_bytes, memory.holdings.bytes_max
-        text = f"the broker holds {used} of {limit} bytes for clients{end}"
-        asking.add("held-memory", text, used=used, limit=limit, unit=_BYTES)
+    for word in limits_reached(address):
+        _DESCRIBED[word](asking, address)
+
+
+def _does(address: Address, policy: str | None = None, setting: str = "address-full-policy") -> str:
+    """What a full address does, with the setting that says so."""
+    policy = policy or address.full_policy or ""
+    return f"{_WAITS.get(policy, 'messages stay in memory')} ({setting} {policy})"
+
+
+def _disk_full(asking: Asking, address: Address) -> None:
+    asking.add("disk-full", f"a disk of the broker is full: {_does(address, setting='disk-full-policy')}")
+
+
+def _size(asking: Asking, address: Address) -> None:
+    size, limit = address.account.size_bytes, address.bytes_max
+    asking.add(
+        "max-size", f"it holds {size} of {limit} bytes in memory: {_does(address)}", used=size, limit=limit,
+        unit=_BYTES, help=_to_free(size - limit + 1, _BYTES),
+    )  # fmt: skip
+
+
+def _messages(asking: Asking, address: Address) -> None:
+    count, limit = address.account.message_count, address.messages_max
+    asking.add(
+        "max-messages", f"it has {count} of {limit} messages in memory: {_does(address)}", used=count, limit=limit,
+        unit=_MESSAGES, help=_to_free(count - limit + 1, _MESSAGES),
+    )  # fmt: skip
+
+
+def _global_size(asking: Asking, address: Address) -> None:
+    size, limit = address.memory.account.size_bytes, address.memory.bytes_max
+    text = f"all addresses together hold {size} of {limit} bytes: {_does(address)}"
+    asking.add("global-max-size", text, used=size, limit=limit, unit=_BYTES)
+
+
+def _global_messages(asking: Asking, address: Address) -> None:
+    count, limit = address.memory.account.message_count, address.memory.messages_max
+    text = f"all addresses together have {count} of {limit} messages: {_does(address)}"
+    asking.add("global-max-messages", text, used=count, limit=limit, unit=_MESSAGES)
+
+
+def _held(asking: Asking, address: Address) -> None:
+    holdings = address.memory.holdings
+    text = f"the broker holds {holdings.total_bytes} of {holdings.bytes_max} bytes for clients: {_does(address)}"
+    asking.add("held-memory", text, used=holdings.total_bytes, limit=holdings.bytes_max, unit=_BYTES)
 
 
 def _to_free(count: int, unit: str) -> str:
@@ -110,25 +123,38 @@ def _to_free(count: int, unit: str) -> str:
     return f"Consume {what} or more, raise the limit, or choose another address-full-policy (PAGE)."
 
 
-def _about_pages(asking: Asking, address: Address) -> None:
-    """The address pages: what is taken goes to pages, unless their limits stand against it."""
-    stream, settings = address.stream, address.settings
-    assert stream is not None
-    if stream.is_behind:
-        asking.add("pages-behind", "pages come faster than the disk takes them: senders wait")
-    if not address.has_page_limit or address.pages_have_room(0):
-        return
-    does = _WAITS.get(settings.page_full_policy or "", "")
-    end = f": {does} (page-full-policy {settings.page_full_policy})"
-    count = max(stream.message_count.values(), default=0)
-    most = settings.page_limit_messages or -1
-    if 0 < most <= count:
-        text = f"a queue has {count} of {most} messages in pages{end}"
-        asking.add("page-limit-messages", text, used=count, limit=most, unit=_MESSAGES)
-    size, limit = len(stream.pages) * settings.page_size_bytes, settings.page_limit_bytes or -1
-    if 0 < limit < size:
-        text = f"it has {len(stream.pages)} pages of {settings.page_size_bytes} bytes, of {limit} bytes{end}"
-        asking.add("page-limit-bytes", text, used=size, limit=limit, unit=_BYTES)
+def _pages_behind(asking: Asking, _address: Address) -> None:
+    asking.add("pages-behind", "pages come faster than the disk takes them: senders wait")
+
+
+def _page_messages(asking: Asking, address: Address) -> None:
+    settings = address.settings
+    count = 0 if address.stream is None else max(address.stream.message_count.values(), default=0)
+    most = settings.page_limit_messages or 0
+    does = _does(address, settings.page_full_policy, "page-full-policy")
+    text = f"a queue has {count} of {most} messages in pages: {does}"
+    asking.add("page-limit-messages", text, used=count, limit=most, unit=_MESSAGES)
+
+
+def _page_bytes(asking: Asking, address: Address) -> None:
+    settings = address.settings
+    size, limit = address.number_of_pages * settings.page_size_bytes, settings.page_limit_bytes or 0
+    does = _does(address, settings.page_full_policy, "page-full-policy")
+    text = f"it has {address.number_of_pages} pages of {settings.page_size_bytes} bytes, of {limit} bytes: {does}"
+    asking.add("page-limit-bytes", text, used=size, limit=limit, unit=_BYTES)
+
+
+_DESCRIBED: Final[dict[str, Callable[[Asking, Address], None]]] = {
+    fullness.DISK_FULL: _disk_full,
+    fullness.SIZE: _size,
+    fullness.MESSAGES: _messages,
+    fullness.GLOBAL_SIZE: _global_size,
+    fullness.GLOBAL_MESSAGES: _global_messages,
+    fullness.HELD: _held,
+    fullness.PAGES_BEHIND: _pages_behind,
+    fullness.PAGE_MESSAGES: _page_messages,
+    fullness.PAGE_BYTES: _page_bytes,
+}
 
 
 def _about_queues(asking: Asking, address: Address) -> Findings:
