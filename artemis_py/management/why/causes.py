@@ -517,7 +517,7 @@ CAUSES: Final[dict[str, Cause]] = {
                 ("slow-consumer-threshold", "slow-consumer-policy"),
                 OF_ADDRESS,
             ),
-            ("senders-wait", "Senders wait for room.", "artemis-py why blocked ADDRESS says what for.", (), OF_BROKER),
+            ("senders-wait", "Senders wait for room.", "artemis-py why blocked ADDRESS says why.", (), OF_BROKER),
             (
                 "disk",
                 "A disk is full, or nearly.",

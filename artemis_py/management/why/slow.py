@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue.reasons import messages
-from artemis_py.management.why.asking import LINES_MAX, Asking, Findings, connections, some_at_a_time
+from artemis_py.management.why.asking import LINES_MAX, Asking, Findings, connections, listed, some_at_a_time
 
 _NS_PER_MS: Final = 1_000_000
 _PERCENTILE: Final = 0.99
@@ -46,9 +46,11 @@ def slow(asking: Asking) -> Findings:
         text += f"; {holdings.refused_count} requests refused, {holdings.cut_off_count} connections closed"
         percent = holdings.total_bytes * 100 // holdings.bytes_max
         add(percent, "memory", text, used=holdings.total_bytes, limit=holdings.bytes_max, unit="bytes")
-    waiting = sum(count for _, count in vitals.awaited())
+    awaited = list(vitals.awaited())
+    waiting = sum([count for _, count in awaited])
     if waiting:
-        text = f"{connections(waiting)} for room; senders have waited {vitals.blocked_ns() / 1e9:.1f} s altogether"
+        names = [one if isinstance(one, str) else one.name for one, _ in awaited]
+        text = f"{connections(waiting)} for room ({listed(names)}); senders have waited {vitals.blocked_ns() / 1e9:.1f} s altogether"
         add(_NEARLY, "senders-wait", text, used=waiting, unit="connections")
     if vitals.is_busy:
         add(_NEARLY // 2, "readers-wait", "turns take most of the time, so log downloads and compaction give way")
