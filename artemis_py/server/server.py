@@ -138,8 +138,7 @@ class Server:
             disk_headroom=self.disk_watch.headroom_bytes,
             clock_ms=lambda: around.wall_ns() // NS_PER_MS,
         )
-        load = Load(self.stats)
-        self._is_busy = load.is_busy
+        self._load = load = Load(self.stats)
         store.give_way(load.is_busy)
         self.ports = Ports(
             config,
@@ -179,7 +178,7 @@ class Server:
             uptime_ms=lambda: round(1000 * (self._loop.time() - begun_s)),
             now_ms=lambda: self.turns.isolation.turn_ms,
             close=self._close_connection,
-            vitals=ServerVitals(self.stats, store.durability, self._is_busy, self.disk_watch.headroom_bytes),
+            vitals=ServerVitals(self.stats, store.durability, self._load.is_busy, self.disk_watch.headroom_bytes),
         )
         calls = self.turns.calls = Calls(
             self._loop, self.turns.schedule, lambda call: self.turns.when_durable(self.broker.log.last_lsn, call)

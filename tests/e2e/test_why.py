@@ -139,7 +139,8 @@ def test_a_slow_consumer_is_closed(told: Told) -> None:
     assert "slow-consumer-threshold is 5 MESSAGES_PER_SECOND" in said
     with pytest.raises(Closed):
         client.expect("MESSAGE")
-    assert "ART-1011 queue=work reason=slow-consumer" in told.broker.said
+    line = "ART-1011 queue=work reason=slow-consumer"
+    told.broker.eventually("it is told of", lambda: told.broker.said, lambda said: line in said)
     assert told.queue("work")["messageCount"] == 40
 
 

@@ -47,16 +47,16 @@ _TAIL: Final = """\
 
 ```text
 $ artemis-py trace 24-1
-2026-11-25T21:23:52.068Z  1  arrived      sent to orders, on orders, 48 bytes, priority 4  [10.0.0.7:48492 (client-id desk)]
-2026-11-25T21:23:52.082Z  1  delivered    orders: sent to a consumer  [consumer 24 of 10.0.0.9:48514 (client-id third)]
-2026-11-25T21:23:52.083Z  1  failed       orders: delivery 1 failed: NACK  [consumer 24 of 10.0.0.9:48514 (client-id third)]
-2026-11-25T21:23:52.083Z  1  dead         orders: dead: its last delivery failed  [consumer 24 of 10.0.0.9:48514 (client-id third)]
-2026-11-25T21:23:52.083Z  13  copied       copy of message 1 from orders (max_deliveries): sent to DLQ, on DLQ, 138 bytes
-message 13 is on queue DLQ
+2026-11-25T21:23:52.068Z  1  arrived      sent to orders, on orders, 48 bytes, priority 4  [10.0.0.7:48492 (user anna)]
+2026-11-25T21:23:52.082Z  1  delivered    orders: sent to a consumer  [consumer 24 of 10.0.0.9:48514]
+2026-11-25T21:23:52.083Z  1  failed       orders: delivery 1 failed: NACK  [consumer 24 of 10.0.0.9:48514]
+2026-11-25T21:23:52.083Z  1  dead         orders: dead: its last delivery failed  [consumer 24 of 10.0.0.9:48514]
+2026-11-25T21:23:52.083Z  2  copied       copy of message 1 from orders (max_deliveries): sent to DLQ, on DLQ, 138 bytes
+message 2 is on queue DLQ
 ```
 
-- It takes the `message-id` of a MESSAGE frame, or the number behind its dash; or `--where` with a selector over headers,
-  as in `--where "order = '17'"`. Copies that the broker makes (dead, expired, diverted) are followed.
+- It takes the `message-id` of a MESSAGE frame, or the number behind its dash; or `--where` with a selector over
+  headers, as in `--where "order = '17'"`. Copies that the broker makes (dead, expired, diverted) are followed.
 - It reads the log of a running broker over HTTP (`--url`, else `ARTEMIS_PY_URL`), or the directories of a stopped one
   (`--journal DIR …`). Only segments that mention the message are read.
 - The log has persistent messages on durable queues. With `journal-retention-directory` it has their whole past, with
@@ -71,16 +71,16 @@ $ artemis-py simulate broker.xml orders --in 5000/s --size 2KiB --consumers 3 --
                               max-size-bytes 10485760 bytes, broker.xml:11
     3:05 min  fail            senders get an ERROR for 2600/s (backlog 481,927 messages)
                               page-limit-bytes 1073741824 bytes, broker.xml:12
-   2:00:00 h  end             36,000,000 offered; 17,280,000 acknowledged; 18,238,073 refused; 481,927 in the queue (477,643 in pages)
+   2:00:00 h  end             36,000,000 offered; 17,280,000 acknowledged; 18,238,073 refused; …
 ```
 
 `--away 10m` lets no consumer be there at first, `--ttl` is the time to live that senders set, `--disk` the room for
 pages. Nothing runs: messages are a flow whose rates only change at events, so each event follows by arithmetic over the
 settings in force, at once, for hours of load. It knows `max-size-*`, `global-max-size`, `address-full-policy`,
 `page-limit-*`, `page-full-policy`, `ring-size`, `max-depth-*` with its policy, the settings of expiry, `max-consumers`,
-`exclusive`, `max-live-consumers`, `consumers-before-dispatch` and `slow-consumer-threshold`. It leaves out bursts, windows
-of consumers, failed deliveries, groups, other addresses (they share `global-max-size`), and the speed of disk and
-network, for which there is `artemis-py perf`.
+`exclusive`, `max-live-consumers`, `consumers-before-dispatch` and `slow-consumer-threshold`. It leaves out bursts,
+windows of consumers, failed deliveries, groups, other addresses (they share `global-max-size`), and the speed of disk
+and network, for which there is `artemis-py perf`.
 """
 
 

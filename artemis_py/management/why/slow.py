@@ -50,7 +50,8 @@ def slow(asking: Asking) -> Findings:
     waiting = sum([count for _, count in awaited])
     if waiting:
         names = [one if isinstance(one, str) else one.name for one, _ in awaited]
-        text = f"{connections(waiting)} for room ({listed(names)}); senders have waited {vitals.blocked_ns() / 1e9:.1f} s altogether"
+        waited_s = vitals.blocked_ns() / 1e9
+        text = f"{connections(waiting)} for room ({listed(names)}); senders have waited {waited_s:.1f} s altogether"
         add(_NEARLY, "senders-wait", text, used=waiting, unit="connections")
     if vitals.is_busy:
         add(_NEARLY // 2, "readers-wait", "turns take most of the time, so log downloads and compaction give way")
