@@ -20,6 +20,7 @@ from artemis_py.management.why.dropped import dropped
 from artemis_py.management.why.growing import growing
 from artemis_py.management.why.not_delivered import not_delivered
 from artemis_py.management.why.one_message import about_message
+from artemis_py.management.why.places import learn_queues
 from artemis_py.management.why.slow import slow
 
 _WINDOW_S_MAX: Final = 20
@@ -31,6 +32,7 @@ _RESULT: Final = "count: how many reasons; page and size; data: the reasons, the
 
 
 def _answer(asking: Asking, work: Findings) -> Steps:
+    yield from learn_queues(asking.broker.config)
     yield from work
     return Selection(REASONS, Wanted(size=PAGE_SIZE_MAX), len(asking.found), asking.found)
 

@@ -20,6 +20,7 @@ _WAITS: Final = {
     "PAGE": "messages go to pages",
 }
 """What a policy does."""
+_FOUND_MAX: Final = 50
 _MESSAGES: Final = "messages"
 _BYTES: Final = "bytes"
 
@@ -160,7 +161,7 @@ _DESCRIBED: Final[dict[str, Callable[[Asking, Address], None]]] = {
 def _about_queues(asking: Asking, address: Address) -> Findings:
     for some in some_at_a_time(list(address.queues.values())):
         for queue in some:
-            if queue.flow.limits_senders and not queue.flow.overflow.pages:
+            if queue.flow.limits_senders and not queue.flow.overflow.pages and len(asking.found) < _FOUND_MAX:
                 _about_queue(asking, queue)
         yield None
 

@@ -368,6 +368,13 @@ CAUSES: Final[dict[str, Cause]] = {
                 OF_ADDRESS,
             ),
             (
+                "others",
+                "Further queues lost messages, fewer than those that are told of.",
+                "Ask about one of them: artemis-py why dropped QUEUE.",
+                (),
+                OF_ADDRESS,
+            ),
+            (
                 "policy-drop",
                 "The address was full, and its policy drops messages without telling senders.",
                 "Let consumers catch up, or choose BLOCK, FAIL or PAGE.",

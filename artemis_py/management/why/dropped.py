@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from heapq import nlargest
 from typing import Final
 
 from artemis_py.core.addresses.address import Address
@@ -12,6 +13,8 @@ from artemis_py.core.queue.reasons import messages
 from artemis_py.management.why.asking import Asking, Findings, address_of, some_at_a_time
 from artemis_py.management.why.nothing import sent_count
 
+_QUEUES_MAX: Final = 50
+"""So many queues are told of."""
 _KILLED: Final = {
     DEAD: ("max-deliveries", "died after their last delivery"),
     PURGED: ("purged", "were removed by an operator"),
@@ -23,21 +26,40 @@ _KILLED: Final = {
 
 
 def dropped(asking: Asking, address: Address | None, queue: Queue | None) -> Findings:
-    """The losses of an address with its queues, or of one queue."""
+    """The losses of an address with its queues, or of one queue. Of many queues, those that lost most are told of."""
+    losers: list[tuple[int, int, Queue]] = []
     if address is not None:
         _of_address(asking, address)
         yield None
         for some in some_at_a_time(list(address.queues.values())):
-            for one in some:
-                _of_queue(asking, one)
+            losers += [(lost, one.id, one) for one in some if (lost := _lost(one))]
             yield None
     if queue is not None and (address is None or queue.id not in address.queues):
-        _of_queue(asking, queue)
+        losers.append((_lost(queue), queue.id, queue))
+    for _, _, one in nlargest(_QUEUES_MAX, losers):
+        _of_queue(asking, one)
+        yield None
+    if len(losers) > _QUEUES_MAX:
+        count = len(losers) - _QUEUES_MAX
+        asking.add("others", f"{count} more queues lost messages, fewer than these", used=count, unit="queues")
     if asking.found:
-        asking.found.sort(key=lambda one: -one.used)
+        asking.found.sort(key=lambda one: (one.code == "others", -one.used))
     else:
         name = queue.name if queue is not None else "" if address is None else address.name
         asking.add("nothing-dropped", f"no message of {name} was lost since the start")
+
+
+def _lost(queue: Queue) -> int:
+    """How many messages of the queue are gone, or did not pass its filter."""
+    tally = queue.contents.tally
+    return tally.replaced + tally.expired + tally.killed + _missed(queue)
+
+
+def _missed(queue: Queue) -> int:
+    """How many messages of the address did not pass the filter of the queue, about."""
+    if queue.selector is None or queue.routing_type != "MULTICAST":
+        return 0
+    return max(sent_count(address_of(queue)) - queue.contents.tally.added, 0)
 
 
 def _of_address(asking: Asking, address: Address) -> None:
@@ -76,11 +98,10 @@ def _of_queue(asking: Asking, queue: Queue) -> None:
             target = queue.address.settings.dead_letter_address
             text += f"; they are on the address {target}" if target else "; there is no dead-letter-address"
         add(code, count, f"{messages(count)} {text}")
-    if queue.selector is not None:
-        missed = sent_count(address_of(queue)) - tally.added
-        if missed > 0 and queue.routing_type == "MULTICAST":
-            text = f"about {messages(missed)} of the address did not pass its filter {queue.selector.text}"
-            add("no-match", missed, text)
+    missed = _missed(queue)
+    if missed and queue.selector is not None:
+        text = f"about {messages(missed)} of the address did not pass its filter {queue.selector.text}"
+        add("no-match", missed, text)
 
 
 def _replaced(asking: Asking, queue: Queue, about: str) -> None:

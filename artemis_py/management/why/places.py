@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
+from weakref import WeakKeyDictionary
 
 from artemis_py.config.settings import BrokerConfig
 from artemis_py.config.tables.address_settings import AddressSettings
@@ -18,6 +20,11 @@ _OF_BROKER: Final = settings_of(CoreSettings)
 _OF_QUEUE: Final = settings_of(QueueConfig)
 DEFAULT: Final = "default"
 MADE: Final = "the queue itself, as a client or operator made it"
+
+
+_STEP: Final = 200
+_LEARNED: Final[WeakKeyDictionary[BrokerConfig, dict[tuple[str, str], QueueConfig]]] = WeakKeyDictionary()
+"""The declared queues of each configuration, by address and name."""
 
 
 class Place(NamedTuple):
@@ -86,10 +93,24 @@ def _of_queue(config: BrokerConfig, name: str, queue: Queue) -> Place:
     return Place(name, _text(row, row.default), DEFAULT)
 
 
+def learn_queues(config: BrokerConfig) -> Iterator[None]:
+    """Note which queues broker.xml declares, some in each step; once for each configuration."""
+    if config in _LEARNED:
+        return
+    known: dict[tuple[str, str], QueueConfig] = {}
+    for place, address in enumerate(config.addresses):
+        for start in range(0, len(address.queues), _STEP):
+            known.update({(address.name, one.name): one for one in address.queues[start : start + _STEP]})
+            if len(address.queues) > _STEP:
+                yield
+        if not place % _STEP:
+            yield
+    _LEARNED[config] = known
+
+
 def _declared(config: BrokerConfig, queue: Queue) -> QueueConfig | None:
     """What broker.xml says of the queue; None if nothing."""
-    address = next((one for one in config.addresses if one.name == queue.address.name), None)
-    return None if address is None else next((one for one in address.queues if one.name == queue.name), None)
+    return _LEARNED.get(config, {}).get((queue.address.name, queue.name))
 
 
 def _where(origin: Origin | None) -> str:

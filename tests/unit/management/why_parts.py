@@ -15,6 +15,7 @@ from artemis_py.management.managed import Managed, Pause
 from artemis_py.management.why.asking import Asking, Findings
 from artemis_py.management.why.finding import Finding
 from artemis_py.management.why.not_delivered import not_delivered
+from artemis_py.management.why.places import learn_queues
 from artemis_py.management.why.vitals import Awaited
 from artemis_py.records import MemoryLog
 from tests.unit.core.parts import NOW_MS
@@ -109,6 +110,8 @@ class Asked:
         """The reasons. A pause moves the clock."""
         of_queue = self.broker.queues[queue] if queue else None
         asking = Asking(self.managed, self.broker.addresses[address] if address else None, of_queue)
+        for _ in learn_queues(self.broker.config):
+            pass
         for step in question(asking):
             if isinstance(step, Pause):
                 self.pause(step.span_ms)
