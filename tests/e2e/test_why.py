@@ -168,3 +168,39 @@ def test_the_plugin_says_what_the_operation_says() -> None:
 
 def _timeless(text: str) -> str:
     return " ".join("N" if word.replace(".", "").isdigit() else word for word in text.split())
+
+
+PAGING = """
+      <address-setting match="deep">
+        <max-size-messages>1</max-size-messages>
+        <address-full-policy>PAGE</address-full-policy>
+        <max-read-page-messages>1</max-read-page-messages>
+        <page-limit-messages>3</page-limit-messages>
+        <page-full-policy>FAIL</page-full-policy>
+      </address-setting>
+"""
+
+
+def test_pages(tmp_path: Path) -> None:
+    """Messages that wait in pages, and the limit of pages."""
+    text = text_of(tmp_path).replace("<address-settings>", f"<address-settings>{PAGING}")
+    with running(text, tmp_path) as broker:
+        told = Told(broker)
+        with told.client() as client:
+            for _ in range(4):
+                client.ask("SEND", {"destination": "/queue/deep", "persistent": "true"}, b"x")
+            found = reasons(told, "/api/addresses/deep/why/blocked")["page-limit-messages"]
+            assert (found["used"], found["limit"]) == (3, 3)
+            assert found["place"] == line(tmp_path, "<page-limit-messages>") + " (address-setting deep)"
+            assert "senders get an ERROR (page-full-policy FAIL)" in found["sentence"]
+            one_at_a_time = {"destination": "/queue/deep", "id": "1", "ack": "client-individual"}
+            client.ask("SUBSCRIBE", {**one_at_a_time, "consumer-window-size": "0"})
+            first = client.expect("MESSAGE")
+            client.ask("ACK", {"id": first.header("ack")})
+            client.expect("MESSAGE")
+            found = reasons(told, "/api/queues/deep/why/not-delivered")
+            assert found["page"]["setting"] == "max-read-page-messages"
+            assert found["page"]["place"].startswith(line(tmp_path, "<max-read-page-messages>"))
+            assert found["page"]["used"] >= 1
+            status, answer = told.ask("GET", "/api/queues/deep/why/not-delivered?message=4")
+            assert (status, answer["data"][0]["reason"]) == (200, "in-pages")

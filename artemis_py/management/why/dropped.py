@@ -28,20 +28,23 @@ _KILLED: Final = {
 def dropped(asking: Asking, address: Address | None, queue: Queue | None) -> Findings:
     """The losses of an address with its queues, or of one queue. Of many queues, those that lost most are told of."""
     losers: list[tuple[int, int, Queue]] = []
+    count = 0
     if address is not None:
         _of_address(asking, address)
         yield None
         for some in some_at_a_time(list(address.queues.values())):
-            losers += [(lost, one.id, one) for one in some if (lost := _lost(one))]
+            found = [(lost, one.id, one) for one in some if (lost := _lost(one))]
+            count += len(found)
+            losers = nlargest(_QUEUES_MAX, losers + found)
             yield None
     if queue is not None and (address is None or queue.id not in address.queues):
         losers.append((_lost(queue), queue.id, queue))
-    for _, _, one in nlargest(_QUEUES_MAX, losers):
+    for _, _, one in losers:
         _of_queue(asking, one)
         yield None
-    if len(losers) > _QUEUES_MAX:
-        count = len(losers) - _QUEUES_MAX
-        asking.add("others", f"{count} more queues lost messages, fewer than these", used=count, unit="queues")
+    if count > _QUEUES_MAX:
+        more = count - _QUEUES_MAX
+        asking.add("others", f"{more} more queues lost messages, fewer than these", used=more, unit="queues")
     if asking.found:
         asking.found.sort(key=lambda one: (one.code == "others", -one.used))
     else:

@@ -63,6 +63,10 @@ def not_delivered(asking: Asking, queue: Queue) -> Findings:
 
 def _about_gate(asking: Asking, queue: Queue, now_ms: int) -> None:
     asking.add_reason(why_closed(queue.parts.basis, now_ms, is_held=queue.is_held))
+    groups, held = queue.grouping.groups, queue.contents.tally.held_count
+    if groups is not None and groups.owners.pausing and held:
+        text = f"groups are handed out anew, which waits for {messages(held)} in delivery"
+        asking.add("rebalance", text, used=held, unit="messages")
 
 
 def _about_pages(asking: Asking, queue: Queue) -> None:

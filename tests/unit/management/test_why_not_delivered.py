@@ -220,3 +220,36 @@ def test_one_message(tmp_path: Path) -> None:
         "unwanted: 1 of 2 consumers do not want it: consumer 2",
         "window: 1 of 2 consumers want it and have no room: consumer 1",
     ]
+
+
+def test_what_waits_for_the_disk(tmp_path: Path) -> None:
+    it = asked(tmp_path)
+    consumer_on(it.broker, it.queue(), window_bytes=1)
+    send(it.broker)
+    turn(it.broker)
+    it.vitals.durable_lsn = -5
+    assert one(it.not_delivered(), "sync").used == 5
+
+
+def test_groups_that_are_handed_out_anew(tmp_path: Path) -> None:
+    it = asked(tmp_path, 'group-rebalance="true" group-rebalance-pause-dispatch="true"')
+    consumer_on(it.broker, it.queue())
+    send(it.broker, count=2, head=head_of(JMSXGroupID="g"))
+    turn(it.broker)
+    consumer_on(it.broker, it.queue())
+    send(it.broker, head=head_of(JMSXGroupID="h"))
+    turn(it.broker)
+    reason = one(it.not_delivered(), "rebalance")
+    assert (reason.used, reason.place.value, reason.place.where) == (2, "true", it.line("<queue"))
+
+
+def test_a_group_that_waits(tmp_path: Path) -> None:
+    it = asked(tmp_path, settings="<redelivery-delay>60000</redelivery-delay>")
+    consumer = consumer_on(it.broker, it.queue())
+    send(it.broker, head=head_of(JMSXGroupID="g"))
+    turn(it.broker)
+    it.queue().release(consumer, consumer.let_go_all(), failed=True, now_ms=NOW_MS)
+    send(it.broker, head=head_of(JMSXGroupID="g"))
+    turn(it.broker)
+    assert about(it, 2)[0] == "group-waits: its group g waits for another attempt at 1 message"
+    assert "group g waits for another attempt" in one(it.not_delivered(), "groups").sentence
