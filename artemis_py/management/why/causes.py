@@ -28,6 +28,15 @@ QUESTIONS: Final = {
 }
 """What can be asked, by the word of the command."""
 
+KILLED: Final = {
+    "dead": "max-deliveries",
+    "purged": "purged",
+    "deleted": "deleted",
+    "abandoned": "purge-on-no-consumers",
+    "damaged": "damaged",
+}
+"""The word for why messages were killed, by the reason in ``core/order/entry.py``; ``cancelled`` for any other."""
+
 OF_QUEUE: Final = "queue"
 OF_ADDRESS: Final = "address"
 OF_BROKER: Final = "broker"

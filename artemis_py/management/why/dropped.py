@@ -11,17 +11,18 @@ from artemis_py.core.queue.overflow import DepthRing, Ring
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue.reasons import messages
 from artemis_py.management.why.asking import Asking, Findings, address_of, some_at_a_time
+from artemis_py.management.why.causes import KILLED
 from artemis_py.management.why.nothing import sent_count
 
 _QUEUES_MAX: Final = 50
 """So many queues are told of."""
 _KILLED: Final = {
-    DEAD: ("max-deliveries", "died after their last delivery"),
-    PURGED: ("purged", "were removed by an operator"),
-    DELETED: ("deleted", "went with their queue"),
-    ABANDONED: ("purge-on-no-consumers", "were lost with the last consumer"),
-    DAMAGED: ("damaged", "could not be read"),
-    "cancelled": ("cancelled", "were discarded"),
+    DEAD: "died after their last delivery",
+    PURGED: "were removed by an operator",
+    DELETED: "went with their queue",
+    ABANDONED: "were lost with the last consumer",
+    DAMAGED: "could not be read",
+    "cancelled": "were discarded",
 }
 
 
@@ -96,7 +97,7 @@ def _of_queue(asking: Asking, queue: Queue) -> None:
         where = f"; they are on the address {target}" if target else "; there is no expiry-address, so they are gone"
         add("expired", tally.expired, f"{messages(tally.expired)} expired{where}")
     for reason, count in (tally.killed_by or {}).items():
-        code, text = _KILLED.get(reason, ("cancelled", f"left: {reason}"))
+        code, text = KILLED.get(reason, "cancelled"), _KILLED.get(reason, f"left: {reason}")
         if reason == DEAD:
             target = queue.address.settings.dead_letter_address
             text += f"; they are on the address {target}" if target else "; there is no dead-letter-address"

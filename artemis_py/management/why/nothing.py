@@ -8,6 +8,7 @@ from artemis_py.core.broker import Broker
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue.reasons import messages
 from artemis_py.management.why.asking import Asking, Findings, address_of, listed, some_at_a_time
+from artemis_py.management.why.causes import KILLED
 
 
 def about_nothing(asking: Asking, queue: Queue) -> Findings:
@@ -41,12 +42,18 @@ def about_losses(asking: Asking, queue: Queue) -> None:
     """How many messages of the queue were killed or expired, and where they are."""
     tally, settings = queue.contents.tally, queue.address.settings
     for code, count, what, target in (
-        ("max-deliveries", tally.killed, "killed", settings.dead_letter_address),
+        (_killed_by(queue), tally.killed, "killed", settings.dead_letter_address),
         ("expired", tally.expired, "expired", settings.expiry_address),
     ):
         if count:
             text = f"{messages(count)} {what}" + (f"; see the address {target}" if target else "")
             asking.add(code, text, used=count, unit="messages")
+
+
+def _killed_by(queue: Queue) -> str:
+    """The word for why most of the queue's messages were killed."""
+    causes = queue.contents.tally.killed_by or {}
+    return KILLED.get(max(causes, key=lambda reason: causes[reason], default=""), "cancelled")
 
 
 def about_no_queue(broker: Broker, name: str) -> list[str]:
