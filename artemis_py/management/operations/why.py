@@ -102,6 +102,7 @@ def _row(name: str, on: str, path: str, command: str, sentence: str, work: Work,
         result=_RESULT,
         arguments=arguments,
         lists=REASONS,
+        no_mbean="Artemis answers no such questions",
         work=work,
     )
 
