@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from artemis_py.cli.main import main
 from artemis_py.testing import ArtemisBroker
 from tests.e2e.broker_process import COMMAND, HTTP, STOMP, configuration, running
 from tests.e2e.management.told import Told
@@ -80,7 +81,7 @@ def test_a_blocked_sender(told: Told, folder: Path) -> None:
         printed = told.command("why", "blocked", "small").stdout
         assert printed.startswith("max-messages  it has 1 of 1 messages in memory: senders wait")
         assert f"setting  max-size-messages = 1 messages  ({line(folder, '<max-size-messages>')}" in printed
-        assert told.command("why", "slow").stdout.startswith("senders-wait  1 connection waits for room")
+        assert "1 connection waits for room (small)" in reasons(told, "/api/why/slow")["senders-wait"]["sentence"]
         metrics = _metrics(told)
         assert 'artemis_blocked_senders{broker="e2e",reason="max-messages"} 1.0' in metrics
 
@@ -98,7 +99,7 @@ def trace(*words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([*COMMAND, "trace", *words], capture_output=True, text=True, timeout=60, check=False)
 
 
-def test_the_life_of_a_dead_letter(told: Told, folder: Path) -> None:
+def test_the_life_of_a_dead_letter(told: Told, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with told.client(client_id="shop") as client:
         client.ask("SEND", {"destination": "/queue/orders", "persistent": "true", "order": "17"}, b"two coffees")
         client.ask("SUBSCRIBE", {"destination": "/queue/orders", "id": "1", "ack": "client-individual"})
@@ -110,18 +111,22 @@ def test_the_life_of_a_dead_letter(told: Told, folder: Path) -> None:
         assert words == ["arrived", "delivered", "failed", "dead", "copied"]
         assert "(client-id shop)" in printed.stdout.splitlines()[0]
         assert printed.stdout.splitlines()[-1].endswith("is on queue DLQ")
-        found = trace("--where", "order = '17'", "--json", "--url", told.url).stdout.splitlines()
+        assert main(["trace", "--where", "order = '17'", "--json", "--url", told.url]) == 0
+        found = capsys.readouterr().out.splitlines()
         assert [json.loads(row)["what"] for row in found][:2] == ["arrived", "delivered"]
         dead = reasons(told, "/api/queues/DLQ/why/dead")["max-deliveries"]
         assert (dead["setting"], dead["place"]) == ("max-delivery-attempts", line(folder, 'name="orders"'))
-    nothing = trace("99999", "--url", told.url)
-    assert (nothing.returncode, nothing.stdout) == (1, "")
-    assert "the log has no such message" in nothing.stderr
+    assert main(["trace", "99999", "--url", told.url]) == 1
+    nothing = capsys.readouterr()
+    assert nothing.out == ""
+    assert "the log has no such message" in nothing.err
     directories = [str(folder / name) for name in ("journal", "retention")]
-    assert "copied" in trace(message.header("message-id") or "", "--journal", *directories).stdout
-    assert trace().returncode == 1
-    refused = trace("x-y")
-    assert "is no message-id" in refused.stderr
+    assert main(["trace", message.header("message-id") or "", "--journal", *directories]) == 0
+    assert "copied" in capsys.readouterr().out
+    assert main(["trace"]) == 1
+    with pytest.raises(SystemExit):
+        main(["trace", "x-y"])
+    assert "'x-y' is no message-id" in capsys.readouterr().err
 
 
 def test_a_slow_consumer_is_closed(told: Told) -> None:
