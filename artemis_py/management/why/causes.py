@@ -1,70 +1,32 @@
 """The table of reasons: a word for each, what it means, the settings that lead to it, and what helps.
 
 Answers, the operational log, metrics, commands and docs/why.md use these words. Words of the core are those of
-``core/queue/reasons.py``.
+``core/queue/reasons.py`` and ``core/addresses/fullness.py``.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from artemis_py.core.queue import reasons as core
-
-NOT_DELIVERED: Final = "not-delivered"
-BLOCKED: Final = "blocked"
-DROPPED: Final = "dropped"
-DEAD: Final = "dead"
-SLOW: Final = "slow"
-GROWING: Final = "growing"
-
-QUESTIONS: Final = {
-    NOT_DELIVERED: "Why does a queue deliver nothing (more)?",
-    BLOCKED: "Why do senders wait?",
-    DROPPED: "Why are messages gone that nobody consumed?",
-    DEAD: "Why are messages dead letters?",
-    SLOW: "Why is the broker slow?",
-    GROWING: "Why does a queue grow?",
-}
-"""What can be asked, by the word of the command."""
-
-KILLED: Final = {
-    "dead": "max-deliveries",
-    "purged": "purged",
-    "deleted": "deleted",
-    "abandoned": "purge-on-no-consumers",
-    "damaged": "damaged",
-}
-"""The word for why messages were killed, by the reason in ``core/order/entry.py``; ``cancelled`` for any other."""
-
-OF_QUEUE: Final = "queue"
-OF_ADDRESS: Final = "address"
-OF_BROKER: Final = "broker"
-"""Where a setting is written: on a queue (or as its default in an address-setting), in an address-setting, or beside
-them.
-"""
-
-
-@dataclass(frozen=True, slots=True)
-class Cause:
-    """A reason. ``settings`` may lead to it, the first one as a rule; ``scope`` says where they are written."""
-
-    code: str
-    question: str
-    meaning: str
-    remedy: str
-    settings: tuple[str, ...] = ()
-    scope: str = OF_QUEUE
-
-
-def _table(question: str, *rows: tuple[str, str, str, tuple[str, ...], str]) -> list[Cause]:
-    return [Cause(code, question, meaning, remedy, settings, scope) for code, meaning, remedy, settings, scope in rows]
-
+from artemis_py.management.why.cause import (
+    BLOCKED,
+    DEAD,
+    DROPPED,
+    GROWING,
+    NOT_DELIVERED,
+    OF_ADDRESS,
+    OF_BROKER,
+    OF_QUEUE,
+    SLOW,
+    Cause,
+    rows,
+)
 
 CAUSES: Final[dict[str, Cause]] = {
     cause.code: cause
     for cause in (
-        *_table(
+        *rows(
             NOT_DELIVERED,
             ("nothing-waits", "The queue has no message to deliver.", "Send to its address.", (), OF_QUEUE),
             (
@@ -259,7 +221,7 @@ CAUSES: Final[dict[str, Cause]] = {
                 OF_ADDRESS,
             ),
         ),
-        *_table(
+        *rows(
             BLOCKED,
             (
                 "not-blocked",
@@ -367,7 +329,7 @@ CAUSES: Final[dict[str, Cause]] = {
                 OF_BROKER,
             ),
         ),
-        *_table(
+        *rows(
             DROPPED,
             (
                 "nothing-dropped",
@@ -462,7 +424,7 @@ CAUSES: Final[dict[str, Cause]] = {
                 OF_QUEUE,
             ),
         ),
-        *_table(
+        *rows(
             DEAD,
             ("no-dead-letters", "No message of the queue is dead.", "Look at another queue.", (), OF_ADDRESS),
             (
@@ -509,7 +471,7 @@ CAUSES: Final[dict[str, Cause]] = {
                 OF_ADDRESS,
             ),
         ),
-        *_table(
+        *rows(
             SLOW,
             ("nothing-slow", "Nothing of the broker is slow.", "Look at clients and the network.", (), OF_BROKER),
             (
@@ -563,7 +525,7 @@ CAUSES: Final[dict[str, Cause]] = {
                 OF_ADDRESS,
             ),
         ),
-        *_table(
+        *rows(
             GROWING,
             ("not-growing", "The queue does not grow.", "Ask again while it does.", (), OF_QUEUE),
             (

@@ -8,7 +8,7 @@ from artemis_py.core.broker import Broker
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue.reasons import messages
 from artemis_py.management.why.asking import Asking, Findings, address_of, listed, some_at_a_time
-from artemis_py.management.why.causes import KILLED
+from artemis_py.management.why.cause import KILLED
 
 
 def about_nothing(asking: Asking, queue: Queue) -> Findings:

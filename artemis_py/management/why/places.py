@@ -13,7 +13,7 @@ from artemis_py.config.tables.entities import QUEUE_DEFAULTS, Origin, QueueConfi
 from artemis_py.config.tables.fields import Setting, settings_of, show
 from artemis_py.core.addresses.address import Address
 from artemis_py.core.queue.queue import Queue
-from artemis_py.management.why.causes import OF_ADDRESS, OF_BROKER, Cause
+from artemis_py.management.why.cause import OF_ADDRESS, OF_BROKER, Cause
 
 _OF_ADDRESS: Final = settings_of(AddressSettings)
 _OF_BROKER: Final = settings_of(CoreSettings)

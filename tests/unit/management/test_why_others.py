@@ -10,7 +10,8 @@ from artemis_py.errors import NotFoundError
 from artemis_py.histogram import Histogram
 from artemis_py.management.why.asking import Asking, Findings
 from artemis_py.management.why.blocked import blocked, blocked_connection
-from artemis_py.management.why.causes import CAUSES, QUESTIONS
+from artemis_py.management.why.cause import QUESTIONS
+from artemis_py.management.why.causes import CAUSES
 from artemis_py.management.why.dead import dead
 from artemis_py.management.why.dropped import dropped
 from artemis_py.management.why.finding import Finding
