@@ -18,8 +18,8 @@ from artemis_py.errors import ArtemisError
 from artemis_py.security.client_tls import why_refused
 
 TIMEOUT_S: Final = 30.0
-_URL: Final = "http://127.0.0.1:8161"
-_URL_NAME: Final = "ARTEMIS_PY_URL"
+DEFAULT_URL: Final = "http://127.0.0.1:8161"
+URL_NAME: Final = "ARTEMIS_PY_URL"
 _LINE_BYTES_MAX: Final = 1 << 20
 
 
@@ -27,8 +27,8 @@ def add_url(parser: argparse.ArgumentParser) -> None:
     """Adds the argument that says which broker is meant."""
     parser.add_argument(
         "--url",
-        default=os.environ.get(_URL_NAME, _URL),
-        help=f"the broker's HTTP acceptor (else {_URL_NAME}, else {_URL})",
+        default=os.environ.get(URL_NAME, DEFAULT_URL),
+        help=f"the broker's HTTP acceptor (else {URL_NAME}, else {DEFAULT_URL})",
     )
 
 

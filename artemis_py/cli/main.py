@@ -38,6 +38,8 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "perf": ("artemis_py.cli.perf", "measure a STOMP broker"),
     "journal": ("artemis_py.cli.journal", "verify, repair or dump the journal files of a stopped broker"),
     "pipeline": ("artemis_py.cli.pipeline", "analyse, archive or replay the broker's log, on Spark"),
+    "trace": ("artemis_py.cli.trace", "tell the life of a message, from the log"),
+    "simulate": ("artemis_py.cli.simulate", "compute when a configuration would page, block, drop or expire"),
     "spans": ("artemis_py.cli.spans", "print or export the traces of messages, from the log"),
     "cursors": ("artemis_py.cli.cursors", "list or drop the cursors in a broker's log"),
     "test-broker": (

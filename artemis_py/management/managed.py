@@ -15,6 +15,7 @@ from artemis_py.errors import NotFoundError
 from artemis_py.management.lists.connections import Connected
 from artemis_py.management.lists.field import Row
 from artemis_py.management.lists.selection import Selection
+from artemis_py.management.why.vitals import Vitals
 
 Owner = TypeVar("Owner")
 Given = Mapping[str, Any]
@@ -22,7 +23,16 @@ Given = Mapping[str, Any]
 Result = Row | Selection[Any]
 WAIT: Final = True
 """What a step yields if the work can only go on in another turn."""
-Steps = Generator[bool | None, None, Result]
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """What a step yields if the work can go on after so many ms, and not before."""
+
+    span_ms: int
+
+
+Steps = Generator[bool | Pause | None, None, Result]
 _SHOWN_MAX: Final = 200
 _NAMES_COMPARED_MAX: Final = 1_000
 
@@ -41,6 +51,8 @@ class Managed:
     """The date of the turn, in epoch ms."""
     close: Callable[[int], bool]
     """Closes the connection of this number; False: there is none."""
+    vitals: Vitals
+    """How the server does."""
 
 
 Work = Callable[[Managed, Given], Steps]

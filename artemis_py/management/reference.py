@@ -15,6 +15,7 @@ from artemis_py.management.lists.connections import CONNECTIONS
 from artemis_py.management.lists.consumers import CONSUMERS
 from artemis_py.management.lists.field import FLAG, NUMBER, TEXT, AnyKind
 from artemis_py.management.lists.queues import QUEUES
+from artemis_py.management.lists.reasons import REASONS
 from artemis_py.management.notifications import HEADERS, SENTENCES
 from artemis_py.management.operation import EDIT, Operation
 from artemis_py.management.operations.listing import LISTING
@@ -65,7 +66,7 @@ _BEANS: Final = """\
 What tools read of Artemis' beans by [Jolokia](jolokia.md). Nothing of it can be written.
 """
 
-_KINDS: Final[tuple[AnyKind, ...]] = (QUEUES, ADDRESSES, CONSUMERS, CONNECTIONS)
+_KINDS: Final[tuple[AnyKind, ...]] = (QUEUES, ADDRESSES, CONSUMERS, CONNECTIONS, REASONS)
 _PLACE: Final = re.compile(r"{(\w+)}")
 _TYPES: Final = {TEXT: "text", NUMBER: "number", FLAG: "true or false"}
 

@@ -188,6 +188,8 @@ class Turns:
         if self.notifying is not None and self.notifying.is_due:
             self.notifying.run(now_ms)
         broker.tick(now_ms)
+        if broker.slow_consumers.killed:
+            self._close_slow(now_ms)
         self._beat(now_ms)
         broker.dispatch(now_ms)
         served = output.write_messages(now_ms)
@@ -254,6 +256,19 @@ class Turns:
                 connection.look(now_ms)
             except Exception as error:
                 self.isolation.cut_off(connection, "beat", error)
+
+    def _close_slow(self, now_ms: int) -> None:
+        """Close the connections of consumers that are too slow (``slow-consumer-policy`` KILL)."""
+        killed = self.broker.slow_consumers.killed
+        while killed:
+            consumer, reason = killed.pop()
+            connection: Client = consumer.owner  # type: ignore[assignment]
+            if consumer.closed or connection.session.is_closing:
+                continue
+            try:
+                connection.cut_off(reason, now_ms)
+            except Exception as error:
+                self.isolation.cut_off(connection, "slow-consumer", error)
 
     def when_durable(self, lsn: int, call: Callable[[], None]) -> None:
         """Call ``call`` when everything up to the lsn of a record survives a crash. A turn is scheduled to make sure of
