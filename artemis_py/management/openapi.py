@@ -50,6 +50,8 @@ def _operation(operation: Operation) -> dict[str, Any]:
     found: dict[str, Any] = {
         "operationId": operation.id,
         "summary": operation.sentence,
+        "x-command": operation.command,
+        "x-right": operation.right,
         "description": f"Command: `artemis-py {operation.command}`. Permission: `{operation.right}` on "
         f"`mops.{operation.permission}`.",
         "responses": {
@@ -112,6 +114,8 @@ def _row(kind: AnyKind, *, is_whole: bool) -> dict[str, Any]:
         properties[field.name] = {
             "type": [type, "null"] if field.type == TEXT else type,
             "description": sentence.replace("?,", ",").replace("?.", "?"),
+            **({"x-unit": field.unit} if field.unit else {}),
+            **({"x-brief": True} if field.is_brief else {}),
         }
     required = {"required": list(properties)} if is_whole else {}
     return {"type": "object", "properties": properties, "additionalProperties": False, **required}

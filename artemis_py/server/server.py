@@ -27,6 +27,7 @@ from artemis_py.server.drain import Drain, remains
 from artemis_py.server.faults import Faults
 from artemis_py.server.gate import gate_of
 from artemis_py.server.http import Response
+from artemis_py.server.http.console_routes import console_routes
 from artemis_py.server.http.management_routes import management_routes
 from artemis_py.server.http.memory_routes import memory_routes
 from artemis_py.server.http.routes import health_routes, metrics_routes, no_log_routes
@@ -165,7 +166,8 @@ class Server:
 
     def _routes(self, store: Store) -> list[Route]:
         routes = metrics_routes(self._exporter) + health_routes(self._not_ready_because, self.ports.warnings)
-        return routes + memory_routes(self.turns.guard) + self._log_routes(store) + self._management_routes()
+        routes += memory_routes(self.turns.guard) + self._log_routes(store) + self._management_routes()
+        return routes + console_routes()
 
     def _management_routes(self) -> list[Route]:
         begun_s = self._loop.time()

@@ -27,6 +27,8 @@ class Route:
     """
     is_open: bool = False
     """Is it answered for any host name, even while all regular connections are in use?"""
+    needs_login: bool = True
+    """Where users log in: must one do so? What has no data of the broker needs no login."""
 
     def handler(self, method: str) -> Handler | None:
         """The handler of a method, or None."""
