@@ -37,7 +37,7 @@ curl 'http://127.0.0.1:8161/api/queues?where=messageCount%3E0&sort=messageCount:
 - **The audit log** has a line for each change that somebody who may make it has asked for, with who, from where and
   what came of it: `AUD-1001` in the [operational log](queues.md#operational-log).
 - **Turns stay short.** Lists go on in steps, of at most 2 ms in a turn, however many rows there are. To remove very
-  many messages takes turns of 20 ms, as all work on a queue does that is larger than a turn.
+  many messages goes on in an eighth of each turn.
 """
 
 _LISTS: Final = """\
