@@ -1,11 +1,12 @@
 // The dialog of an operation: a form made from its description, the command and the curl line that do the same, and what
 // came of it. What cannot be had back is named with its count, and asked for twice.
 
-import { ask } from "./api.js";
+import { ask, download } from "./api.js";
 import { isDestructive, label, target } from "./description.js";
 import { h } from "./dom.js";
 import { commandLine, curlLine } from "./lines.js";
-import { button, copyLine, pretty, problemBox } from "./parts.js";
+import { answerView } from "./any.js";
+import { button, copyLine, problemBox } from "./parts.js";
 import { several, title } from "./format.js";
 
 /** What is known of the thing that an operation is on: `given` are arguments that are set, `name` what must be typed
@@ -53,7 +54,8 @@ export class Action {
     this.draw();
     try {
       const { path, query } = target(this.operation, { ...this.given, ...more });
-      this.result = await ask(this.operation.method, path, { query });
+      if (this.operation.isDownload) this.result = await download(path, query);
+      else this.result = await ask(this.operation.method, path, { query });
       const isDry = Object.keys(more).length > 0;
       if (!isDry) this.done(this.result);
     } catch (error) {
@@ -70,7 +72,7 @@ export class Action {
     const fields = operation.parameters.filter((one) => !this.fixed.has(one.name));
     return h(
       "dialog",
-      { key: `action ${operation.id}`, "aria-labelledby": "action-title", mount: modal, oncancel: (event) => (event.preventDefault(), this.close()) },
+      { key: `action ${operation.id}`, class: this.result !== null && operation.isList ? "wide" : "", "aria-labelledby": "action-title", mount: modal, oncancel: (event) => (event.preventDefault(), this.close()) },
       h("div", { class: "dialog-head" }, h("h2", { id: "action-title", class: "grow" }, label(operation), this.name !== null && ` ${this.name}`)),
       h(
         "form",
@@ -127,7 +129,7 @@ export class Action {
       "div",
       { class: "field", role: "status", id: "action-result" },
       h("span", { class: "chips" }, h("span", { class: "chip good" }, said)),
-      !isSmall && h("details", { open: !this.operation.isChange }, h("summary", null, "What the broker answered"), h("pre", { class: "code" }, pretty(result))),
+      !isSmall && h("details", { open: !this.operation.isChange }, h("summary", null, "What the broker answered"), answerView(this.operation, result)),
     );
   }
 

@@ -109,4 +109,17 @@ export async function ask(method, path, options = {}) {
   }
 }
 
+/** Saves what the broker answers as a file, since a link could not log in. */
+export async function download(path, query) {
+  const response = await open("GET", path, { query });
+  const name = /filename="?([^";]+)/.exec(response.headers.get("content-disposition") ?? "")?.[1] ?? path.split("/").pop();
+  const content = await response.blob();
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(content);
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+  return { file: name, bytes: content.size };
+}
+
 export const get = (path, query, signal) => ask("GET", path, { query, signal });

@@ -3,6 +3,8 @@
 import { h } from "./dom.js";
 import { THIN, clock, count, rate } from "./format.js";
 
+const SPAN_MIN_MS = 60_000;
+
 /** The colour of a variable as the theme has it now. */
 function colour(name, element) {
   const probe = document.createElement("i");
@@ -45,7 +47,8 @@ function mounted(element, series, window_ms) {
     plot?.setData(data, false);
     const top = Math.max(1, ...data.slice(1).flat().filter((one) => one !== null));
     plot?.batch(() => {
-      plot.setScale("x", { min: (now - window_ms) / 1000, max: now / 1000 });
+      const span_ms = Math.min(window_ms, Math.max(SPAN_MIN_MS, now - (history[0]?.at ?? now)));
+      plot.setScale("x", { min: (now - span_ms) / 1000, max: now / 1000 });
       plot.setScale("y", { min: 0, max: top * 1.15 });
     });
   };
@@ -71,12 +74,13 @@ function made(element, series, data) {
     {
       width: element.clientWidth || 300,
       height: element.clientHeight || 200,
+      padding: [8, 4, 0, 0],
       cursor: { y: false, drag: { x: false, y: false } },
       legend: { show: false },
       scales: { x: { time: true }, y: { auto: false } },
       axes: [
-        { ...axis, space: 80, values: (_, at) => at.map((s) => clock(s * 1000).slice(0, 8)) },
-        { ...axis, size: 52, space: 34, values: (_, values) => NUMERIC(values) },
+        { ...axis, space: 80, size: 24, gap: 6, values: (_, at) => at.map((s) => clock(s * 1000).slice(0, 8)) },
+        { ...axis, size: 48, space: 34, gap: 6, values: (_, values) => NUMERIC(values) },
       ],
       series: [
         {},

@@ -41,6 +41,9 @@ function read(path, method, described) {
     /** The fields of a row, or of the one thing that it shows. */
     fields: fieldsOf(rows ?? schema.properties),
     isList: rows !== undefined,
+    isDownload: described.responses?.["200"] !== undefined && !("application/json" in (described.responses["200"].content ?? {})),
+    /** May the stream of events tell what changes in its answer? */
+    isWatchable: described["x-watchable"] === true,
   };
 }
 
@@ -59,6 +62,18 @@ export const has = (id) => byId.has(id);
 
 /** The operation of a method and path, or undefined. */
 export const at = (method, path) => operations.find((one) => one.method === method && one.path === path);
+
+/** The operation that answers a request, which is a path without /api/ and perhaps a query. */
+export function asked(text) {
+  const parts = text.split("?")[0].split("/");
+  return operations.find((one) => {
+    const wanted = one.path.split("/").slice(2);
+    return one.method === "GET" && wanted.length === parts.length && wanted.every((part, at) => part.startsWith("{") || part === parts[at]);
+  });
+}
+
+/** Lists that stand by themselves, by their collection. */
+export const lists = () => operations.filter((one) => one.isList && one.method === "GET" && one.on.length === 0 && one.path.split("/").length === 3);
 
 /** What can be changed about something: `on` are the names in the path, such as `["queue"]`. */
 export function changesOf(...on) {

@@ -2,15 +2,20 @@
 // changes of that, in one stream of events; one that has no such stream is asked every two seconds.
 
 import { Problem, get } from "./api.js";
-import { at } from "./description.js";
+import { asked, at } from "./description.js";
 import { changed, follow } from "./events.js";
 
 const POLL_MS = 2000;
+const FIRST_POLL_MS = 800;
 const TICK_MS = 1000;
+const ASKED_BEATS = 5;
 const SETTLE_MS = 250;
 const PAUSE_MAX_MS = 4000;
 const KEPT = 200;
 const STREAM = "/api/events";
+
+/** Can the stream tell of it? */
+const isWatchable = (text) => asked(text)?.isWatchable ?? false;
 
 /** Does the broker tell what happens, and what changes? */
 export const streams = () => at("GET", STREAM) !== undefined;
@@ -27,6 +32,8 @@ export class Feed {
   #failures = 0;
   #timer = null;
   #settling = null;
+  #retry = null;
+  #mayStream = true;
   #stream = null;
   #lastId = null;
   #round = 0;
@@ -83,11 +90,12 @@ export class Feed {
   #begin() {
     this.#end();
     if (document.hidden || this.status === "lost") return;
-    if (streams()) {
+    if (streams() && this.#mayStream) {
       this.#listen();
       this.#beat();
     } else {
-      this.#poll(POLL_MS);
+      this.tick(Date.now());
+      this.#poll(FIRST_POLL_MS);
     }
   }
 
@@ -102,11 +110,12 @@ export class Feed {
     }, after_ms);
   }
 
-  #beat() {
+  #beat(beats = 1) {
     this.#timer = setTimeout(() => {
+      if (beats % ASKED_BEATS === 0) this.#ask(this.#wanted.filter((text) => !isWatchable(text)));
       this.tick(Date.now());
       this.drawn();
-      this.#beat();
+      this.#beat(beats + 1);
     }, TICK_MS);
   }
 
@@ -115,10 +124,14 @@ export class Feed {
     this.#stream = stream;
     try {
       const told = (kind, data, id) => stream === this.#stream && this.#told(kind, data, id);
-      await follow(STREAM, { watch: this.#wanted }, { signal: stream.signal, lastId: this.#lastId, told });
+      await follow(STREAM, { watch: this.#wanted.filter(isWatchable) }, { signal: stream.signal, lastId: this.#lastId, told });
     } catch (error) {
       if (stream.signal.aborted) return;
-      if (!(error instanceof Problem)) console.warn(`the stream of events has ended: ${error}`);
+      if (error instanceof Problem && error.status !== 0) {
+        this.#mayStream = false; // not allowed, or too many listen already: ask instead
+        this.#begin();
+        return;
+      }
     }
     if (stream === this.#stream) this.#lose();
   }
@@ -165,6 +178,8 @@ export class Feed {
 
   #found() {
     const wasLost = this.status === "lost";
+    clearTimeout(this.#retry);
+    this.#retry = null;
     this.#failures = 0;
     this.status = "live";
     if (!wasLost) return;
@@ -174,11 +189,15 @@ export class Feed {
 
   /** The broker is gone: try again, ever less often. */
   #lose() {
-    if (this.status === "lost" && this.#failures === 0) return;
+    if (this.#retry !== null) return;
     this.#end();
     this.status = "lost";
     this.#failures += 1;
-    this.#timer = setTimeout(() => this.#ask(this.#wanted.slice(0, 1)), Math.min(PAUSE_MAX_MS, 250 * 2 ** this.#failures));
+    const again = () => {
+      this.#retry = null;
+      this.#ask(this.#wanted.slice(0, 1));
+    };
+    this.#retry = setTimeout(again, Math.min(PAUSE_MAX_MS, 250 * 2 ** this.#failures));
     this.drawn();
   }
 }

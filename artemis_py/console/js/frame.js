@@ -5,7 +5,7 @@ import { h } from "./dom.js";
 import { count, duration } from "./format.js";
 import { icon } from "./icons.js";
 import { button } from "./parts.js";
-import { NAVIGATION } from "./routes.js";
+import { navigation } from "./routes.js";
 import { theme } from "./theming.js";
 
 const STATES = { live: ["good", "Live"], connecting: ["", "Connecting…"], lost: ["bad", "No answer: trying again"] };
@@ -37,7 +37,7 @@ function side(app) {
     h(
       "nav",
       { class: "nav", "aria-label": "Pages" },
-      NAVIGATION.map((group) => {
+      navigation().map((group) => {
         const pages = group.pages.filter((one) => one.isThere());
         return pages.length > 0 && [group.title && h("div", { class: "nav-head", key: group.title }, group.title), pages.map((one) => item(app, one))];
       }),

@@ -31,7 +31,7 @@ export class Help {
         h("h3", null, "Everywhere"),
         list(general),
         h("h3", null, "Go to a page"),
-        list(this.pages.map((page) => [`g ${page.key}`, page.title])),
+        list(this.pages.filter((page) => page.key !== "").map((page) => [`g ${page.key}`, page.title])),
       ),
     );
   }

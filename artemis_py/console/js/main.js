@@ -11,7 +11,7 @@ import { listen } from "./keys.js";
 import { Palette } from "./palette.js";
 import { Rates } from "./rates.js";
 import { SignIn } from "./signin.js";
-import { NAVIGATION, found } from "./routes.js";
+import { found, navigation } from "./routes.js";
 import { nextTheme } from "./theming.js";
 import { problemBox } from "./parts.js";
 
@@ -42,7 +42,7 @@ class App {
   }
 
   get pages() {
-    return NAVIGATION.flatMap((group) => group.pages).filter((page) => page.isThere());
+    return navigation().flatMap((group) => group.pages).filter((page) => page.isThere());
   }
 
   async start() {
@@ -96,8 +96,8 @@ class App {
         this.totals.clear();
       }
       this.#uptime = broker.uptimeMillis;
-      const { messagesAdded, messagesAcked, messageCount } = broker;
-      this.totals.note("broker", now, { messagesAdded, messagesAcked }, messageCount);
+      const counters = { messagesAdded: broker.totalMessagesAdded, messagesAcked: broker.totalMessagesAcknowledged };
+      this.totals.note("broker", now, counters, broker.messageCount);
     }
     this.page?.tick?.(now);
   }
@@ -238,7 +238,7 @@ class App {
     if (key === "/") return () => document.getElementById(this.page.search)?.select();
     if (key === "?") return () => this.openHelp();
     if (key === "t") return () => this.switchTheme();
-    const page = this.pages.find((one) => key === `g ${one.key}`);
+    const page = this.pages.find((one) => one.key !== "" && key === `g ${one.key}`);
     return page && (() => this.go(page.path));
   }
 }

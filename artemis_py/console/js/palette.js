@@ -26,7 +26,6 @@ export class Palette {
       ...this.pages.map((page) => ({ text: page.title, kind: "page", run: () => this.go(page.path) })),
       ...this.extras,
       ...description.operations
-        .filter((one) => one.isChange)
         .map((one) => ({ text: `${one.command || one.id}`, kind: one.sentence, run: () => this.act(one) })),
     ].filter((entry) => fits(`${entry.text} ${entry.kind}`));
     this.#found = entries.slice(0, SHOWN_MAX);

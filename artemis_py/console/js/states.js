@@ -23,7 +23,7 @@ export function words(row, seen, now) {
     else say("no consumer", "bad", "Messages wait, and nobody takes them.");
   } else if (row.messageCount > 0 && row.messageCount === row.scheduledCount) {
     say("scheduled", "", "All messages wait for their time.");
-  } else if (row.messageCount > 0 && row.deliveringCount >= row.messageCount) {
+  } else if (row.messageCount > 0 && row.deliveringCount >= row.messageCount && !(seen?.rates.messagesAcked > 0)) {
     say("all in delivery", "", "Consumers have all messages and have not settled them.");
   } else if (isStuck(row, seen, now)) {
     say("stuck", "bad", "It has messages and consumers, and nothing was acknowledged lately.");
@@ -49,5 +49,6 @@ export function drainMs(row, seen) {
   const { messagesAcked: out, messagesAdded: comes } = seen?.rates ?? {};
   if (out === undefined) return null;
   const net = out - (comes ?? 0);
+  if (net === 0) return null;
   return net > 0 ? (row.messageCount / net) * 1000 : Infinity;
 }

@@ -2,9 +2,9 @@
 
 import { get } from "../js/api.js";
 import { h } from "../js/dom.js";
-import { bytes, count, date, title } from "../js/format.js";
+import { anyTable } from "../js/any.js";
+import { bytes, count, title } from "../js/format.js";
 import { button, card, empty, head, problemBox, tile } from "../js/parts.js";
-import { shortTable } from "../js/table.js";
 
 const SHOWN_MAX = 200;
 
@@ -51,22 +51,4 @@ export class LogPage {
       card("Segments", anyTable("Segments", segments.slice(-SHOWN_MAX).reverse()), { bare: true, note: "the newest first" }),
     ];
   }
-}
-
-const isTime = (name, value) => /(_ms|time|_at)$/i.test(name) && value > 1e12;
-
-function shownValue(name, value) {
-  if (typeof value === "number" && isTime(name, value)) return date(value);
-  if (typeof value === "number" && /size|bytes/.test(name)) return bytes(value);
-  if (typeof value === "number") return /lsn|number/.test(name) ? String(value) : count(value);
-  if (value === null || value === undefined) return "–";
-  return typeof value === "object" ? JSON.stringify(value) : String(value);
-}
-
-/** A table of any rows, with their own names. */
-export function anyTable(label, rows) {
-  const names = Object.keys(rows[0] ?? {});
-  const isNumber = (name) => typeof rows[0][name] === "number";
-  const columns = names.map((name) => ({ name, title: title(name), isNumber: isNumber(name), width: `minmax(${isTime(name, rows[0][name]) ? 190 : 90}px, 1fr)`, cell: (row) => shownValue(name, row[name]) }));
-  return shortTable(label, columns, rows, { key: (row) => row[names[0]], narrowest: `${names.length * 120}px` });
 }

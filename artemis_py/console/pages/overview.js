@@ -26,7 +26,7 @@ export class OverviewPage {
 
   constructor(app) {
     this.app = app;
-    this.largest = url("queues", { sort: "messageCount:desc", size: 8, fields: baseFields() .join(",") });
+    this.largest = url("queues", { sort: "messageCount:desc", size: 8, fields: baseFields().join(",") });
     this.columns = madeColumns(app).filter((column) => SHOWN.has(column.name) || column.name === ageField()).map((column) => ({ ...column, from: column.name === "name" || column.name === "state" || column.name === "messageCount" ? 0 : Math.max(column.from ?? 0, 620) }));
     this.#look();
     this.timer = setInterval(() => document.hidden || this.#look(), HEALTH_MS);
@@ -70,8 +70,8 @@ export class OverviewPage {
       "div",
       { class: "tiles", key: "tiles" },
       tile("Messages", dash((b) => count(b.messageCount, true)), { href: "/queues?show=With%20messages", note: dash((b) => `on ${count(b.queueCount)} queues`) }),
-      tile("In", rate(totals?.rates.messagesAdded), { unit: "/s", note: dash((b) => `${count(b.messagesAdded, true)} in all`) }),
-      tile("Out", rate(totals?.rates.messagesAcked), { unit: "/s", note: dash((b) => `${count(b.messagesAcked, true)} in all`) }),
+      tile("In", rate(totals?.rates.messagesAdded), { unit: "/s", note: dash((b) => `${count(b.totalMessagesAdded, true)} in all`) }),
+      tile("Out", rate(totals?.rates.messagesAcked), { unit: "/s", note: dash((b) => `${count(b.totalMessagesAcknowledged, true)} in all`) }),
       tile("Consumers", dash((b) => count(b.consumerCount)), { href: "/consumers", note: "on all queues" }),
       tile("Connections", dash((b) => count(b.connectionCount)), { href: "/connections", note: "open now" }),
     );
@@ -81,14 +81,14 @@ export class OverviewPage {
     const history = totals?.history ?? [];
     const last = (name) => rate(totals?.rates[name]);
     const legend = h("div", { class: "legend" }, SERIES.map(([name, label, look]) => h("span", { class: look, key: name }, h("i"), label, h("b", { class: "number" }, last(name)))));
-    return card("Messages in a second", chart(history, SERIES, "Messages that came and were acknowledged in a second"), { right: legend });
+    return card("Messages per second", chart(history, SERIES, "Messages that came and were acknowledged in a second"), { right: legend });
   }
 
   #headroom(broker) {
     const told = this.app.feed.value("headroom");
     const rows = told?.data ?? (broker === null ? [] : [{ name: "Memory of addresses", used: broker.addressMemoryUsage, limit: broker.globalMaxSize, unit: "bytes" }]);
     const shown = rows.map((row) => meter(row.name, row.used, row.limit, UNITS[row.unit] ?? UNITS.count, row.note ?? row.meaning ?? null));
-    return card("What is left", shown);
+    return card("Room left", shown);
   }
 
   #queues() {

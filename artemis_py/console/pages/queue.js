@@ -2,14 +2,16 @@
 
 import { url } from "../js/api.js";
 import { chart } from "../js/chart.js";
-import { operation } from "../js/description.js";
+import { at, has, operation } from "../js/description.js";
 import { h } from "../js/dom.js";
 import { bytes, count, duration, rate } from "../js/format.js";
 import { card, chip, empty, facts, head, link, tile, to } from "../js/parts.js";
 import { drainMs } from "../js/states.js";
+import { reasons } from "../js/reasons.js";
 import { shortTable } from "../js/table.js";
 import { consumerColumns, consumerFields } from "./consumers.js";
 import { gates } from "./gates.js";
+import { Messages } from "./messages.js";
 import { ageField, noteQueues, states } from "./queue_columns.js";
 import { actionButtons, missing, reportsCard } from "./thing_page.js";
 
@@ -19,6 +21,7 @@ const RATES = [
   ["messagesAcked", "Out", "out"],
 ];
 const DEPTH = [["depth", "Messages", "warn"]];
+const SHOWN = new Set(["browse", "whyNotDelivered"]);
 const FIRST = ["sendMessage", "pause", "resume", "updateQueue"];
 
 export class QueuePage {
@@ -30,12 +33,14 @@ export class QueuePage {
     this.title = name;
     this.request = to("queues", name).slice(1);
     this.consumers = url("consumers", { where: `queue=${name}`, sort: "messagesInTransit:desc", size: CONSUMERS_MAX, fields: consumerFields().join(",") });
+    this.why = has("queue.whyNotDelivered") ? `${this.request}/why/not-delivered` : null;
     this.wantsWhy = query.has("why");
+    this.messages = at("GET", "/api/queues/{queue}/messages") ? new Messages(app, name) : null;
     this.columns = consumerColumns().filter((column) => column.name !== "queue");
   }
 
   wants() {
-    return [this.request, this.consumers];
+    return [this.request, this.consumers, ...(this.why ? [this.why] : [])];
   }
 
   get row() {
@@ -56,6 +61,7 @@ export class QueuePage {
 
   #lookAgain() {
     this.app.feed.touch();
+    this.messages?.look();
   }
 
   view() {
@@ -74,11 +80,19 @@ export class QueuePage {
         actions: actionButtons(this.app, ["queue"], () => this.#options(), { leftOut, first: FIRST }),
       }),
       this.#tiles(row),
-      h("div", { class: "columns wide-first", key: "middle" }, this.#flow(), card("Why is nothing delivered?", gates(row, this.app.rates.of(this.name)), { look: "why" })),
+      h("div", { class: "columns wide-first", key: "middle" }, this.#flow(), this.#whyCard(row)),
       this.#consumersCard(row),
-      reportsCard(this.app, ["queue"], { queue: this.name }),
+      this.messages?.view(),
+      reportsCard(this.app, ["queue"], { queue: this.name }, SHOWN),
       card("All about it", facts(row, operation("queue.getAttributes")?.fields ?? [])),
     ];
+  }
+
+  #whyCard(row) {
+    const answer = this.why && this.app.feed.value(this.why);
+    const body = answer ? reasons(answer.data) : gates(row, this.app.rates.of(this.name));
+    const mount = (element) => void (this.wantsWhy && element.scrollIntoView());
+    return h("div", { key: "why", id: "why", mount }, card("Why is nothing delivered?", body));
   }
 
   #tiles(row) {

@@ -8,7 +8,7 @@ import { button, card, empty } from "../js/parts.js";
 /** Buttons for everything that can be changed about a thing: harmless ones first. `options(operation)` are those of the
  * dialog. */
 export function actionButtons(app, on, options, { leftOut = new Set(), first = [] } = {}) {
-  const rank = (one) => (isDestructive(one) ? 100 : 0) + (first.includes(one.name) ? first.indexOf(one.name) : 50);
+  const rank = (one) => (isDestructive(one) ? 100 : 0) + (one.method === "DELETE" ? 100 : 0) + (first.includes(one.name) ? first.indexOf(one.name) : 50);
   const all = changesOf(...on).filter((one) => !leftOut.has(one.name)).sort((a, b) => rank(a) - rank(b));
   return all.map((one) => button(label(one), () => app.act(one, options(one)), isDestructive(one) ? "danger" : "", { key: one.id, "data-operation": one.id, title: one.sentence }));
 }

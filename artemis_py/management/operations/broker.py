@@ -30,8 +30,8 @@ def _show_broker(managed: Managed, given: Given) -> Steps:
         "consumerCount": consumers,
         "connectionCount": managed.client_count(),
         "messageCount": messages,
-        "messagesAdded": added,
-        "messagesAcked": acknowledged,
+        "totalMessagesAdded": added,
+        "totalMessagesAcknowledged": acknowledged,
         "addressMemoryUsage": broker.memory.account.size_bytes,
         "globalMaxSize": broker.memory.bytes_max,
     }
