@@ -168,8 +168,8 @@ export class Action {
       );
     }
     if (schema.type === "array") {
-      const read = (event) => this.set(name, event.target.value.split("\n").filter((line) => line !== ""));
-      return h("textarea", { ...shared, rows: 2, placeholder: "one on each line", value: (value ?? []).join("\n"), onchange: read });
+      const read = (event) => this.set(name, event.target.value.split("\n"));
+      return h("textarea", { ...shared, rows: 2, placeholder: "one on each line", value: (value ?? []).join("\n"), oninput: read });
     }
     const isNumber = schema.type === "integer" || schema.type === "number";
     const known = this.names[name];

@@ -17,7 +17,12 @@ function isShown(child) {
 /** Makes the children of an element what they should be. */
 export function render(parent, ...children) {
   patchChildren(parent, children.flat(Infinity).filter(isShown), parent.namespaceURI === SVG);
+  // only now are they in the document
+  for (const node of made.splice(0)) node.unmount = node.shown.props.mount(node);
 }
+
+/** Elements that are new and want to know when they are in the document. */
+const made = [];
 
 function keyOf(node) {
   return node.props?.key ?? null;
@@ -68,8 +73,7 @@ function make(one, inSvg) {
   const node = isSvg ? document.createElementNS(SVG, one.tag) : document.createElement(one.tag);
   node.shown = { tag: one.tag, props: {} };
   patch(node, one);
-  const { mount } = one.props;
-  if (mount) node.unmount = mount(node);
+  if (one.props.mount) made.push(node);
   return node;
 }
 

@@ -8,6 +8,7 @@ import { changed, follow } from "./events.js";
 const POLL_MS = 2000;
 const FIRST_POLL_MS = 800;
 const TICK_MS = 1000;
+const FRESH_MS = 1500;
 const ASKED_BEATS = 5;
 const SETTLE_MS = 250;
 const PAUSE_MAX_MS = 4000;
@@ -26,6 +27,7 @@ export class Feed {
   /** What has happened in the broker, the newest first. */
   notifications = [];
   #values = new Map();
+  #times = new Map();
   #problems = new Map();
   #keys = new Map();
   #wanted = [];
@@ -49,6 +51,12 @@ export class Feed {
     return this.#values.get(text);
   }
 
+  /** When that was so: the last time that it was told, or now if nothing has changed since. */
+  time(text, now) {
+    const told = this.#times.get(text) ?? now;
+    return now - told < FRESH_MS ? told : now;
+  }
+
   problem(text) {
     return this.#problems.get(text) ?? null;
   }
@@ -58,7 +66,7 @@ export class Feed {
     if (texts.join("\n") === this.#wanted.join("\n")) return;
     const fresh = texts.filter((text) => !this.#wanted.includes(text));
     this.#wanted = texts;
-    for (const known of [this.#values, this.#problems, this.#keys]) {
+    for (const known of [this.#values, this.#times, this.#problems, this.#keys]) {
       for (const text of known.keys()) if (!texts.includes(text)) known.delete(text);
     }
     if (fresh.length > 0 && this.status !== "lost") this.#ask(fresh);
@@ -146,7 +154,7 @@ export class Feed {
       if (known === null || known === undefined) this.#ask([data.watch]);
       else this.#note(data.watch, known);
     } else if (kind === "problem") {
-      this.#problems.set(data.watch, new Problem(409, data.error));
+      this.#refuse(data.watch, new Problem(404, data.error));
     } else if (kind === "notification") {
       this.notifications.unshift({ ...data, id });
       this.notifications.length = Math.min(KEPT, this.notifications.length);
@@ -157,7 +165,14 @@ export class Feed {
   #note(text, value) {
     if (!this.#wanted.includes(text)) return;
     this.#values.set(text, value);
+    this.#times.set(text, Date.now());
     this.#problems.delete(text);
+  }
+
+  /** What was known of it does not hold any more. */
+  #refuse(text, problem) {
+    this.#values.delete(text);
+    this.#problems.set(text, problem);
   }
 
   async #ask(texts) {
@@ -169,7 +184,7 @@ export class Feed {
         } catch (error) {
           if (!(error instanceof Problem)) throw error;
           if (error.status === 0) this.#lose();
-          else this.#problems.set(text, error);
+          else this.#refuse(text, error);
         }
       }),
     );

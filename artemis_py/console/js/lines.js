@@ -22,7 +22,7 @@ export function commandLine(operation, given) {
     } else if (schema.type === "boolean") {
       options.push(value === true || value === "true" ? `--${name}` : `--no-${name}`);
     } else {
-      for (const one of [value].flat()) options.push(`--${name} ${quoted(String(one))}`);
+      for (const one of [value].flat().filter((text) => text !== "")) options.push(`--${name} ${quoted(String(one))}`);
     }
   }
   if (location.origin !== USUAL_URL) options.push(`--url ${location.origin}`);

@@ -97,7 +97,7 @@ class App {
       }
       this.#uptime = broker.uptimeMillis;
       const counters = { messagesAdded: broker.totalMessagesAdded, messagesAcked: broker.totalMessagesAcknowledged };
-      this.totals.note("broker", now, counters, broker.messageCount);
+      this.totals.note("broker", this.feed.time("broker", now), counters, broker.messageCount);
     }
     this.page?.tick?.(now);
   }

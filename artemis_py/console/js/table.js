@@ -97,7 +97,7 @@ export class Table {
   }
 
   #sortBy(column) {
-    const [by, order] = this.sort.split(":");
+    const [by, order = "asc"] = this.sort.split(":");
     const first = column.isNumber ? "desc" : "asc";
     const second = first === "desc" ? "asc" : "desc";
     if (by !== column.sort) this.sort = `${column.sort}:${first}`;

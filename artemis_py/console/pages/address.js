@@ -27,7 +27,7 @@ export class AddressPage {
   }
 
   tick(now) {
-    noteQueues(this.app, this.app.feed.value(this.queues)?.data ?? [], now);
+    noteQueues(this.app, this.queues, this.app.feed.value(this.queues)?.data ?? [], now);
   }
 
   keys() {

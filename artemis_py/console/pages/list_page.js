@@ -10,6 +10,7 @@ import { ColumnChoice, chosen } from "./choice.js";
 import { fieldColumn } from "./queue_columns.js";
 
 const CALM_MS = 180;
+const CONDITION = /^[A-Za-z]\w*[!<>]?[=~<>]/;
 
 /** `spec` says what is listed: `list` (the operation), `path`, `title`, `one`, `several`, `filterBy` (the field that the
  * filter looks in), `columns`, `fields` (what these need; all if null), `quick` (`[words, conditions]`), `open(row)`,
@@ -65,7 +66,7 @@ export class ListPage {
 
   get #conditions() {
     const text = this.filter.trim();
-    const own = text === "" ? [] : text.split(/\s+/).map((word) => (/[=<>~]/.test(word) ? word : `${this.spec.filterBy}~${word}`));
+    const own = text === "" ? [] : text.split(/\s+/).map((word) => (CONDITION.test(word) ? word : `${this.spec.filterBy}~${word}`));
     return [...own, ...(this.quick?.[1] ?? []), ...this.where];
   }
 
@@ -74,7 +75,7 @@ export class ListPage {
   }
 
   tick(now) {
-    this.spec.tick?.(this.table.seen, now);
+    this.spec.tick?.(this.table.wants()[0], this.table.seen, now);
   }
 
   keys() {

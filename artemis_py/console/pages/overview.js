@@ -43,7 +43,7 @@ export class OverviewPage {
   }
 
   tick(now) {
-    noteQueues(this.app, this.app.feed.value(this.largest)?.data ?? [], now);
+    noteQueues(this.app, this.largest, this.app.feed.value(this.largest)?.data ?? [], now);
   }
 
   view() {

@@ -48,7 +48,7 @@ export class QueuePage {
   }
 
   tick(now) {
-    if (this.row !== null) noteQueues(this.app, [this.row], now);
+    if (this.row !== null) noteQueues(this.app, this.request, [this.row], now);
   }
 
   keys() {

@@ -19,11 +19,12 @@ export function ageField() {
   return AGES.find((name) => fields.some((field) => field.name === name)) ?? null;
 }
 
-/** Notes the counters of rows. */
-export function noteQueues(app, rows, now) {
+/** Notes the counters of rows, which the answer to a request has. */
+export function noteQueues(app, request, rows, now) {
+  const at = app.feed.time(request, now);
   for (const row of rows) {
     const { messagesAdded, messagesAcked } = row;
-    app.rates.note(row.name, now, { messagesAdded, messagesAcked }, row.messageCount);
+    app.rates.note(row.name, at, { messagesAdded, messagesAcked }, row.messageCount);
   }
 }
 

@@ -26,7 +26,7 @@ export class QueuesPage extends ListPage {
         ["Dead letters", ["name~dlq"]],
       ],
       open: (row) => app.go(to("queues", row.name)),
-      tick: (rows, now) => noteQueues(app, rows, now),
+      tick: (request, rows, now) => noteQueues(app, request, rows, now),
       nothing: ["There is no queue yet", "Queues are declared in broker.xml, or made when a client subscribes or sends.", "artemis-py send orders hello"],
     });
   }

@@ -45,8 +45,8 @@ BROKER_OPERATIONS: Final = (
         path="/api/broker",
         command="broker show",
         sentence="What the broker is and how much it has.",
-        result="name, version, uptime in ms, and the numbers of addresses, queues, consumers, connections and messages, "
-        "and how many messages came to the queues and were acknowledged there",
+        result="name, version, uptime in ms, the numbers of addresses, queues, consumers, connections and messages, and"
+        " how many messages came to the queues and were acknowledged there",
         work=_show_broker,
     ),
 )
