@@ -194,7 +194,7 @@ export class Action {
 export function modal(element) {
   const before = document.activeElement;
   element.showModal();
-  element.querySelector("[autofocus]")?.focus();
+  (element.querySelector("[autofocus]") ?? element.querySelector("#action-name, #action-run:enabled"))?.focus();
   return () => {
     element.close();
     before?.focus?.();

@@ -21,7 +21,7 @@ export function anyTable(label, rows, fields = []) {
   const units = new Map(fields.map((field) => [field.name, field.unit]));
   const names = Object.keys(rows[0] ?? {});
   const isNumber = (name) => typeof rows[0][name] === "number";
-  const columns = names.map((name) => ({ name, title: title(name), isNumber: isNumber(name), width: `minmax(${isTime(name, rows[0][name]) ? 190 : 90}px, 1fr)`, cell: (row) => (units.get(name) ? value(row[name], units.get(name), name) : shownValue(name, row[name])) }));
+  const columns = names.map((name) => ({ name, title: title(name.replace(/_ms$/, "")), isNumber: isNumber(name), width: `minmax(${isTime(name, rows[0][name]) ? 190 : 90}px, 1fr)`, cell: (row) => (units.get(name) ? value(row[name], units.get(name), name) : shownValue(name, row[name])) }));
   return shortTable(label, columns, rows, { key: (row) => row[names[0]], narrowest: `${names.length * 120}px` });
 }
 

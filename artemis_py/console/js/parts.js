@@ -47,16 +47,16 @@ export function tile(label, figure, { note = null, unit = null, href = null, key
   );
 }
 
-export function meter(label, used, of, shown, note = null) {
+export function meter(label, used, of, shown, note = null, name = label) {
   const share = of > 0 ? Math.min(1, used / of) : 0;
   const look = share >= 0.9 ? "bad" : share >= 0.7 ? "warn" : "";
   return h(
     "div",
-    { class: "meter", key: label },
+    { class: "meter", key: name },
     h("div", { class: "line" }, h("span", null, label), h("span", { class: "soft number" }, `${shown(used)} of ${of > 0 ? shown(of) : "no limit"}`)),
     h(
       "div",
-      { class: "bar", role: "meter", "aria-label": label, "aria-valuemin": 0, "aria-valuemax": of > 0 ? of : used || 1, "aria-valuenow": used },
+      { class: "bar", role: "meter", "aria-label": name, "aria-valuemin": 0, "aria-valuemax": of > 0 ? of : used || 1, "aria-valuenow": used },
       h("div", { class: look, style: { width: `${(share * 100).toFixed(1)}%` } }),
     ),
     note && h("span", { class: "faint small" }, note),

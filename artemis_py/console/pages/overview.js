@@ -2,9 +2,8 @@
 
 import { url } from "../js/api.js";
 import { chart } from "../js/chart.js";
-import { has } from "../js/description.js";
 import { h } from "../js/dom.js";
-import { bytes, clock, count, duration, rate } from "../js/format.js";
+import { bytes, clock, count, percent, rate } from "../js/format.js";
 import { ASKED, readiness, sentence } from "../js/health.js";
 import { card, empty, link, meter, tile, to } from "../js/parts.js";
 import { shortTable } from "../js/table.js";
@@ -12,12 +11,12 @@ import { eventWords } from "./events.js";
 import { ageField, baseFields, madeColumns, noteQueues } from "./queue_columns.js";
 
 const HEALTH_MS = 5000;
+const FULLEST = url("addresses", { where: "addressLimitPercent>0", sort: "addressLimitPercent:desc", size: 3, fields: "name,addressLimitPercent,fullPolicy" });
 const SERIES = [
   ["messagesAdded", "In", "in"],
   ["messagesAcked", "Out", "out"],
 ];
 const SHOWN = new Set(["name", "state", "messageCount", "in", "out", "drain", "spark"]);
-const UNITS = { bytes, count: (n) => count(n), ms: duration };
 
 export class OverviewPage {
   title = "Overview";
@@ -39,7 +38,7 @@ export class OverviewPage {
   }
 
   wants() {
-    return [this.largest, ...Object.values(ASKED), ...(has("listHeadroom") ? ["headroom"] : [])];
+    return [this.largest, FULLEST, ...Object.values(ASKED)];
   }
 
   tick(now) {
@@ -54,7 +53,7 @@ export class OverviewPage {
     return [
       h("header", { key: "health" }, h("h1", { class: "hidden" }, "Overview"), sentence(answers, this.#ready, app.feed.status !== "lost"), this.#warnings()),
       this.#tiles(broker, totals),
-      h("div", { class: "columns wide-first", key: "middle" }, this.#flow(totals), this.#headroom(broker)),
+      h("div", { class: "columns wide-first", key: "middle" }, this.#flow(totals), this.#room(broker)),
       this.#queues(),
       app.feed.notifications.length > 0 && this.#events(),
     ];
@@ -84,11 +83,14 @@ export class OverviewPage {
     return card("Messages per second", chart(history, SERIES, "Messages that came and were acknowledged in a second"), { right: legend });
   }
 
-  #headroom(broker) {
-    const told = this.app.feed.value("headroom");
-    const rows = told?.data ?? (broker === null ? [] : [{ name: "Memory of addresses", used: broker.addressMemoryUsage, limit: broker.globalMaxSize, unit: "bytes" }]);
-    const shown = rows.map((row) => meter(row.name, row.used, row.limit, UNITS[row.unit] ?? UNITS.count, row.note ?? row.meaning ?? null));
-    return card("Room left", shown);
+  #room(broker) {
+    const share = (n) => percent(n / 100);
+    const fullest = this.app.feed.value(FULLEST)?.data ?? [];
+    return card("Room left", [
+      broker && meter("Memory for messages", broker.addressMemoryUsage, broker.globalMaxSize, bytes),
+      broker?.diskStoreUsage !== undefined && meter("Disk", broker.diskStoreUsage, 100, share),
+      fullest.map((row) => meter(link(to("addresses", row.name), row.name), row.addressLimitPercent, 100, share, `then: ${row.fullPolicy?.toLowerCase() ?? "nothing"}`, row.name)),
+    ]);
   }
 
   #queues() {
