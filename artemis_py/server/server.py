@@ -155,7 +155,7 @@ class Server:
             load.is_busy,
             taken.sockets,
         )
-        self.ports.http.routes = self._routes(store)
+        self.ports.http.routes = self._routes(store) + console_routes()
         self.gives_back = False
         """Does the broker end because a primary waits for its directory?"""
         self._failback = self._failback_watch()
@@ -170,8 +170,7 @@ class Server:
 
     def _routes(self, store: Store) -> list[Route]:
         routes = metrics_routes(self._exporter) + health_routes(self._not_ready_because, self.ports.warnings)
-        routes += memory_routes(self.turns.guard) + self._log_routes(store) + self._management_routes()
-        return routes + console_routes()
+        return routes + memory_routes(self.turns.guard) + self._log_routes(store) + self._management_routes()
 
     def _management_routes(self) -> list[Route]:
         begun_s = self._loop.time()
