@@ -9,6 +9,8 @@ import { answerView } from "./any.js";
 import { button, copyLine, problemBox } from "./parts.js";
 import { several, title } from "./format.js";
 
+const FIELDS_SHOWN = 6;
+
 /** What is known of the thing that an operation is on: `given` are arguments that are set, `name` what must be typed
  * before something is removed, `lost` how many messages it has. */
 export class Action {
@@ -70,6 +72,7 @@ export class Action {
     const isBad = isDestructive(operation);
     const mayRun = !this.isRunning && !this.#lacks && (!this.#mustType || this.typed === this.name);
     const fields = operation.parameters.filter((one) => !this.fixed.has(one.name));
+    const shown = Math.max(FIELDS_SHOWN, fields.filter((one) => one.required).length);
     return h(
       "dialog",
       { key: `action ${operation.id}`, class: this.result !== null && operation.isList ? "wide" : "", "aria-labelledby": "action-title", mount: modal, oncancel: (event) => (event.preventDefault(), this.close()) },
@@ -79,7 +82,8 @@ export class Action {
         { class: "dialog-body", method: "dialog", id: "action-form", onsubmit: (event) => (event.preventDefault(), mayRun && this.run()) },
         h("p", { class: "soft" }, operation.sentence),
         isBad && this.#warning(),
-        fields.map((parameter, at) => this.#field(parameter, at === 0)),
+        fields.slice(0, shown).map((parameter, at) => this.#field(parameter, at === 0)),
+        fields.length > shown && h("details", { key: "more" }, h("summary", null, `${fields.length - shown} more arguments`), h("div", { class: "stack" }, fields.slice(shown).map((parameter) => this.#field(parameter, false)))),
         this.problem && problemBox(this.problem),
         this.result !== null && this.#resultView(),
         h(
@@ -163,7 +167,7 @@ export class Action {
       return h(
         "select",
         { ...shared, value: value ?? "", onchange: (event) => this.set(name, event.target.value) },
-        h("option", { value: "" }, schema.default === undefined ? "As it is" : `As usual: ${schema.default}`),
+        h("option", { value: "" }, "Not given"),
         choices.map((one) => h("option", { value: one, key: one }, words[one] ?? one)),
       );
     }

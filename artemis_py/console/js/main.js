@@ -8,6 +8,7 @@ import { Feed } from "./feed.js";
 import { frame } from "./frame.js";
 import { Help } from "./help.js";
 import { listen } from "./keys.js";
+import { Menu } from "./menu.js";
 import { Palette } from "./palette.js";
 import { Rates } from "./rates.js";
 import { SignIn } from "./signin.js";
@@ -183,6 +184,12 @@ class App {
         options.done?.(result);
       },
     });
+    this.draw();
+  }
+
+  /** Opens a list of operations, of which one is chosen. */
+  offer(title, operations, choose) {
+    this.overlay = new Menu(title, operations, choose, () => this.shut());
     this.draw();
   }
 

@@ -38,7 +38,7 @@ export class ConnectionPage {
     const options = () => ({ given: { connection: this.number }, name: this.number });
     const consumers = app.feed.value(this.consumers);
     return [
-      head(row.clientID ?? row.user ?? this.title, { crumb: [crumb, ` no. ${this.number}`], chips: connectionState(row), actions: actionButtons(app, ["connection"], options) }),
+      head(row.clientID ?? row.user ?? this.title, { crumb: [crumb, ` no. ${this.number}`], chips: connectionState(row), actions: actionButtons(app, ["connection"], options, { name: `connection ${this.number}` }) }),
       card("Who it is", facts(row, operation("listConnections")?.fields ?? [])),
       card(
         "What it consumes",

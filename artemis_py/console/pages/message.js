@@ -46,7 +46,7 @@ export class MessagePage {
     const given = { queue: this.queue, message: this.number };
     const options = () => ({ given, name: this.number, done: () => this.#look() });
     return [
-      head(this.title, { crumb, chips: [chip(row.state, row.state === "ready" ? "good" : "accent"), row.durable ? null : chip("not durable")], actions: actionButtons(this.app, ["queue", "message"], options) }),
+      head(this.title, { crumb, chips: [chip(row.state, row.state === "ready" ? "good" : "accent"), row.durable ? null : chip("not durable")], actions: actionButtons(this.app, ["queue", "message"], options, { name: `message ${this.number}`, first: ["moveMessage", "retryMessage", "removeMessage"] }) }),
       this.#problem && missing(this.#problem, "This is how it was."),
       h(
         "div",

@@ -1,6 +1,7 @@
 // The messages of a queue: those that match a selector, as text.
 
 import { ask } from "../js/api.js";
+import { changesOf } from "../js/description.js";
 import { h } from "../js/dom.js";
 import { bytes, count, date } from "../js/format.js";
 import { button, card, chip, empty, link, problemBox, to } from "../js/parts.js";
@@ -50,6 +51,17 @@ export class Messages {
     this.app.draw();
   }
 
+  /** What an operation on those that match is given. */
+  get preset() {
+    return this.filter.trim() === "" ? {} : { filter: this.filter };
+  }
+
+  #offer() {
+    const all = changesOf("queue").filter((one) => one.parameters.some(({ name }) => name === "filter"));
+    const act = (one) => this.app.act(one, { given: { queue: this.queue }, preset: this.preset, name: this.queue, lost: this.#answer.count, done: () => this.look() });
+    this.app.offer("With the messages that match", all, act);
+  }
+
   view() {
     const answer = this.#answer;
     const rows = answer?.data ?? [];
@@ -65,6 +77,7 @@ export class Messages {
           h("div", { class: "chips" }, WHICH.map(([name, words]) => h("button", { type: "button", class: "chip", key: name, "aria-pressed": String(this.which === name), onclick: () => ((this.which = name), this.look()) }, words))),
           h("span", { class: "grow" }),
           h("button", { type: "submit", class: "button", disabled: this.#isAsking }, "Look"),
+          answer?.count > 0 && button("Do with these", () => this.#offer(), "", { id: "with-these" }),
         ),
         this.#problem && problemBox(this.#problem),
         answer && (rows.length > 0 ? shortTable("Messages", this.columns, rows, { key: (row) => row.messageID, open: (row) => this.app.go(to("queues", this.queue, "messages", row.messageID)) }) : empty("No message is like this", this.filter ? "Try another selector." : "The queue is empty.")),

@@ -4,7 +4,7 @@ import { url } from "../js/api.js";
 import { chart } from "../js/chart.js";
 import { at, has, operation } from "../js/description.js";
 import { h } from "../js/dom.js";
-import { bytes, count, duration, rate } from "../js/format.js";
+import { bytes, count, duration, rate, several } from "../js/format.js";
 import { card, chip, empty, facts, head, link, tile, to } from "../js/parts.js";
 import { drainMs } from "../js/states.js";
 import { reasons } from "../js/reasons.js";
@@ -22,7 +22,7 @@ const RATES = [
 ];
 const DEPTH = [["depth", "Messages", "warn"]];
 const SHOWN = new Set(["browse", "whyNotDelivered"]);
-const FIRST = ["sendMessage", "pause", "resume", "updateQueue"];
+const FIRST = ["sendMessage", "pause", "resume", "updateQueue", "retryMessages", "removeAllMessages"];
 
 export class QueuePage {
   #shows = "rates";
@@ -56,7 +56,7 @@ export class QueuePage {
   }
 
   #options() {
-    return { given: { queue: this.name }, name: this.name, lost: this.row?.messageCount ?? null, done: () => this.#lookAgain() };
+    return { given: { queue: this.name }, preset: this.messages?.preset ?? {}, name: this.name, lost: this.row?.messageCount ?? null, done: () => this.#lookAgain() };
   }
 
   #lookAgain() {
@@ -77,7 +77,7 @@ export class QueuePage {
       head(this.name, {
         crumb,
         chips: [states(this.app, row), chip(row.routingType.toLowerCase()), row.durable ? null : chip("not durable")],
-        actions: actionButtons(this.app, ["queue"], () => this.#options(), { leftOut, first: FIRST }),
+        actions: actionButtons(this.app, ["queue"], () => this.#options(), { name: this.name, leftOut, first: FIRST }),
       }),
       this.#tiles(row),
       h("div", { class: "columns wide-first", key: "middle" }, this.#flow(), this.#whyCard(row)),
@@ -102,7 +102,7 @@ export class QueuePage {
       "div",
       { class: "tiles", key: "tiles" },
       tile("Messages", count(row.messageCount, true), { note: bytes(row.persistentSize) }),
-      tile("In delivery", count(row.deliveringCount, true), { note: `${count(row.consumerCount)} consumers` }),
+      tile("In delivery", count(row.deliveringCount, true), { note: several(row.consumerCount, "consumer") }),
       age && tile("Oldest", duration(row[age]), { note: "how long the first one waits" }),
       tile("In", rate(seen?.rates.messagesAdded), { unit: "/s", note: `${count(row.messagesAdded, true)} in all` }),
       tile("Out", rate(seen?.rates.messagesAcked), { unit: "/s", note: `${count(row.messagesAcked, true)} in all` }),

@@ -2,7 +2,7 @@
 
 import { spark } from "../js/chart.js";
 import { operation } from "../js/description.js";
-import { count, duration, rate, value } from "../js/format.js";
+import { count, duration, rate, title, value } from "../js/format.js";
 import { chip, link, to } from "../js/parts.js";
 import { STATE_FIELDS, drainMs, words } from "../js/states.js";
 
@@ -55,7 +55,7 @@ export const states = (app, row) => {
 export function fieldColumn(field) {
   return {
     name: field.name,
-    title: field.name,
+    title: title(field.name),
     sort: field.name,
     sentence: field.sentence,
     width: field.type === "string" ? "minmax(90px, 1fr)" : "minmax(90px, 0.8fr)",

@@ -5,12 +5,18 @@ import { h } from "../js/dom.js";
 import { button, card, empty } from "../js/parts.js";
 
 
-/** Buttons for everything that can be changed about a thing: harmless ones first. `options(operation)` are those of the
- * dialog. */
-export function actionButtons(app, on, options, { leftOut = new Set(), first = [] } = {}) {
+const BUTTONS_MAX = 4;
+
+/** Buttons for what can be changed about a thing, harmless ones first; a menu has all if they are many. `options(operation)`
+ * are those of the dialog. */
+export function actionButtons(app, on, options, { name = "", leftOut = new Set(), first = [] } = {}) {
   const rank = (one) => (isDestructive(one) ? 100 : 0) + (one.method === "DELETE" ? 100 : 0) + (first.includes(one.name) ? first.indexOf(one.name) : 50);
   const all = changesOf(...on).filter((one) => !leftOut.has(one.name)).sort((a, b) => rank(a) - rank(b));
-  return all.map((one) => button(label(one), () => app.act(one, options(one)), isDestructive(one) ? "danger" : "", { key: one.id, "data-operation": one.id, title: one.sentence }));
+  const act = (one) => app.act(one, options(one));
+  const few = all.length <= BUTTONS_MAX ? all : all.filter((one) => first.includes(one.name));
+  const buttons = few.map((one) => button(label(one), () => act(one), isDestructive(one) ? "danger" : "", { key: one.id, "data-operation": one.id, title: one.sentence }));
+  if (few.length === all.length) return buttons;
+  return [...buttons, button("All actions", () => app.offer(`What to do with ${name}`, all, act), "", { key: "all", id: "all-actions" })];
 }
 
 /** A card with what else the broker can tell about a thing. */

@@ -17,6 +17,13 @@ ADDRESSES = """
       <address name="html"><anycast><queue name="&lt;img src=x onerror='document.title=1'&gt;"/></anycast></address>
 """
 
+SETTINGS = """
+      <address-setting match="failing">
+        <dead-letter-address>DLQ</dead-letter-address><max-delivery-attempts>1</max-delivery-attempts>
+        <auto-delete-queues>false</auto-delete-queues>
+      </address-setting>
+"""
+
 
 @pytest.fixture(scope="session")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
@@ -27,7 +34,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
-    text = configuration({"stomp": STOMP, "http": HTTP}, addresses=ADDRESSES)
+    text = configuration({"stomp": STOMP, "http": HTTP}, addresses=ADDRESSES, settings=SETTINGS)
     with running(text, tmp_path_factory.mktemp("broker")) as process:
         yield process
 
