@@ -5,6 +5,8 @@ import { get } from "./api.js";
 
 export const operations = [];
 const byId = new Map();
+/** Paths whose answers do not end. */
+export const streams = new Set();
 
 /** Reads the description. */
 export async function load(signal) {
@@ -13,6 +15,10 @@ export async function load(signal) {
   byId.clear();
   for (const [path, methods] of Object.entries(found.paths)) {
     for (const [method, described] of Object.entries(methods)) {
+      if ("text/event-stream" in (described.responses?.["200"]?.content ?? {})) {
+        streams.add(path);
+        continue;
+      }
       const operation = read(path, method.toUpperCase(), described);
       operations.push(operation);
       byId.set(operation.id, operation);

@@ -2,7 +2,7 @@
 // changes of that, in one stream of events; one that has no such stream is asked every two seconds.
 
 import { Problem, get } from "./api.js";
-import { asked, at } from "./description.js";
+import { asked, streams as paths } from "./description.js";
 import { changed, follow } from "./events.js";
 
 const POLL_MS = 2000;
@@ -19,7 +19,7 @@ const STREAM = "/api/events";
 const isWatchable = (text) => asked(text)?.isWatchable ?? false;
 
 /** Does the broker tell what happens, and what changes? */
-export const streams = () => at("GET", STREAM) !== undefined;
+export const streams = () => paths.has(STREAM);
 
 export class Feed {
   /** connecting, live or lost. */
@@ -136,8 +136,9 @@ export class Feed {
     } catch (error) {
       if (stream.signal.aborted) return;
       if (error instanceof Problem && error.status !== 0) {
-        this.#mayStream = false; // not allowed, or too many listen already: ask instead
-        this.#begin();
+        this.#mayStream = error.status !== 403;
+        this.#end();
+        this.#poll(FIRST_POLL_MS); // too many listen already, or it is not allowed: ask instead
         return;
       }
     }

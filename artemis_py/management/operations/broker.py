@@ -49,6 +49,7 @@ BROKER_OPERATIONS: Final = (
         result="name, version, uptime in ms, the numbers of addresses, queues, consumers, connections and messages, and"
         " how many messages came to the queues and were acknowledged there",
         work=_show_broker,
+        is_watchable=True,
         mbean=(ATTRIBUTES,),
     ),
 )
