@@ -32,6 +32,7 @@ from artemis_py.server.events.watches import Watches
 from artemis_py.server.faults import Faults
 from artemis_py.server.gate import gate_of
 from artemis_py.server.http import Response
+from artemis_py.server.http.console_routes import console_routes
 from artemis_py.server.http.event_routes import event_routes
 from artemis_py.server.http.guards import guard_of
 from artemis_py.server.http.jolokia_routes import jolokia_routes
@@ -160,7 +161,7 @@ class Server:
             load.is_busy,
             taken.sockets,
         )
-        self.ports.http.routes = self._routes(store)
+        self.ports.http.routes = self._routes(store) + console_routes()
         self.gives_back = False
         """Does the broker end because a primary waits for its directory?"""
         self._failback = self._failback_watch()
