@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 from artemis_py.config.problems import nearest
 from artemis_py.core.broker import Broker
@@ -22,7 +22,17 @@ Given = Mapping[str, Any]
 Result = Row | Selection[Any]
 WAIT: Final = True
 """What a step yields if the work can only go on in another turn."""
-Steps = Generator[bool | None, None, Result]
+
+
+class Awaited(Protocol):
+    """What a step yields if the work can only go on when this may. Something else has a turn run then."""
+
+    @property
+    def may_go_on(self) -> bool:
+        """Is the wait over?"""
+
+
+Steps = Generator[Awaited | bool | None, None, Result]
 _SHOWN_MAX: Final = 200
 _NAMES_COMPARED_MAX: Final = 1_000
 

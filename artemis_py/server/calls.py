@@ -9,7 +9,7 @@ from time import perf_counter_ns
 from typing import Any, Final, final
 
 from artemis_py.errors import StorageError
-from artemis_py.management.managed import WAIT, Steps
+from artemis_py.management.managed import Awaited, Steps
 
 _SLICE_NS: Final = 2_000_000
 """For how long steps are made in a turn. A step takes less than that."""
@@ -23,7 +23,7 @@ class Calls:
     waits for that. ``schedule`` has a turn run soon.
     """
 
-    __slots__ = ("_loop", "_schedule", "_when_durable", "_works")
+    __slots__ = ("_awaited", "_loop", "_schedule", "_when_durable", "_works")
 
     def __init__(
         self,
@@ -35,9 +35,16 @@ class Calls:
         self._schedule = schedule
         self._when_durable = when_durable
         self._works: deque[tuple[Steps, asyncio.Future[Any], bool]] = deque()
+        self._awaited: dict[Steps, Awaited] = {}
+        """What some of the works wait for."""
 
     def __len__(self) -> int:
         return len(self._works)
+
+    @property
+    def have_ready(self) -> bool:
+        """Is there a work that need not wait for anything?"""
+        return len(self._works) > len(self._awaited) or any(one.may_go_on for one in self._awaited.values())
 
     def begin(self, work: Steps, *, changes: bool) -> asyncio.Future[Any]:
         """Returns what will have the result, or what the work raises. If nobody waits for it any more, a work that
@@ -59,12 +66,19 @@ class Calls:
                 return
 
     def _goes_on(self, work: Steps, future: asyncio.Future[Any], until_ns: int, *, changes: bool) -> bool:
+        awaited = self._awaited.get(work)
+        if awaited is not None:
+            if not awaited.may_go_on:
+                return True
+            del self._awaited[work]
         if future.done() and not changes:
             work.close()
             return False
         try:
-            while next(work) is not WAIT and perf_counter_ns() < until_ns:
+            while (wish := next(work)) is None and perf_counter_ns() < until_ns:
                 pass
+            if wish is not None and not isinstance(wish, bool):
+                self._awaited[work] = wish
         except StopIteration as ended:
             result = ended.value
             if changes:

@@ -202,7 +202,7 @@ class Turns:
     @property
     def _has_more(self) -> bool:
         """Is there already work for another turn?"""
-        if self.broker.has_ready or self.input.rota or self.calls:
+        if self.broker.has_ready or self.input.rota or (self.calls is not None and self.calls.have_ready):
             return True
         if self.input.blocked and self.input.blocked.has_ready:
             return True

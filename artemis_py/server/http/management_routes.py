@@ -19,6 +19,7 @@ from artemis_py.management.operation import EDIT, Operation
 from artemis_py.management.table import OPERATIONS
 from artemis_py.server import audit
 from artemis_py.server.calls import Calls
+from artemis_py.server.http import message_openapi
 from artemis_py.server.http.json_body import parse_json
 from artemis_py.server.http.messages import Answer, Handler, Request, Response, json_response
 from artemis_py.server.http.routing import Route
@@ -39,7 +40,9 @@ def management_routes(managed: Managed, calls: Calls) -> list[Route]:
     routes = [_route(path, operations, managed, calls) for path, operations in by_path.items()]
 
     def description(_request: Request) -> Response:
-        return json_response(HTTPStatus.OK, description_of(OPERATIONS))
+        described = description_of(OPERATIONS)
+        described["paths"].update(message_openapi.PATHS)
+        return json_response(HTTPStatus.OK, described)
 
     return [*routes, Route("/api/openapi.json", {"GET": description}, {"GET": "broker.getOpenApi"})]
 

@@ -7,7 +7,12 @@ import os
 from asyncio import Future
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias, final
+from typing import Any, Final, TypeAlias, final
+
+from artemis_py.security.identity import Identity
+
+RETRY_LATER: Final = (("Retry-After", "5"),)
+"""For a 503 that may be over soon."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +35,12 @@ class Request:
     """The header of this name, which ``headers`` lacks: no handler and no message needs to know it."""
     user: str | None = None
     """Who has logged in for it; None where nobody logs in."""
+    identity: Identity | None = field(default=None, repr=False)
+    """The same with the roles, for handlers that check permissions themselves."""
     peer: str = ""
     """The client's IP address; empty if unknown."""
+    is_gone: Callable[[], bool] = field(default=lambda: False, repr=False)
+    """Has the client left, as far as its socket knows? While a response is awaited, nothing else notices it."""
 
 
 @final
@@ -82,6 +91,8 @@ class HttpLimits:
 
     head_bytes_max: int = 16 * 1024
     body_bytes_max: int = 64 * 1024
+    message_bytes_max: int = 100 * 1024 * 1024
+    """The largest body of a request that publishes a message."""
     connections_max: int = 100
     spare_connections: int = 20
     """Additional connections for what is always answered: metrics and health."""

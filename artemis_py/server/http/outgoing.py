@@ -67,7 +67,7 @@ class Outgoing:
         """
         body = response.body
         headers = [("Content-Type", response.content_type), *SAFETY, *response.headers]
-        if isinstance(body, bytes | FileBody):
+        if isinstance(body, bytes | FileBody) and response.status != HTTPStatus.NO_CONTENT:
             headers.append(("Content-Length", str(len(body))))
         if closes:
             headers.append(("Connection", "close"))

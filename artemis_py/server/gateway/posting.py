@@ -1,0 +1,111 @@
+"""Publishes one message for a client of HTTP, as a SEND frame would: it is read, checked, routed and kept alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import final
+
+from artemis_py.core.addresses.address import Address
+from artemis_py.core.queue.queue import Queue
+from artemis_py.errors import (
+    AddressFullError,
+    ArtemisError,
+    BadRequestError,
+    BrokerError,
+    QueueFullError,
+    StorageError,
+)
+from artemis_py.management.managed import WAIT, Steps
+from artemis_py.message import encode_headers
+from artemis_py.server.gateway.errors import BusyError, TooLargeError
+from artemis_py.stomp.session.errand import Errand
+from artemis_py.stomp.session.publishing import Publishing
+from artemis_py.stomp.session.state import SessionState
+from artemis_py.stomp.session.transactions import Transactions
+from artemis_py.stomp.wire.frames import AnyFrame, FrameError, LargeSend, Refused, Send
+
+
+@final
+class Posting:
+    """One message on its way. ``now_ms`` is the date of the turn. The steps are made in turns."""
+
+    def __init__(self, state: SessionState, now_ms: Callable[[], int]) -> None:
+        self._state = state
+        self._now_ms = now_ms
+        self._publishing = Publishing(state, Transactions(state))
+
+    def steps(self, headers: list[tuple[str, str]], body: bytes) -> Steps:
+        """Publish the message; the result says whether a queue or a divert took it. Raises BrokerError in a step."""
+        broker = self._state.broker
+        if broker.holdings.is_full:
+            broker.holdings.refused_count += 1
+            raise BusyError(broker.holdings.why_full("a message"), is_full=False)
+        frame, kept = self._read(headers, body)
+        before = broker.log.last_lsn
+        address = broker.addresses.get(frame.shape.address)
+        unrouted = 0 if address is None else address.unrouted_message_count
+        try:
+            yield from self._send(frame, kept)
+        except StorageError:
+            raise
+        except (AddressFullError, QueueFullError) as error:
+            raise BusyError(str(error), is_full=True) from None
+        except FrameError as error:
+            raise BadRequestError(str(error)) from None
+        except ArtemisError:
+            raise
+        except Exception:
+            broker.step_broke_off(self._now_ms())
+            raise
+        address = broker.addresses.get(frame.shape.address)
+        is_routed = address is None or address.unrouted_message_count == unrouted
+        return {
+            "address": frame.shape.address,
+            "routed": is_routed,
+            "persistent": frame.shape.persistent,
+            "size": len(body),
+            "logged": broker.log.last_lsn != before,
+        }
+
+    def _read(self, headers: list[tuple[str, str]], body: bytes) -> tuple[Send, bytes]:
+        """The frame, and its body unless that goes to a file. Raises BrokerError."""
+        service = self._state.service
+        parser = service.parser("1.2")
+        frames: list[tuple[AnyFrame, bytes]] = []
+        for part in (b"SEND\n" + encode_headers(headers), body, b"\0"):
+            frames += parser.feed(part)
+        if parser.error is not None:
+            kind = TooLargeError if parser.error.too_large else BadRequestError
+            raise kind(str(parser.error))
+        frame, kept = frames[0]
+        if isinstance(frame, Refused):
+            raise BadRequestError(frame.reason)
+        if not isinstance(frame, Send):
+            raise BadRequestError("this is no message")
+        return frame, kept
+
+    def _send(self, frame: Send, body: bytes) -> Steps:
+        state, publishing = self._state, self._publishing
+        while True:
+            state.blocked_by = None
+            now_ms = self._now_ms()
+            if isinstance(frame, LargeSend):
+                is_sent = publishing.send_large(frame, now_ms)
+            else:
+                is_sent = publishing.send(frame, body, now_ms)
+            if is_sent:
+                return (yield from self._finish())
+            if isinstance(state.blocked_by, Address):
+                raise BusyError(f"Address {state.blocked_by.name} is full", is_full=True)
+            if isinstance(state.blocked_by, Queue):
+                raise BusyError(f"Queue {state.blocked_by.name} is full", is_full=True)
+            yield WAIT if state.blocked_by is None else state.blocked_by
+
+    def _finish(self) -> Steps:
+        """Wait until the message is on all of its queues."""
+        errand = self._state.blocked_by
+        if isinstance(errand, Errand) and not errand.may_go_on:
+            yield errand
+        if isinstance(errand, Errand) and errand.has_failed:
+            raise BrokerError("the message was not put on all of its queues; see the broker's log")
+        return {}
