@@ -361,7 +361,8 @@ DEBEZIUM: Final = (
 )
 DEBEZIUM_EVENT: Final = json.dumps(
     {
-        "id": "name:shop;lsn:29274832;txId:565;ts_ms:1795641564041;snapshot:false", "source": "/debezium/postgresql/shop",
+        "id": "name:shop;lsn:29274832;txId:565;ts_ms:1795641564041;snapshot:false",
+        "source": "/debezium/postgresql/shop",
         "specversion": "1.0", "type": "io.debezium.connector.postgresql.DataChangeEvent", "datacontenttype":
         "application/json", "iodebeziumop": "c", "data": {"payload": {"after": {"id": 42}}},
     }

@@ -6,20 +6,16 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-from typing import Any, Final, final
+from typing import Any, final
 from urllib.parse import quote, urlencode
 
 from artemis_py.cli import broker_http
-from artemis_py.cli.operate import shown
+from artemis_py.cli.operate import confirming, shown
 from artemis_py.cli.operate.words import WORDS
 from artemis_py.management.lists.field import FLAG
 from artemis_py.management.operation import TEXTS, Argument, Operation
 from artemis_py.management.table import OPERATIONS
 from artemis_py.shown import as_json, say_made
-
-_URL: Final = "http://127.0.0.1:8161"
-_URL_NAME: Final = "ARTEMIS_PY_URL"
 
 
 @final
@@ -49,13 +45,10 @@ def add(parser: argparse.ArgumentParser, word: str) -> None:
         one.set_defaults(operation=operation)
         for argument in operation.arguments:
             _add_argument(one, argument)
-        one.add_argument(
-            "--url",
-            default=os.environ.get(_URL_NAME, _URL),
-            help=f"the broker's HTTP acceptor (else {_URL_NAME}, else {_URL})",
-        )
+        if operation.destroys:
+            confirming.add_yes(one)
         one.add_argument("--json", action="store_true", help="print what the broker answers, as JSON")
-        broker_http.add_arguments(one)
+        broker_http.add_broker(one)
 
 
 def _word(operation: Operation) -> str:
@@ -79,7 +72,8 @@ def _add_argument(parser: argparse.ArgumentParser, argument: Argument) -> None:
 def run(args: argparse.Namespace) -> int:
     """Asks the broker and prints its answer. Raises ArtemisError with what it says otherwise."""
     operation: Operation = args.operation
-    broker = broker_http.BrokerHttp(args, args.url)
+    broker = broker_http.BrokerHttp.of(args)
+    confirming.confirm(operation, args, broker)
     answer = json.loads(broker.ask(path_of(operation, vars(args)), operation.method))
     if args.json:
         say_made(as_json(answer))

@@ -104,6 +104,7 @@ QUEUE_OPERATIONS: Final = (
         command="queue purge",
         sentence="Remove all messages that no consumer has. They are gone, and no dead letters.",
         result="removed: how many messages",
+        destroys="{messages} of queue {queue}",
         arguments=(QUEUE,),
         work=_purge,
     ),
@@ -116,6 +117,7 @@ QUEUE_OPERATIONS: Final = (
         sentence="Delete a queue that has no consumers, with its messages. A restart makes it again if broker.xml"
         " declares it.",
         result="removed: how many messages it had",
+        destroys="queue {queue} with {messages}",
         arguments=(QUEUE,),
         work=_destroy,
     ),

@@ -15,7 +15,7 @@ from artemis_py.errors import (
     QueueFullError,
     StorageError,
 )
-from artemis_py.management.managed import WAIT, Steps
+from artemis_py.management.managed import WAIT, Awaited, Steps
 from artemis_py.message import encode_headers
 from artemis_py.server.gateway.errors import BusyError, TooLargeError
 from artemis_py.stomp.session.errand import Errand
@@ -95,15 +95,21 @@ class Posting:
                 is_sent = publishing.send(frame, body, now_ms)
             if is_sent:
                 return (yield from self._finish())
-            if isinstance(state.blocked_by, Address):
-                raise BusyError(f"Address {state.blocked_by.name} is full", is_full=True)
-            if isinstance(state.blocked_by, Queue):
-                raise BusyError(f"Queue {state.blocked_by.name} is full", is_full=True)
-            yield WAIT if state.blocked_by is None else state.blocked_by
+            awaited = self._awaited
+            if isinstance(awaited, Address):
+                raise BusyError(f"Address {awaited.name} is full", is_full=True)
+            if isinstance(awaited, Queue):
+                raise BusyError(f"Queue {awaited.name} is full", is_full=True)
+            yield WAIT if awaited is None else awaited
+
+    @property
+    def _awaited(self) -> Awaited | None:
+        """What the message, or its way to all of its queues, has to wait for."""
+        return self._state.blocked_by
 
     def _finish(self) -> Steps:
         """Wait until the message is on all of its queues."""
-        errand = self._state.blocked_by
+        errand = self._awaited
         if isinstance(errand, Errand) and not errand.may_go_on:
             yield errand
         if isinstance(errand, Errand) and errand.has_failed:

@@ -65,7 +65,7 @@ _SENT: Final = {
         "size": {"type": "integer", "description": "Of the body, in bytes."},
         "logged": {
             "type": "boolean",
-            "description": "Was anything written to the journal? Not for a repeated message.",
+            "description": "Was anything written to the journal? Not if it was repeated.",
         },
     },
     "required": ["address", "routed", "persistent", "size", "logged"],
