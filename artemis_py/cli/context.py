@@ -115,7 +115,7 @@ def _add(contexts: Contexts, args: argparse.Namespace) -> None:
             _check_url(key, value)
         elif key.endswith("-file"):
             value = str(Path(value).expanduser().absolute())
-            if key != "ca-file" and key != "certificate-file":
+            if key not in {"ca-file", "certificate-file"}:
                 check_private(Path(value), f"--{key}")
         fields[key] = value
     if not {"url", "stomp-url"} & fields.keys():

@@ -111,7 +111,8 @@ def _checked(path: Path, found: Mapping[str, Any]) -> Contexts:
         for key, text in value.items():
             if key in ("password", "token"):
                 raise ContextError(
-                    f"{path}: [{name}] has a {key}; write it to a file that only you can read, and name that: {key}-file"
+                    f"{path}: [{name}] has a {key}; write it to a file that only you can read, and name that in "
+                    f"{key}-file"
                 )
             if key not in FIELDS or not isinstance(text, str):
                 raise ContextError(f"{path}: [{name}] has {key}, and a context has texts named {', '.join(FIELDS)}")

@@ -60,7 +60,7 @@ TEMPLATE: Final = """\
          <acceptor name="http">tcp://127.0.0.1:${{HTTP_PORT:8161}}?protocols=HTTP</acceptor>
       </acceptors>
 
-      <!-- Settings by address: * is one word between dots, and # any number of words. The most specific match counts. -->
+      <!-- Settings by address: * is one word between dots, # any number of words. The most specific match counts. -->
       <address-settings>
          <address-setting match="#">
             <!-- A message that was refused so often goes to this address, with what it was and where it came from. -->

@@ -16,7 +16,6 @@ from artemis_py.core.filling.fills import Fills
 from artemis_py.core.replay.desk import Replays
 from artemis_py.errors import ArtemisError
 from artemis_py.management.managed import Managed
-from artemis_py.message import LargeBody
 from artemis_py.metrics import MetricsExporter
 from artemis_py.security.authenticator import Authenticator
 from artemis_py.server.calls import Calls
@@ -27,6 +26,8 @@ from artemis_py.server.disk_watch import DiskWatch
 from artemis_py.server.drain import Drain, remains
 from artemis_py.server.faults import Faults
 from artemis_py.server.gate import gate_of
+from artemis_py.server.gateway.described import PATHS
+from artemis_py.server.gateway.opening import routes_for_messages
 from artemis_py.server.http import Response
 from artemis_py.server.http.management_routes import management_routes
 from artemis_py.server.http.memory_routes import memory_routes
@@ -44,7 +45,6 @@ from artemis_py.server.surroundings import OF_THIS_MACHINE, Surroundings
 from artemis_py.server.turns import Turns
 from artemis_py.server.websocket import first_bytes
 from artemis_py.shown import many, warn
-from artemis_py.stomp.service import StompService, Traffic
 from artemis_py.storage.disk.lock import DirectoryLock
 
 if TYPE_CHECKING:
@@ -183,27 +183,8 @@ class Server:
         calls = self.turns.calls = Calls(
             self._loop, self.turns.schedule, lambda call: self.turns.when_durable(self.broker.log.last_lsn, call)
         )
-        return management_routes(managed, calls) + self._message_routes(calls)
-
-    def _message_routes(self, calls: Calls) -> list[Route]:
-        """Messages over HTTP, by the rules of the first acceptor that serves it."""
-        acceptor = next((one for one in self.config.acceptors if "HTTP" in one.protocols), None)
-        if acceptor is None:
-            return []
-        from artemis_py.server.gateway.gateway import Gateway
-        from artemis_py.server.http.message_routes import message_routes
-
-        authorizer = None if self._gate is None else self._gate.authorizer
-        service = StompService(
-            self.broker, acceptor, Traffic(), self.ports.temporaries, self.turns.large, authorizer=authorizer
-        )
-        self.ports.stomp_services.append(service)
-
-        def open_body(body: LargeBody) -> int:
-            assert self.turns.large is not None
-            return self.turns.large.descriptor(body)
-
-        return message_routes(Gateway(self._loop, self.turns, calls, service, authorizer), open_body)
+        messages = routes_for_messages(self._loop, self.turns, calls, self.ports, self._gate)
+        return management_routes(managed, calls, PATHS) + messages
 
     def _close_connection(self, number: int) -> bool:
         client = next((one for one in self.stats.connections if one.session.state.origin == number), None)

@@ -99,7 +99,7 @@ def candidates(
     commands: Iterable[tuple[str, str]],
     parser_of: Callable[[str], argparse.ArgumentParser | None],
 ) -> list[Candidate]:
-    """What the last of the words may become. ``commands`` have a meaning each, and ``parser_of`` knows their arguments."""
+    """What the last of the words may become. ``commands`` have a meaning each; ``parser_of`` knows their arguments."""
     *before, last = words or [""]
     if not before:
         found: Iterable[Candidate] = [Candidate(name, meaning) for name, meaning in commands]

@@ -135,7 +135,7 @@ class Link:
 
     def _pop(self) -> Arrived | None:
         pending = self._pending
-        while pending[:1] in (b"\n", b"\r"):
+        while pending.startswith((b"\n", b"\r")):
             del pending[:1]
         end = pending.find(b"\n\n")
         if end < 0:

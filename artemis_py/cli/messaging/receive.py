@@ -50,6 +50,8 @@ def run(args: argparse.Namespace) -> int:
             ("ack", "client-individual"),
             ("consumer-window-size", "-1" if args.ack == "none" else "0"),
         ]
+        if args.count:
+            headers.append(("max-backlog", str(args.count)))
         if "::" not in args.queue:
             headers.append(("subscription-type", "ANYCAST"))
         if args.selector is not None:

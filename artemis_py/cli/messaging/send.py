@@ -25,9 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("body", metavar="BODY", nargs="?", help="the body; - (or nothing): what standard input has")
     parser.add_argument("--file", metavar="FILE", type=Path, help="the body is what this file has, as it is")
     parser.add_argument("--lines", action="store_true", help="each line of the body is a message of its own")
-    parser.add_argument(
-        "--count", metavar="N", type=count_from_one, default=1, help="send it so many times (default 1)"
-    )
+    parser.add_argument("--count", metavar="N", type=count_from_one, default=1, help="send it N times (default 1)")
     parser.add_argument(
         "--header", metavar="K=V", type=_header, action="append", default=[], help="a header; may be repeated"
     )
@@ -106,7 +104,7 @@ def _headers(args: argparse.Namespace) -> list[tuple[str, str]]:
         "AMQ_SCHEDULED_DELAY": None if args.delay is None else round(1000 * args.delay),
     }
     headers += [(name, str(value)) for name, value in given.items() if value is not None]
-    return headers + args.header
+    return [*headers, *args.header]
 
 
 def _header(text: str) -> tuple[str, str]:

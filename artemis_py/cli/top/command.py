@@ -53,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Watches until a key, Ctrl-C, or the last look ends it. Raises ArtemisError if the broker is not there at first."""
+    """Watches until a key, Ctrl-C, or the last look ends it. Raises ArtemisError if there is no broker at first."""
     watch = _Watch(args)
     if args.json:
         return _print_lines(watch, args)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
 import select
 import sys
 import termios
 import tty
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import final
+from typing import Final, final
+
+_SEQUENCES: Final = re.compile(r"\x1b(?:\[[0-9;]*[A-Za-z~]|O[A-Za-z])?")
 
 
 @final
@@ -18,16 +21,21 @@ class Keys:
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
+        self._pressed = ""
+        """Keys that were pressed and not taken yet."""
 
     def wait(self, seconds: float) -> str | None:
-        """The next key, None if none is pressed in time. At the end of the input it is ``q``."""
-        ready, _, _ = select.select([self._descriptor], [], [], max(seconds, 0.0))
-        if not ready:
-            return None
-        data = os.read(self._descriptor, 16)
-        if not data:
-            return "q"
-        return "" if data.startswith(b"\x1b") else data.decode("ascii", "replace")[0]
+        """The next key, None if none is pressed in time. At the end of the input it is ``q``. Keys that send more than
+        a character, such as arrows, are no key.
+        """
+        if not self._pressed:
+            ready, _, _ = select.select([self._descriptor], [], [], max(seconds, 0.0))
+            if not ready:
+                return None
+            data = os.read(self._descriptor, 64)
+            self._pressed = _SEQUENCES.sub("", data.decode("ascii", "replace")) if data else "q"
+        key, self._pressed = self._pressed[:1], self._pressed[1:]
+        return key
 
 
 @contextmanager

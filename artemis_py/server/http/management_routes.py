@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from http import HTTPStatus
 from typing import Any, Final
@@ -19,7 +19,6 @@ from artemis_py.management.operation import EDIT, Operation
 from artemis_py.management.table import OPERATIONS
 from artemis_py.server import audit
 from artemis_py.server.calls import Calls
-from artemis_py.server.http import message_openapi
 from artemis_py.server.http.json_body import parse_json
 from artemis_py.server.http.messages import Answer, Handler, Request, Response, json_response
 from artemis_py.server.http.routing import Route
@@ -32,8 +31,8 @@ _STATUSES: Final[tuple[tuple[type[BrokerError], int], ...]] = (
 )
 
 
-def management_routes(managed: Managed, calls: Calls) -> list[Route]:
-    """One route for each path in the table, and ``/api/openapi.json``."""
+def management_routes(managed: Managed, calls: Calls, others: Mapping[str, Any] | None = None) -> list[Route]:
+    """One route for each path in the table, and ``/api/openapi.json``, which describes ``others``, too."""
     by_path: dict[str, dict[str, Operation]] = {}
     for operation in OPERATIONS:
         by_path.setdefault(operation.path, {})[operation.method] = operation
@@ -41,7 +40,7 @@ def management_routes(managed: Managed, calls: Calls) -> list[Route]:
 
     def description(_request: Request) -> Response:
         described = description_of(OPERATIONS)
-        described["paths"].update(message_openapi.PATHS)
+        described["paths"].update(others or {})
         return json_response(HTTPStatus.OK, described)
 
     return [*routes, Route("/api/openapi.json", {"GET": description}, {"GET": "broker.getOpenApi"})]

@@ -266,10 +266,6 @@ class LargeStore(BodyStore):
         self._reader.later(partial(self._fetch, piece, body.number))
         return piece
 
-    def descriptor(self, body: LargeBody) -> int:
-        """A descriptor of a body in use, for whoever reads it by himself, and closes it. Raises DiskError."""
-        return self._disk.descriptor(self._files[body.number].name)
-
     def _fetch(self, piece: Piece, number: int) -> None:
         try:
             data = self.past.read(piece.name, number, piece.offset, piece.size_bytes)

@@ -101,7 +101,7 @@ def test_ctrl_c_ends_it_and_loses_nothing(user: User) -> None:
 
 
 def test_a_delay_and_an_end(user: User) -> None:
-    user.printed("send", "orders", "later", "--delay", "0.5")
+    user.printed("send", "orders", "later", "--delay", "3")
     assert user.printed("browse", "orders", "--timeout", "0.1") == ""
     assert user.printed("receive", "orders", "--body-only") == "later\n"
     user.printed("send", "orders", "gone", "--ttl", "0.01")

@@ -18,7 +18,7 @@ from artemis_py.server.gateway.asking import Asking
 from artemis_py.server.gateway.errors import BusyError, TooLargeError
 from artemis_py.server.gateway.gateway import Gateway
 from artemis_py.server.gateway.taken import LEASE_S, LEASE_S_MAX, TIMEOUT_S_MAX, Taken, Wish
-from artemis_py.server.http.message_headers import PREFIX, headers_of, query_of
+from artemis_py.server.gateway.headers import PREFIX, headers_of, query_of
 from artemis_py.server.http.messages import Answer, FileBody, Handler, Request, Response, json_response
 from artemis_py.server.http.routing import Route
 
