@@ -56,6 +56,10 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     ),
     "ha": ("artemis_py.cli.ha", "try whether two brokers can share a directory"),
     "completion": ("artemis_py.cli.completion.command", "print a script with which the shell completes words"),
+    "data": (
+        "artemis_py.cli.data.command",
+        "export the messages of a stopped broker to a file, and import them into a running one",
+    ),
     "pages": ("artemis_py.cli.pages", "list the pages of a stopped broker and their messages"),
 }
 
@@ -97,7 +101,7 @@ def run_command(name: str, arguments: Sequence[str]) -> int:
     with _interrupted_at_once(at_the_end=name == "run"):
         import argparse
 
-        command = _command(name)
+        command = command_of(name)
         parser = argparse.ArgumentParser(prog=f"{PROGRAM} {name}", description=command.HELP)
         command.add_arguments(parser)
         parsed = parser.parse_args(arguments)
@@ -107,7 +111,8 @@ def run_command(name: str, arguments: Sequence[str]) -> int:
     return command.run(parsed)
 
 
-def _command(name: str) -> Command:
+def command_of(name: str) -> Command:
+    """The command of this name, which is imported."""
     import importlib
 
     module = importlib.import_module(COMMANDS[name][0])
@@ -140,7 +145,7 @@ def _complete(words: Sequence[str]) -> int:
         if name not in COMMANDS:
             return None
         parser = argparse.ArgumentParser(prog=f"{PROGRAM} {name}")
-        _command(name).add_arguments(parser)
+        command_of(name).add_arguments(parser)
         return parser
 
     return answer(words[0], words[1:], [(name, text) for name, (_, text) in COMMANDS.items()], parser_of)

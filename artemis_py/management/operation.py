@@ -41,6 +41,9 @@ class Operation:
     the names of arguments in braces; ``command`` has the words of the command line.
 
     ``lists`` is the list that it answers with, ``shows`` the kind of one thing; None: the ``result`` says what.
+
+    ``mbean`` has its signatures in Artemis' beans (``management/artemis/signature.py``), for Jolokia; ``no_mbean`` says
+    why it has none.
     """
 
     name: str
@@ -59,6 +62,8 @@ class Operation:
     """What is lost for good, for a question that is asked before; empty: nothing. ``{messages}`` stands for how many
     messages the queue has, and a name in braces for that argument.
     """
+    mbean: Sequence[str] = ()
+    no_mbean: str = ""
 
     @property
     def permission(self) -> str:

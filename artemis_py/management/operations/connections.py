@@ -45,5 +45,6 @@ CONNECTION_OPERATIONS: Final = (
         destroys="connection {connection}, and transactions that are open on it",
         arguments=(CONNECTION,),
         work=_close,
+        mbean=("boolean closeConnectionWithID(String ID=connection)",),
     ),
 )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from artemis_py.server.gateway.taken import LEASE_S, LEASE_S_MAX, TIMEOUT_S_MAX
 from artemis_py.server.gateway.headers import ARGUMENTS, HEADER_ARGUMENT, KEEP_ARGUMENT
+from artemis_py.server.gateway.taken import LEASE_S, LEASE_S_MAX, TIMEOUT_S_MAX
 
 _PROBLEM: Final = {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/Problem"}}}}
 _WRONG: Final = {

@@ -9,6 +9,7 @@ from artemis_py.server.calls import Calls
 from artemis_py.server.gate import SecurityGate
 from artemis_py.server.gateway.gateway import Gateway
 from artemis_py.server.gateway.routes import message_routes
+from artemis_py.server.http.messages import FileBody
 from artemis_py.server.http.routing import Route
 from artemis_py.server.ports import Ports
 from artemis_py.server.turns import Turns
@@ -26,8 +27,10 @@ def routes_for_messages(
     service = StompService(turns.broker, acceptor, Traffic(), ports.temporaries, turns.large, authorizer=authorizer)
     ports.stomp_services.append(service)
 
-    def open_body(body: LargeBody) -> int:
+    def open_body(body: LargeBody) -> FileBody | bytes:
         assert turns.large is not None
-        return turns.large.past.descriptor(body)
+        past = turns.large.past
+        descriptor = past.descriptor(body)
+        return past.read_former(body) if descriptor is None else FileBody(descriptor, 0, body.size_bytes)
 
     return message_routes(Gateway(loop, turns, calls, service, authorizer), open_body)

@@ -17,13 +17,13 @@ from artemis_py.message import LargeBody
 from artemis_py.server.gateway.asking import Asking
 from artemis_py.server.gateway.errors import BusyError, TooLargeError
 from artemis_py.server.gateway.gateway import Gateway
-from artemis_py.server.gateway.taken import LEASE_S, LEASE_S_MAX, TIMEOUT_S_MAX, Taken, Wish
 from artemis_py.server.gateway.headers import PREFIX, headers_of, query_of
+from artemis_py.server.gateway.taken import LEASE_S, LEASE_S_MAX, TIMEOUT_S_MAX, Taken, Wish
 from artemis_py.server.http.messages import Answer, FileBody, Handler, Request, Response, json_response
 from artemis_py.server.http.routing import Route
 
 PATHS: Final = ("/messages", "/api/messages")
-OpenBody = Callable[[LargeBody], int]
+OpenBody = Callable[[LargeBody], FileBody | bytes]
 _LATER: Final = (("Retry-After", "1"),)
 _STATUSES: Final[tuple[tuple[type[BrokerError], int], ...]] = (
     (BadRequestError, HTTPStatus.BAD_REQUEST),
@@ -38,7 +38,7 @@ _SAME: Final = ("ce-", "x-debezium-", "traceparent", "tracestate")
 
 
 def message_routes(gateway: Gateway, open_body: OpenBody) -> list[Route]:
-    """The routes. ``open_body`` opens the file of a large body and returns its descriptor."""
+    """The routes. ``open_body`` opens the file of a large body."""
     routes = []
     for path in PATHS:
         handlers: dict[str, Handler] = {
@@ -155,7 +155,7 @@ def _as_it_is(taken: Taken, open_body: OpenBody) -> Response:
             headers.append((name if name.lower().startswith(_SAME) else f"{PREFIX.title()}{name}", value))
     body = taken.body
     if isinstance(body, LargeBody):
-        return Response(HTTPStatus.OK, content_type, FileBody(open_body(body), 0, body.size_bytes), tuple(headers))
+        return Response(HTTPStatus.OK, content_type, open_body(body), tuple(headers))
     return Response(HTTPStatus.OK, content_type, body, tuple(headers))
 
 
