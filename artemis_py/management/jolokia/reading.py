@@ -13,9 +13,10 @@ from artemis_py.management.artemis.guard import Guard
 from artemis_py.management.artemis.problem import JavaError, failed, illegal, no_attribute, no_instance
 from artemis_py.management.jolokia.request import JolokiaRequest
 from artemis_py.management.jolokia.values import Entries, in_pieces, inner
+from artemis_py.management.managed import Awaited
 from artemis_py.management.operation import VIEW
 
-Steps = Generator[bool | None, None, Any]
+Steps = Generator[Awaited | bool | None, None, Any]
 _BEANS_PER_PIECE: Final = 20
 _BEANS_PER_STEP: Final = 20
 _SHOWN_MAX: Final = 10
