@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Final, final
 
@@ -86,10 +86,10 @@ class Gateway:
 
     # ---- publish ---------------------------------------------------------------------------------
 
-    def publish(self, asking: Asking, headers: list[tuple[str, str]], body: bytes) -> asyncio.Future[Any]:
-        """Publish a message. The result comes when the message survives a crash. Fails with BrokerError."""
+    def publish(self, asking: Asking, headers: list[tuple[str, str]], parts: Sequence[bytes]) -> asyncio.Future[Any]:
+        """Publish a message with a body in parts. The result comes when it survives a crash. Fails with BrokerError."""
         posting = Posting(self._state(asking), self._now_ms)
-        return self._calls.begin(posting.steps(headers, body), changes=True)
+        return self._calls.begin(posting.steps(headers, parts), changes=True)
 
     # ---- take ------------------------------------------------------------------------------------
 

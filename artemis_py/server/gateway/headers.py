@@ -62,11 +62,16 @@ def headers_of(request: Request, address: str) -> list[tuple[str, str]]:
         if kept is not None:
             found[kept] = value
     if request.headers.get("content-type", "").lower().startswith(STRUCTURED):
-        found.update(_of_event(request.body))
+        found.update(_of_event(request))
     found.update(_of_query(query))
     _add_duplicate_id(found, request.headers)
-    found["content-length"] = str(len(request.body))
+    found["content-length"] = str(size_of(request))
     return list(found.items())
+
+
+def size_of(request: Request) -> int:
+    """How many bytes the body has."""
+    return sum(map(len, request.parts)) if request.parts else len(request.body)
 
 
 def query_of(request: Request) -> dict[str, list[str]]:
@@ -115,15 +120,16 @@ def _of_query(query: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, str]]:
         yield row[0], values[0]
 
 
-def _of_event(body: bytes) -> Iterator[tuple[str, str]]:
+def _of_event(request: Request) -> Iterator[tuple[str, str]]:
     """The attributes of a structured event, as headers of binary mode."""
-    if len(body) > STRUCTURED_BYTES_MAX:
+    size_bytes = size_of(request)
+    if size_bytes > STRUCTURED_BYTES_MAX:
         raise BadRequestError(
-            f"a structured CloudEvent may have {STRUCTURED_BYTES_MAX} bytes, and this one has {len(body)}; send it in "
+            f"a structured CloudEvent may have {STRUCTURED_BYTES_MAX} bytes, and this one has {size_bytes}; send it in "
             "binary mode, with its attributes as headers ce-…"
         )
     try:
-        event = parse_json(body)
+        event = parse_json(b"".join(request.parts) or request.body)
     except ValueError as error:
         raise BadRequestError(f"the body is no JSON, as {STRUCTURED} says: {error}") from None
     if not isinstance(event, dict):

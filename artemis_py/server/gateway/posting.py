@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import final
+from collections.abc import Callable, Generator, Sequence
+from typing import Final, final
 
 from artemis_py.core.addresses.address import Address
 from artemis_py.core.queue.queue import Queue
@@ -23,6 +23,10 @@ from artemis_py.stomp.session.publishing import Publishing
 from artemis_py.stomp.session.state import SessionState
 from artemis_py.stomp.session.transactions import Transactions
 from artemis_py.stomp.wire.frames import AnyFrame, FrameError, LargeSend, Refused, Send
+from artemis_py.uploads import BodyStore
+
+_PARTS_PER_STEP: Final = 2
+"""Parts of at most 256 KiB, as a socket gives them, of which a checksum is made."""
 
 
 @final
@@ -34,13 +38,13 @@ class Posting:
         self._now_ms = now_ms
         self._publishing = Publishing(state, Transactions(state))
 
-    def steps(self, headers: list[tuple[str, str]], body: bytes) -> Steps:
+    def steps(self, headers: list[tuple[str, str]], parts: Sequence[bytes]) -> Steps:
         """Publish the message; the result says whether a queue or a divert took it. Raises BrokerError in a step."""
         broker = self._state.broker
         if broker.holdings.is_full:
             broker.holdings.refused_count += 1
             raise BusyError(broker.holdings.why_full("a message"), is_full=False)
-        frame, kept = self._read(headers, body)
+        frame, kept = yield from self._read(headers, parts)
         before = broker.log.last_lsn
         address = broker.addresses.get(frame.shape.address)
         unrouted = 0 if address is None else address.unrouted_message_count
@@ -63,17 +67,25 @@ class Posting:
             "address": frame.shape.address,
             "routed": is_routed,
             "persistent": frame.shape.persistent,
-            "size": len(body),
+            "size": sum(map(len, parts)),
             "logged": broker.log.last_lsn != before,
         }
 
-    def _read(self, headers: list[tuple[str, str]], body: bytes) -> tuple[Send, bytes]:
+    def _read(
+        self, headers: list[tuple[str, str]], parts: Sequence[bytes]
+    ) -> Generator[Awaited | None, None, tuple[Send, bytes]]:
         """The frame, and its body unless that goes to a file. Raises BrokerError."""
-        service = self._state.service
-        parser = service.parser("1.2")
+        parser = self._state.service.parser("1.2")
         frames: list[tuple[AnyFrame, bytes]] = []
-        for part in (b"SEND\n" + encode_headers(headers), body, b"\0"):
+        for place, part in enumerate((b"SEND\n" + encode_headers(headers), *parts, b"\0")):
             frames += parser.feed(part)
+            disk = self._state.service.disk
+            if disk is not None and parser.in_large_body:
+                if isinstance(disk, BodyStore) and disk.is_full:
+                    raise BusyError("the disk is full: max-disk-usage or min-disk-free", is_full=False)
+                yield disk
+            elif place % _PARTS_PER_STEP == _PARTS_PER_STEP - 1:
+                yield None
         if parser.error is not None:
             kind = TooLargeError if parser.error.too_large else BadRequestError
             raise kind(str(parser.error))

@@ -60,7 +60,7 @@ def _publish(gateway: Gateway, request: Request) -> Answer:
         headers = headers_of(request, request.parameters["name"])
     except BrokerError as error:
         return _problem(error)
-    work = gateway.publish(_asking(request), headers, request.body)
+    work = gateway.publish(_asking(request), headers, request.parts or (request.body,))
     return _answered(work, lambda result: json_response(HTTPStatus.OK, result), gives_up=False)
 
 

@@ -169,9 +169,11 @@ class Incoming:
     def answer(self, identity: Identity | None, peer: str, is_gone: Callable[[], bool]) -> Answer:
         """The request of a user, from an IP address, is complete: its route's response."""
         assert self.request is not None
+        is_large = self._body_bytes > self._limits.body_bytes_max
         request = replace(
             self.request,
-            body=b"".join(self._body),
+            body=b"" if is_large else b"".join(self._body),
+            parts=self._body if is_large else (),
             identity=identity,
             user=None if identity is None else identity.user,
             peer=peer,

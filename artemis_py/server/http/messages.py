@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from asyncio import Future
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias, final
 
@@ -29,6 +29,10 @@ class Request:
     headers: Mapping[str, str] = field(default_factory=dict)
     parameters: Mapping[str, str] = field(default_factory=dict)
     body: bytes = b""
+    parts: Sequence[bytes] = field(default=(), repr=False)
+    """Instead of ``body`` one that is larger than requests without a message may have, as it arrived: to join it would
+    take time.
+    """
     authority: str | None = None
     """The host and port of the target, if it has them (as sent to proxies)."""
     authorization: str | None = field(default=None, repr=False)
