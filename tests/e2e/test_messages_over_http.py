@@ -117,7 +117,7 @@ def test_a_message_has_what_the_request_says(web: Web) -> None:
         X_Git_Event="push", X_Other="no", traceparent="00-1-2-01", Cookie="secret=1",
     )  # fmt: skip
     assert json.loads(reply.body) == {
-        "address": "orders", "routed": True, "persistent": False, "size": 2, "logged": False
+        "address": "orders", "routed": True, "persistent": False, "size": 2
     }  # fmt: skip
     headers, body = stomp_message(web)
     assert body == b"{}"
@@ -199,6 +199,7 @@ def test_a_routing_type_makes_a_queue(web: Web) -> None:
         ("?header=nocolon", {}, "header is NAME:VALUE"),
         ("?header=destination:other", {}, "the header 'destination' is the broker's own"),
         ("", {"Artemis_Message_Id": "7"}, "the header 'message-id' is the broker's own"),
+        ("?reply-to=/temp-queue/x", {}, "/temp-… belongs to a connection of STOMP"),
         ("?routing-type=BOTH", {}, "destination-type must be ANYCAST or MULTICAST"),
     ],
 )

@@ -63,12 +63,8 @@ _SENT: Final = {
         "routed": {"type": "boolean", "description": "Did a queue or a divert take it?"},
         "persistent": {"type": "boolean"},
         "size": {"type": "integer", "description": "Of the body, in bytes."},
-        "logged": {
-            "type": "boolean",
-            "description": "Was anything written to the journal? Not if it was repeated.",
-        },
     },
-    "required": ["address", "routed", "persistent", "size", "logged"],
+    "required": ["address", "routed", "persistent", "size"],
     "additionalProperties": False,
 }
 _DONE: Final = {"204": {"description": "Done, and it survives a crash."}, **_WRONG}

@@ -47,6 +47,7 @@ ARGUMENTS: Final[dict[str, tuple[str, str]]] = {
 """The arguments of the query, with the header that each becomes and what it means."""
 HEADER_ARGUMENT: Final = "header"
 KEEP_ARGUMENT: Final = "keep"
+_TEMPORARY: Final = "/temp-"
 _SAME: Final = frozenset({"content-type", "traceparent", "tracestate"})
 _EVENT_NEEDS: Final = ("id", "source", "specversion", "type")
 _EVENT_NAME: Final = re.compile(r"[a-z0-9]{1,100}")
@@ -65,6 +66,9 @@ def headers_of(request: Request, address: str) -> list[tuple[str, str]]:
         found.update(_of_event(request))
     found.update(_of_query(query))
     _add_duplicate_id(found, request.headers)
+    for name in ("destination", "reply-to"):
+        if found.get(name, "").startswith(_TEMPORARY):
+            raise BadRequestError(f"{_TEMPORARY}… belongs to a connection of STOMP, and {name} cannot be one here")
     found["content-length"] = str(size_of(request))
     return list(found.items())
 

@@ -45,11 +45,8 @@ class Posting:
             broker.holdings.refused_count += 1
             raise BusyError(broker.holdings.why_full("a message"), is_full=False)
         frame, kept = yield from self._read(headers, parts)
-        before = broker.log.last_lsn
-        address = broker.addresses.get(frame.shape.address)
-        unrouted = 0 if address is None else address.unrouted_message_count
         try:
-            yield from self._send(frame, kept)
+            is_routed = yield from self._send(frame, kept)
         except StorageError:
             raise
         except (AddressFullError, QueueFullError) as error:
@@ -61,14 +58,11 @@ class Posting:
         except Exception:
             broker.step_broke_off(self._now_ms())
             raise
-        address = broker.addresses.get(frame.shape.address)
-        is_routed = address is None or address.unrouted_message_count == unrouted
         return {
             "address": frame.shape.address,
             "routed": is_routed,
             "persistent": frame.shape.persistent,
             "size": sum(map(len, parts)),
-            "logged": broker.log.last_lsn != before,
         }
 
     def _read(
@@ -96,17 +90,21 @@ class Posting:
             raise BadRequestError("this is no message")
         return frame, kept
 
-    def _send(self, frame: Send, body: bytes) -> Steps:
+    def _send(self, frame: Send, body: bytes) -> Generator[Awaited | bool | None, None, bool]:
+        """Publish the frame. Was it routed?"""
         state, publishing = self._state, self._publishing
         while True:
             state.blocked_by = None
             now_ms = self._now_ms()
+            unrouted = self._unrouted_count(frame)
             if isinstance(frame, LargeSend):
                 is_sent = publishing.send_large(frame, now_ms)
             else:
                 is_sent = publishing.send(frame, body, now_ms)
+            is_routed = self._unrouted_count(frame) == unrouted
             if is_sent:
-                return (yield from self._finish())
+                yield from self._finish()
+                return is_routed
             awaited = self._awaited
             if isinstance(awaited, Address):
                 raise BusyError(f"Address {awaited.name} is full", is_full=True)
@@ -119,11 +117,15 @@ class Posting:
         """What the message, or its way to all of its queues, has to wait for."""
         return self._state.blocked_by
 
-    def _finish(self) -> Steps:
+    def _unrouted_count(self, frame: Send) -> int:
+        """How many messages to its address no queue has taken."""
+        address = self._state.broker.addresses.get(frame.shape.address)
+        return 0 if address is None else address.unrouted_message_count
+
+    def _finish(self) -> Generator[Awaited, None, None]:
         """Wait until the message is on all of its queues."""
         errand = self._awaited
         if isinstance(errand, Errand) and not errand.may_go_on:
             yield errand
         if isinstance(errand, Errand) and errand.has_failed:
             raise BrokerError("the message was not put on all of its queues; see the broker's log")
-        return {}

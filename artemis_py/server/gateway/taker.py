@@ -90,17 +90,15 @@ class Taker:
             self._came = None
             came(self, entry)
 
-    def close(self, now_ms: int, *, failed: bool = False) -> None:
-        """Detach the consumer; a message that it holds goes back, as a failed delivery if it has ``failed``. May be
-        called twice.
-        """
+    def close(self, now_ms: int) -> None:
+        """Detach the consumer; a message that it holds goes back as it was. May be called twice."""
         self._came = None
         if not self._is_open:
             return
         self._is_open = False
         self._turns.guard.holdings.move(CONNECTIONS, -CONNECTION_BYTES)
         self._turns.output.forget(cast(Client, self))
-        failure = self.session.subscriptions.close_all(failed=failed, now_ms=now_ms)
+        failure = self.session.subscriptions.close_all(failed=False, now_ms=now_ms)
         self.session.out.clear()
         self.session.state.owner = None
         if failure is not None:

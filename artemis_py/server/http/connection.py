@@ -215,6 +215,7 @@ class HttpConnection(asyncio.Protocol):
             self._send(answer)
             return
         self._awaited = answer
+        self._channel.note_activity()  # it may wait as long for its answer as others may be idle
         self._channel.pause_reading()
         answer.add_done_callback(partial(self.guard, self._answered))
 

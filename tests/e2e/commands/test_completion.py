@@ -91,9 +91,7 @@ def test_a_broker_that_is_not_there_costs_no_time(user: User) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}"
         begun_s = time.monotonic()
-        done = user.run(
-            "__complete", "fish", "queue", "purge", "--url", url, "o"
-        )
+        done = user.run("__complete", "fish", "queue", "purge", "--url", url, "o")
         assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
         assert time.monotonic() - begun_s < 8.0
 
