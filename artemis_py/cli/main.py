@@ -43,6 +43,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     ),
     "top": ("artemis_py.cli.top.command", "watch the queues of a running broker, by rate or depth"),
     **{word: (_OPERATING, help) for word, help in WORDS.items()},
+    "events": ("artemis_py.cli.events", "print what happens in a running broker"),
     "user": ("artemis_py.cli.user", "add, list, change, remove and test users"),
     "mask": ("artemis_py.cli.mask", "print the hash of a password, for a users file"),
     "perf": ("artemis_py.cli.perf", "measure a STOMP broker"),

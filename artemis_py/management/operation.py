@@ -62,6 +62,8 @@ class Operation:
     """What is lost for good, for a question that is asked before; empty: nothing. ``{messages}`` stands for how many
     messages the queue has, and a name in braces for that argument.
     """
+    is_watchable: bool = False
+    """May clients of ``/api/events`` have it carried out once a second, to be told what changes?"""
     mbean: Sequence[str] = ()
     no_mbean: str = ""
 

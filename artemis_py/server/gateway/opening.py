@@ -25,6 +25,7 @@ def routes_for_messages(
         return []
     authorizer = None if gate is None else gate.authorizer
     service = StompService(turns.broker, acceptor, Traffic(), ports.temporaries, turns.large, authorizer=authorizer)
+    service.receiver = ports.receiver
     ports.stomp_services.append(service)
 
     def open_body(body: LargeBody) -> FileBody | bytes:
