@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
 from artemis_py.cli import logins
-from artemis_py.cli.broker_http import DEFAULT_URL, URL_NAME
+from artemis_py.cli.contexts import URL, URL_NAME, add_context, url_for
 from artemis_py.cli.journal_records import shown_time
 from artemis_py.errors import ArtemisError
 from artemis_py.message import Message
@@ -37,11 +36,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--where", metavar="SELECTOR", help="messages whose headers match, such as \"order = '17'\"")
     parser.add_argument("--json", action="store_true", help="one JSON object for each moment")
     source = parser.add_argument_group("the log")
-    source.add_argument("--url", metavar="URL", help=f"a running broker (else {URL_NAME}, else {DEFAULT_URL})")
+    source.add_argument(
+        "--url", metavar="URL", help=f"a running broker (else {URL_NAME}, else that of the context, else {URL})"
+    )
     source.add_argument(
         "--journal", metavar="DIR", type=Path, action="extend", nargs="+", default=[],
         help="journal and retention directory of one broker, which may be stopped",
     )  # fmt: skip
+    add_context(source)
     logins.add_login(source)
     logins.add_tls(source)
 
@@ -98,7 +100,7 @@ def _opened(args: argparse.Namespace) -> LogSource:
             if not directory.is_dir():
                 raise ArtemisError(f"{directory} is not a directory")
         return DirectorySource(args.journal)
-    url, user = logins.without_user(args.url or os.environ.get(URL_NAME, DEFAULT_URL))
+    url, user = logins.without_user(url_for(args, args.url))
     if not url.startswith(("http://", "https://")):
         raise ArtemisError(f"{url} is not the URL of an HTTP acceptor; write http://host:port")
     tls = logins.tls_of(args) if url.startswith("https://") else None

@@ -31,6 +31,8 @@ from artemis_py.server.events.notifying import Notifying
 from artemis_py.server.events.watches import Watches
 from artemis_py.server.faults import Faults
 from artemis_py.server.gate import gate_of
+from artemis_py.server.gateway.described import PATHS
+from artemis_py.server.gateway.opening import routes_for_messages
 from artemis_py.server.http import Response
 from artemis_py.server.http.console_routes import console_routes
 from artemis_py.server.http.event_routes import event_routes
@@ -203,7 +205,8 @@ class Server:
         self.ports.receiver = self.turns.managing = ManagementMessages(beans, calls, self.turns.schedule, note_fault)
         guard = partial(guard_of, self._gate, self.config.management_rbac_prefix)
         return [
-            *management_routes(self.managed, calls),
+            *management_routes(self.managed, calls, PATHS),
+            *routes_for_messages(self._loop, self.turns, calls, self.ports, self._gate),
             *event_routes(self.managed, hub, watches, guard),
             *jolokia_routes(Agent(beans), calls, guard, wall_clock_ms),
         ]

@@ -182,7 +182,7 @@ class Turns:
         broker.take_in()
         arrivals.take_in(now_ms)
         if self.calls:
-            self.calls.run()
+            self.calls.run(broker.clock.steady_ms(now_ms))
         if self.managing is not None and self.managing.is_due:
             self.managing.run(now_ms)
         if self.notifying is not None and self.notifying.is_due:
@@ -219,7 +219,7 @@ class Turns:
     @property
     def _has_more(self) -> bool:
         """Is there already work for another turn?"""
-        if self.broker.has_ready or self.input.rota or self.calls:
+        if self.broker.has_ready or self.input.rota or (self.calls is not None and self.calls.have_ready):
             return True
         if (self.notifying is not None and self.notifying.is_due) or (
             self.managing is not None and self.managing.is_due
@@ -233,8 +233,11 @@ class Turns:
         return self.large is not None and self.large.has_released
 
     def _next_watch_ms(self) -> int | None:
-        """The steady time of the next look at a connection, or at a replay."""
+        """The steady time of the next look at a connection or at a replay, or step of an operator's work."""
         watch_ms, replays = self.watches.next_due_ms(), self.replays
+        call_ms = None if self.calls is None else self.calls.next_due_ms()
+        if call_ms is not None:
+            watch_ms = call_ms if watch_ms is None else min(watch_ms, call_ms)
         if replays is None or not replays.desk.count:
             return watch_ms
         replay_ms = replays.desk.next_due_ms()

@@ -10,7 +10,7 @@ from typing import Any, final
 from urllib.parse import quote, urlencode
 
 from artemis_py.cli import broker_http
-from artemis_py.cli.operate import reasons, shown
+from artemis_py.cli.operate import confirming, reasons, shown
 from artemis_py.cli.operate.words import WORDS
 from artemis_py.management.lists.field import FLAG
 from artemis_py.management.lists.reasons import REASONS
@@ -46,9 +46,10 @@ def add(parser: argparse.ArgumentParser, word: str) -> None:
         one.set_defaults(operation=operation)
         for argument in operation.arguments:
             _add_argument(one, argument)
-        broker_http.add_url(one)
+        if operation.destroys:
+            confirming.add_yes(one)
         one.add_argument("--json", action="store_true", help="print what the broker answers, as JSON")
-        broker_http.add_arguments(one)
+        broker_http.add_broker(one)
 
 
 def _word(operation: Operation) -> str:
@@ -72,7 +73,8 @@ def _add_argument(parser: argparse.ArgumentParser, argument: Argument) -> None:
 def run(args: argparse.Namespace) -> int:
     """Asks the broker and prints its answer. Raises ArtemisError with what it says otherwise."""
     operation: Operation = args.operation
-    broker = broker_http.BrokerHttp(args, args.url)
+    broker = broker_http.BrokerHttp.of(args)
+    confirming.confirm(operation, args, broker)
     answer = json.loads(broker.ask(path_of(operation, vars(args)), operation.method))
     if args.json:
         say_made(as_json(answer))

@@ -9,7 +9,8 @@ from artemis_py.core.addresses.address import Address
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue.reasons import Reason
-from artemis_py.management.managed import Managed, Pause
+from artemis_py.management.managed import Managed
+from artemis_py.management.steps import Step
 from artemis_py.management.why.causes import CAUSES
 from artemis_py.management.why.finding import UNKNOWN, Finding
 from artemis_py.management.why.places import place_of
@@ -18,7 +19,7 @@ Owner = TypeVar("Owner")
 LOOKS_PER_STEP: Final = 200
 LINES_MAX: Final = 8
 """So many consumers, queues or addresses are named, and the rest is counted."""
-Findings = Generator[bool | Pause | None, None, None]
+Findings = Generator[Step, None, None]
 
 
 @final

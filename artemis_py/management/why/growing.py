@@ -13,7 +13,6 @@ from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue.reasons import messages
 from artemis_py.core.slow_consumers import settled_count
 from artemis_py.errors import NotFoundError
-from artemis_py.management.managed import Pause
 from artemis_py.management.why.asking import LINES_MAX, Asking, Findings, address_of, listed, some_at_a_time
 
 _MS: Final = 1_000
@@ -57,7 +56,7 @@ def growing(asking: Asking, queue: Queue, window_ms: int) -> Findings:
         before_by.update({one: settled_count(one) for one in some})
         yield None
     before = _sample(queue, asking.now_ms)
-    yield Pause(window_ms)
+    yield asking.managed.after_ms(window_ms)
     if queue.deleted:
         raise NotFoundError(f"the queue {queue.name} was deleted meanwhile")
     after = _sample(queue, asking.now_ms)

@@ -23,7 +23,7 @@ from artemis_py.core.queue.reasons import (
     why_nobody,
     why_passed_over,
 )
-from artemis_py.management.managed import WAIT
+from artemis_py.management.steps import WAIT
 from artemis_py.management.why.asking import LINES_MAX, LOOKS_PER_STEP, Asking, Findings, listed, some_at_a_time
 from artemis_py.management.why.nothing import about_losses, about_nothing
 from artemis_py.management.why.waiting import first_due_ms

@@ -11,7 +11,8 @@ from artemis_py.core.broker import Broker
 from artemis_py.core.queue.queue import Queue
 from artemis_py.histogram import Histogram
 from artemis_py.management.lists.connections import Connected
-from artemis_py.management.managed import Managed, Pause
+from artemis_py.management.managed import Managed
+from artemis_py.management.steps import Until
 from artemis_py.management.why.asking import Asking, Findings
 from artemis_py.management.why.finding import Finding
 from artemis_py.management.why.not_delivered import not_delivered
@@ -113,8 +114,8 @@ class Asked:
         for _ in learn_queues(self.broker.config):
             pass
         for step in question(asking):
-            if isinstance(step, Pause):
-                self.pause(step.span_ms)
+            if isinstance(step, Until):
+                self.pause(step.steady_ms - self.managed.steady_ms())
         return asking.found
 
     def pause(self, span_ms: int) -> None:
