@@ -7,6 +7,7 @@ import json
 import ssl
 import urllib.error
 import urllib.request
+from collections.abc import Callable
 from http import HTTPStatus
 from typing import Final, final
 
@@ -15,6 +16,7 @@ from artemis_py.errors import ArtemisError
 from artemis_py.security.client_tls import why_refused
 
 TIMEOUT_S: Final = 30.0
+_PIECE_BYTES: Final = 1 << 18
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -45,23 +47,42 @@ class BrokerHttp:
         is no answer.
         """
         status, body = self.answer(path, method)
-        if status < HTTPStatus.BAD_REQUEST:
-            return body
+        if status >= HTTPStatus.BAD_REQUEST:
+            raise self._refusal(path, status, body)
+        return body
+
+    def fetch(self, path: str, write: Callable[[bytes], object]) -> None:
+        """Write the body of an answer with status 2xx, a piece at a time. Raises ArtemisError as ``ask`` does."""
+        status, body = self._exchange(path, "GET", write)
+        if status >= HTTPStatus.BAD_REQUEST:
+            raise self._refusal(path, status, body)
+
+    def _refusal(self, path: str, status: int, body: bytes) -> ArtemisError:
         said = _said(body) or f"HTTP status {status}"
         if status == HTTPStatus.UNAUTHORIZED:
             url = self._url + path
             said = f"{url}: the broker refuses {self._login} (--user, --password-file, --token-file): {said}"
-        raise ArtemisError(said)
+        return ArtemisError(said)
 
     def answer(self, path: str, method: str = "GET") -> tuple[int, bytes]:
         """Status and body, whatever they are. Raises ArtemisError if there is no answer."""
+        whole = bytearray()
+        status, refusal = self._exchange(path, method, whole.extend)
+        return status, refusal or bytes(whole)
+
+    def _exchange(self, path: str, method: str, take: Callable[[bytes], object]) -> tuple[int, bytes]:
+        """The status of an answer, and what a refusal says. Any other body goes to ``take`` in pieces."""
         url = self._url + path
         request = urllib.request.Request(url, method=method)
         if self._login.authorization is not None:
             request.add_unredirected_header("Authorization", self._login.authorization)
         try:
             with urllib.request.urlopen(request, timeout=self._timeout_s, context=self._context) as answer:
-                return answer.status, answer.read()
+                while piece := answer.read(_PIECE_BYTES):
+                    take(piece)
+                if answer.length:
+                    raise ArtemisError(f"{url}: the answer broke off; {answer.length} bytes are missing")
+                return answer.status, b""
         except urllib.error.HTTPError as error:
             return error.code, error.read()
         except OSError as error:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from artemis_py.management.lists.field import AnyKind
+from artemis_py.management.lists.field import AnyKind, Field
 from artemis_py.management.managed import Given, Managed, Steps, Work
 
 REQUIRED: Final = object()
@@ -40,7 +40,8 @@ class Operation:
     """One operation. ``on`` says on what: ``broker``, or the argument that names it. ``path`` is that of HTTP, and has
     the names of arguments in braces; ``command`` has the words of the command line.
 
-    ``lists`` is the list that it answers with, ``shows`` the kind of one thing; None: the ``result`` says what.
+    ``lists`` is the list that it answers with (``also``: what is told of the list besides), ``shows`` the kind of one
+    thing; None: the ``result`` says what. ``is_download``: it is no JSON, but a file.
     """
 
     name: str
@@ -55,6 +56,8 @@ class Operation:
     arguments: Sequence[Argument] = ()
     lists: AnyKind | None = None
     shows: AnyKind | None = None
+    also: Sequence[Field[Any]] = ()
+    is_download: bool = False
 
     @property
     def permission(self) -> str:

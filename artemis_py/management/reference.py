@@ -9,7 +9,10 @@ from typing import Final
 from artemis_py.management.lists.addresses import ADDRESSES
 from artemis_py.management.lists.connections import CONNECTIONS
 from artemis_py.management.lists.consumers import CONSUMERS
-from artemis_py.management.lists.field import FLAG, NUMBER, TEXT, AnyKind
+from artemis_py.management.lists.dead_letters import DEAD_LETTERS
+from artemis_py.management.lists.field import FLAG, MAP, NUMBER, TEXT, AnyKind
+from artemis_py.management.lists.jobs import JOBS
+from artemis_py.management.lists.messages import WHOLE
 from artemis_py.management.lists.queues import QUEUES
 from artemis_py.management.operation import EDIT, Operation
 from artemis_py.management.operations.listing import LISTING
@@ -52,9 +55,9 @@ texts, `>`, `<`, `>=` and `<=` for numbers. Equal rows stay in the order in whic
 are sorted: with more, say with `where` which of them you want.
 """
 
-_KINDS: Final[tuple[AnyKind, ...]] = (QUEUES, ADDRESSES, CONSUMERS, CONNECTIONS)
+_KINDS: Final[tuple[AnyKind, ...]] = (QUEUES, WHOLE, DEAD_LETTERS, JOBS, ADDRESSES, CONSUMERS, CONNECTIONS)
 _PLACE: Final = re.compile(r"{(\w+)}")
-_TYPES: Final = {TEXT: "text", NUMBER: "number", FLAG: "true or false"}
+_TYPES: Final = {TEXT: "text", NUMBER: "number", FLAG: "true or false", MAP: "texts by name"}
 
 
 def reference() -> str:

@@ -9,10 +9,13 @@ from time import perf_counter_ns
 from typing import Any, Final, final
 
 from artemis_py.errors import StorageError
-from artemis_py.management.managed import WAIT, Steps
+from artemis_py.management.managed import WAIT, Steps, Until
 
 _SLICE_NS: Final = 2_000_000
 """For how long steps are made in a turn. A step takes less than that."""
+
+
+_Begun = tuple[Steps, asyncio.Future[Any], bool]
 
 
 @final
@@ -23,7 +26,7 @@ class Calls:
     waits for that. ``schedule`` has a turn run soon.
     """
 
-    __slots__ = ("_loop", "_schedule", "_when_durable", "_works")
+    __slots__ = ("_loop", "_schedule", "_sleeping", "_when_durable", "_works")
 
     def __init__(
         self,
@@ -34,7 +37,18 @@ class Calls:
         self._loop = loop
         self._schedule = schedule
         self._when_durable = when_durable
-        self._works: deque[tuple[Steps, asyncio.Future[Any], bool]] = deque()
+        self._works: deque[_Begun] = deque()
+        self._sleeping: list[tuple[int, _Begun]] = []
+        """Works that wait for a time (steady ms)."""
+
+    def next_due_ms(self) -> int | None:
+        """The steady time at which the first of those that wait goes on; None: none waits for a time."""
+        return min((due_ms for due_ms, _ in self._sleeping), default=None)
+
+    @property
+    def has_some(self) -> bool:
+        """Is there a work that goes on now, or at some time?"""
+        return bool(self._works or self._sleeping)
 
     def __len__(self) -> int:
         return len(self._works)
@@ -48,37 +62,41 @@ class Calls:
         self._schedule()
         return future
 
-    def run(self) -> None:
-        """The share of a turn. Raises StorageError."""
+    def run(self, steady_ms: int = 0) -> None:
+        """The share of a turn at this steady time. Raises StorageError."""
+        if self._sleeping:
+            self._works.extend(begun for due_ms, begun in self._sleeping if due_ms <= steady_ms)
+            self._sleeping = [each for each in self._sleeping if each[0] > steady_ms]
         until_ns = perf_counter_ns() + _SLICE_NS
         for _ in range(len(self._works)):
-            work, future, changes = self._works.popleft()
-            if self._goes_on(work, future, until_ns, changes=changes):
-                self._works.append((work, future, changes))
+            begun = self._works.popleft()
+            self._go_on(begun, until_ns)
             if perf_counter_ns() >= until_ns:
                 return
 
-    def _goes_on(self, work: Steps, future: asyncio.Future[Any], until_ns: int, *, changes: bool) -> bool:
+    def _go_on(self, begun: _Begun, until_ns: int) -> None:
+        work, future, changes = begun
         if future.done() and not changes:
             work.close()
-            return False
+            return
         try:
-            while next(work) is not WAIT and perf_counter_ns() < until_ns:
+            while (said := next(work)) is not WAIT and not isinstance(said, Until) and perf_counter_ns() < until_ns:
                 pass
+            if isinstance(said, Until):
+                self._sleeping.append((said.steady_ms, begun))
+            else:
+                self._works.append(begun)
         except StopIteration as ended:
             result = ended.value
             if changes:
                 self._when_durable(lambda: _settle(future, result))
             else:
                 _settle(future, result)
-            return False
         except StorageError:
             raise
         except Exception as error:
             if not future.done():
                 future.set_exception(error)
-            return False
-        return True
 
 
 def _settle(future: asyncio.Future[Any], result: Any) -> None:

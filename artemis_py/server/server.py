@@ -27,6 +27,7 @@ from artemis_py.server.drain import Drain, remains
 from artemis_py.server.faults import Faults
 from artemis_py.server.gate import gate_of
 from artemis_py.server.http import Response
+from artemis_py.server.http.downloads import Downloads
 from artemis_py.server.http.management_routes import management_routes
 from artemis_py.server.http.memory_routes import memory_routes
 from artemis_py.server.http.routes import health_routes, metrics_routes, no_log_routes
@@ -165,9 +166,9 @@ class Server:
 
     def _routes(self, store: Store) -> list[Route]:
         routes = metrics_routes(self._exporter) + health_routes(self._not_ready_because, self.ports.warnings)
-        return routes + memory_routes(self.turns.guard) + self._log_routes(store) + self._management_routes()
+        return routes + memory_routes(self.turns.guard) + self._log_routes(store) + self._management_routes(store)
 
-    def _management_routes(self) -> list[Route]:
+    def _management_routes(self, store: Store) -> list[Route]:
         begun_s = self._loop.time()
         managed = Managed(
             self.broker,
@@ -177,11 +178,12 @@ class Server:
             uptime_ms=lambda: round(1000 * (self._loop.time() - begun_s)),
             now_ms=lambda: self.turns.isolation.turn_ms,
             close=self._close_connection,
+            begin=lambda work: calls.begin(work, changes=True),
         )
         calls = self.turns.calls = Calls(
             self._loop, self.turns.schedule, lambda call: self.turns.when_durable(self.broker.log.last_lsn, call)
         )
-        return management_routes(managed, calls)
+        return management_routes(managed, calls, Downloads(store.large))
 
     def _close_connection(self, number: int) -> bool:
         client = next((one for one in self.stats.connections if one.session.state.origin == number), None)

@@ -173,8 +173,8 @@ class Turns:
         arrivals.read(now_ms)
         broker.take_in()
         arrivals.take_in(now_ms)
-        if self.calls:
-            self.calls.run()
+        if self.calls is not None and self.calls.has_some:
+            self.calls.run(broker.clock.steady_ms(now_ms))
         broker.tick(now_ms)
         self._beat(now_ms)
         broker.dispatch(now_ms)
@@ -212,8 +212,11 @@ class Turns:
         return self.large is not None and self.large.has_released
 
     def _next_watch_ms(self) -> int | None:
-        """The steady time of the next look at a connection, or at a replay."""
+        """The steady time of the next look at a connection or at a replay, or of the next step of an operator's work."""
         watch_ms, replays = self.watches.next_due_ms(), self.replays
+        call_ms = None if self.calls is None else self.calls.next_due_ms()
+        if call_ms is not None:
+            watch_ms = call_ms if watch_ms is None else min(watch_ms, call_ms)
         if replays is None or not replays.desk.count:
             return watch_ms
         replay_ms = replays.desk.next_due_ms()
@@ -225,8 +228,9 @@ class Turns:
             return None
         self.large.poll()
         for piece in self.large.take_fetched():
-            reader: Client = piece.owner  # type: ignore[assignment]
-            self.output.mark_dirty(reader)
+            if piece.owner is not None:  # an operator's download looks for itself
+                reader: Client = piece.owner  # type: ignore[assignment]
+                self.output.mark_dirty(reader)
         return self.large.failure
 
     def _beat(self, now_ms: int) -> None:

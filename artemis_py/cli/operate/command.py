@@ -11,7 +11,7 @@ from typing import Any, Final, final
 from urllib.parse import quote, urlencode
 
 from artemis_py.cli import broker_http
-from artemis_py.cli.operate import shown
+from artemis_py.cli.operate import downloads, shown
 from artemis_py.cli.operate.words import WORDS
 from artemis_py.management.lists.field import FLAG
 from artemis_py.management.operation import TEXTS, Argument, Operation
@@ -49,6 +49,8 @@ def add(parser: argparse.ArgumentParser, word: str) -> None:
         one.set_defaults(operation=operation)
         for argument in operation.arguments:
             _add_argument(one, argument)
+        if operation.is_download:
+            one.add_argument("--output", metavar="FILE", help="write to this new file (else to standard output)")
         one.add_argument(
             "--url",
             default=os.environ.get(_URL_NAME, _URL),
@@ -80,6 +82,9 @@ def run(args: argparse.Namespace) -> int:
     """Asks the broker and prints its answer. Raises ArtemisError with what it says otherwise."""
     operation: Operation = args.operation
     broker = broker_http.BrokerHttp(args, args.url)
+    if operation.is_download:
+        downloads.save(broker, path_of(operation, vars(args)), args.output)
+        return 0
     answer = json.loads(broker.ask(path_of(operation, vars(args)), operation.method))
     if args.json:
         say_made(as_json(answer))

@@ -33,5 +33,7 @@ LOSSES: Final = {
 """Events in which a message is lost without being consumed, and why (the reasons of the journal's SETTLED records,
 docs/journal-format.md, and REFUSED).
 """
-ENDS: Final = (ACKED, *(name for name in LOSSES if name != REFUSED))
+MOVED: Final = "moved"
+"""An operator moved a message, and a copy of it stands elsewhere."""
+ENDS: Final = (ACKED, MOVED, *(name for name in LOSSES if name != REFUSED))
 """A queue was done with a message."""
