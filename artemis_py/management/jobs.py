@@ -41,6 +41,10 @@ class Job:
         """Is it not over?"""
         return self.state == RUNNING
 
+    def was_stopped(self) -> bool:
+        """Has an operator stopped it?"""
+        return self.state == STOPPED
+
 
 @final
 class Jobs:

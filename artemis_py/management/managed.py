@@ -12,8 +12,8 @@ from typing import Any, Final, NamedTuple, TypeVar
 from artemis_py.config.problems import nearest
 from artemis_py.core.broker import Broker
 from artemis_py.errors import NotFoundError
-from artemis_py.management.lists.connections import Connected
 from artemis_py.management.jobs import Jobs
+from artemis_py.management.lists.connections import Connected
 from artemis_py.management.lists.selection import Selection
 from artemis_py.message import LargeBody
 

@@ -9,8 +9,8 @@ from typing import Final
 
 from artemis_py.management.operation import Operation
 from artemis_py.management.operations.addresses import ADDRESS_OPERATIONS
-from artemis_py.management.operations.browsing import BROWSING_OPERATIONS
 from artemis_py.management.operations.broker import BROKER_OPERATIONS
+from artemis_py.management.operations.browsing import BROWSING_OPERATIONS
 from artemis_py.management.operations.connections import CONNECTION_OPERATIONS
 from artemis_py.management.operations.consumers import CONSUMER_OPERATIONS
 from artemis_py.management.operations.dead_letters import DEAD_LETTER_OPERATIONS

@@ -212,7 +212,7 @@ class Turns:
         return self.large is not None and self.large.has_released
 
     def _next_watch_ms(self) -> int | None:
-        """The steady time of the next look at a connection or at a replay, or of the next step of an operator's work."""
+        """The steady time of the next look at a connection or at a replay, or step of an operator's work."""
         watch_ms, replays = self.watches.next_due_ms(), self.replays
         call_ms = None if self.calls is None else self.calls.next_due_ms()
         if call_ms is not None:

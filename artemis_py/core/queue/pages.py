@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import final
 
+from artemis_py.core.order.entry import Entry
 from artemis_py.core.pages.backlog import Backlog, ReadAhead
 from artemis_py.core.pages.expiry import PageExpiry
 from artemis_py.core.pages.stream import PageReader, PageStream, RestoredShare
@@ -17,7 +18,6 @@ from artemis_py.core.queue.intake import Intake
 from artemis_py.core.queue.page_reading import READ_UNITS, READS_PER_TURN, PageReading
 from artemis_py.core.queue.page_search import PageSearch
 from artemis_py.message import Message
-from artemis_py.core.order.entry import Entry
 from artemis_py.records import PagedEntry
 
 

@@ -202,8 +202,8 @@ BROWSING_OPERATIONS: Final = (
         path="/api/queues/{queue}/count",
         command="queue count",
         sentence="Count the messages of a queue that match, and those with each value of a header.",
-        result="count and lookedAt; with group-by: groups (counts by value), withoutIt (messages without the header) and"
-        " inOtherGroups (those beyond 10,000 values)",
+        result="count and lookedAt; with group-by: groups (counts by value), withoutIt (messages without the header)"
+        " and inOtherGroups (those beyond 10,000 values)",
         arguments=(QUEUE, FILTER, WHICH, Argument("group-by", TEXT, "the name of a header", "")),
         work=_count,
     ),

@@ -92,12 +92,12 @@ def _paced(managed: Managed, job: Job, queues: list[Queue], given: Given) -> Ste
     job.done = lambda: sum(change.done_count for change in changes)
     try:
         for queue in queues:
-            if queue.deleted or not job.is_running:
+            if queue.deleted or job.was_stopped():
                 continue
             change = managed.broker.handling.retry(queue, choice_of(given), allowance=pace.take())
             changes.append(change)
             while not change.is_over:
-                if not job.is_running:
+                if job.was_stopped():
                     change.stop("an operator stopped the job")
                 elif change.rests:
                     pace.give_back(change.allowance or 0)
@@ -142,8 +142,8 @@ DEAD_LETTER_OPERATIONS: Final = (
         method="POST",
         path="/api/dead-letters/retry",
         command="dead retry",
-        sentence="Send dead and expired messages back to the queue they came from, or else to its address: all, or those"
-        " of one origin, of one cause, or that match a filter.",
+        sentence="Send dead and expired messages back to the queue they came from, or else to its address: all, or"
+        " those of one origin, of one cause, or that match a filter.",
         result="retried: how many; inDelivery and inDeliveryMessages: those left to their consumers; kept: those that"
         " stayed, by reason. With dry-run nothing changes: count, inDelivery, and groups by origin and cause. With a"
         " rate: the number of the job that goes on by itself, and planned",
