@@ -64,6 +64,10 @@ class Managed:
     """Begins a work that goes on by itself. Nobody gets its result."""
     jobs: Jobs = field(default_factory=Jobs)
 
+    def in_a_moment(self) -> Until:
+        """What a step yields that waits for something which tells nobody when it is there, such as the disk."""
+        return Until(self.steady_ms() + 1)
+
     def steady_ms(self) -> int:
         """The steady time of the turn, in ms."""
         return self.broker.clock.steady_ms(self.now_ms())

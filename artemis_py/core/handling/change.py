@@ -24,7 +24,8 @@ class Change(Chore):
     """Does something with each of the chosen messages that was on the queue when it began. Those that consumers have
     are left alone, and counted when everything else is done.
 
-    ``allowance`` is how many it may still do before it rests (None: any number); whoever gives it more puts it on the
+    It leaves the agenda (``is_off``) while it waits for the disk, for room in its target, or because it has used up its
+    ``allowance`` of messages (None: any number). Whoever began it looks whether it ``may_go_on``, and puts it on the
     agenda again. The queue delivers meanwhile, and no other work on it has to wait.
     """
 
@@ -40,6 +41,7 @@ class Change(Chore):
         self.stopped_because = ""
         """Why it ended before it had looked at everything; empty: it did not."""
         self.is_over = False
+        self.is_off = False
         self.allowance = allowance
         self._choice = choice
         self._round = Round(queue.parts, UNHELD, choice.ids or ())
@@ -52,9 +54,11 @@ class Change(Chore):
         return self._round.looked_count
 
     @property
-    def rests(self) -> bool:
-        """Has it used up its allowance?"""
-        return self.allowance is not None and self.allowance <= 0 and not self.is_over
+    def may_go_on(self) -> bool:
+        """Is there something that it could do?"""
+        if self.allowance is not None and self.allowance <= 0:
+            return False
+        return not (self._round.is_waiting or self.deed.must_wait)
 
     def stop(self, reason: str) -> None:
         """End it before it is done. What it has done stands."""
@@ -66,7 +70,7 @@ class Change(Chore):
         given = min(budget.left, UNITS_MAX)
         share = Budget()
         share.refill(max(given, 1))
-        while not (self.is_over or self.rests or self.deed.must_wait):
+        while not self.is_over and self.may_go_on:
             if self.queue.deleted:
                 self.stop("the queue was deleted")
                 break
@@ -75,13 +79,12 @@ class Change(Chore):
                 self._look_at(sight, share, now_ms)
             elif self._round.is_done:
                 self._go_on()
-            elif self._round.waits:
-                break
             if share.is_spent:
                 break
         budget.spend(max(given, 1) - share.left)
         self.queue.parts.aftermath.run()
-        return self.is_over or self.rests
+        self.is_off = not self.is_over and not self.may_go_on
+        return self.is_over or self.is_off
 
     def recover(self) -> bool:
         self.stop("a step of it failed; see the log of the broker")

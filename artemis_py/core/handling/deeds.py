@@ -15,7 +15,7 @@ from artemis_py.core.handling.origin import has_origin, origin_of, routing_type_
 from artemis_py.core.handling.round import PAGED, SCHEDULED, Sight
 from artemis_py.core.handling.taking import put_back, take
 from artemis_py.core.handling.targets import QueueTarget, Target, Targets
-from artemis_py.core.order.entry import DEAD, PURGED
+from artemis_py.core.order.entry import CANCELLED, PURGED
 from artemis_py.core.queue.parts import QueueParts
 from artemis_py.core.queue.queue import Queue
 from artemis_py.errors import BrokerError
@@ -110,7 +110,7 @@ class Bury(Deed):
         if entry is None:
             return GONE
         parts.host.copies.note_dead(parts.reference, entry.message, SENT_BY_OPERATOR)
-        parts.contents.kill([entry.message], DEAD)
+        parts.contents.kill([entry.message], CANCELLED)
         return DONE
 
 
@@ -186,7 +186,7 @@ class Prioritize(Deed):
         message, priority = sight.message, self._priority
         if message.head.priority == priority:
             return Outcome(is_done=False, reason=f"has priority {priority} already")
-        head = heads.with_priority(message.head, priority)
+        head = heads.with_priority(message, priority)
         return _carry(self._own.queue.parts, sight, self._own, head, message.expires_ms, now_ms)
 
 

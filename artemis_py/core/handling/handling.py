@@ -35,7 +35,8 @@ class Handling:
         self._bindings = bindings
         self._resolver = resolver
         self._targets = Targets(bindings, resolver, enqueuer, admission)
-        self._changes: list[Change] = []
+        self.changes: list[Change] = []
+        """Those that are not over, and some that are."""
 
     def remove(self, queue: Queue, choice: Choice) -> Change:
         """Remove messages."""
@@ -80,19 +81,21 @@ class Handling:
         self._tell(queue, "delivered")
         queue.fall_due(entries, now_ms, budget)
 
-    def go_on(self, change: Change) -> None:
-        """Let a change that rests go on: it has more allowance."""
-        self._host.agenda.add(change)
+    def nudge(self, change: Change) -> None:
+        """Let a change go on that has waited for something that is there now."""
+        if change.is_off and change.may_go_on:
+            change.is_off = False
+            self._host.agenda.add(change)
 
     def stop(self) -> None:
         """The broker stops: what is not done is left undone."""
-        for change in self._changes:
+        for change in self.changes:
             change.stop("the broker stopped")
 
     def _begin(self, queue: Queue, choice: Choice, deed: Deed, *, allowance: int | None = None) -> Change:
         change = Change(queue, choice, deed, allowance=allowance)
-        self._changes = [each for each in self._changes if not each.is_over]
-        self._changes.append(change)
+        self.changes = [each for each in self.changes if not each.is_over]
+        self.changes.append(change)
         self._tell(queue, deed.word)
         self._host.agenda.add(change)
         return change

@@ -9,6 +9,7 @@ from artemis_py.core.routing.forward import HOPS_HEADER, copy_headers
 from artemis_py.message import Head, Message, encode_headers
 
 _STRIPPED: Final = frozenset({"destination-type", HOPS_HEADER})
+_ORIGINAL: Final = "_AMQ_ORIG_MESSAGE_ID"
 _ENDED: Final = frozenset({"destination-type", HOPS_HEADER, "_AMQ_ACTUAL_EXPIRY"})
 
 
@@ -31,10 +32,12 @@ def retried(message: Message, address: str) -> Head:
     return head
 
 
-def with_priority(head: Head, priority: int) -> Head:
-    """The same with another priority."""
-    headers = [(name, value) for name, value in head.headers() if name != "priority"]
+def with_priority(message: Message, priority: int) -> Head:
+    """The same with another priority. Readers of the log find the original by its number."""
+    head = message.head
+    headers = [(name, value) for name, value in head.headers() if name not in ("priority", _ORIGINAL)]
     return Head(
-        encode_headers([*headers, ("priority", str(priority))]), head.address, priority=priority,
-        persistent=head.persistent, sized=head.sized, routing_type=head.routing_type, duplicate_id=head.duplicate_id,
+        encode_headers([*headers, ("priority", str(priority)), (_ORIGINAL, str(message.id))]), head.address,
+        priority=priority, persistent=head.persistent, sized=head.sized, routing_type=head.routing_type,
+        duplicate_id=head.duplicate_id,
     )  # fmt: skip

@@ -69,8 +69,6 @@ class Round:
         self.looked_count = 0
         """How many messages it has shown."""
         self.is_done = False
-        self.waits = False
-        """Does it wait for the disk?"""
         self._parts = parts
         self._states = states
         self._ids = ids
@@ -85,11 +83,10 @@ class Round:
         self._looks = self._all()
 
     def next(self, budget: Budget) -> Sight | None:
-        """The next message. None when there is none (``is_done``), when it must be read first (``waits``), or when the
-        budget is spent.
+        """The next message. None when there is none (``is_done``), when it must be read first (``is_waiting``), or when
+        the budget is spent.
         """
         self._budget = budget
-        self.waits = False
         last_id = self._last_id
         while not self.is_done:
             found = next(self._looks, self)
@@ -97,8 +94,7 @@ class Round:
             if found is self:
                 self.close()
             elif found is None:
-                self.waits = self._is_waiting()
-                if self.waits or budget.is_spent:
+                if self.is_waiting or budget.is_spent:
                     return None
             elif isinstance(found, Sight) and found.entry.message.id <= last_id:
                 self.looked_count += 1
@@ -116,7 +112,9 @@ class Round:
             self._cursor = None
         self._readers.clear()
 
-    def _is_waiting(self) -> bool:
+    @property
+    def is_waiting(self) -> bool:
+        """Does it wait for the disk?"""
         return any(reader.waits for reader in self._readers.values())
 
     # ---- in order --------------------------------------------------------------------------------

@@ -7,12 +7,12 @@ from typing import Any
 
 from artemis_py.core.handling.change import Change
 from artemis_py.errors import BrokerError, NotFoundError
-from artemis_py.management.managed import WAIT, Steps
+from artemis_py.management.managed import WAIT, Managed, Steps, Until
 
 
-def told(change: Change) -> Steps:
+def told(managed: Managed, change: Change) -> Steps:
     """What a change has done, when it is over. Raises BrokerError if it could not do anything."""
-    yield from over(change)
+    yield from over(managed, change)
     if change.stopped_because and not change.done_count:
         raise BrokerError(f"no message was {change.deed.word}: {change.stopped_because}")
     return answer(change)
@@ -29,9 +29,9 @@ def answer(change: Change) -> dict[str, Any]:
     }
 
 
-def told_of_one(change: Change, number: int) -> Steps:
+def told_of_one(managed: Managed, change: Change, number: int) -> Steps:
     """The same for one message. Raises NotFoundError if it is not there, and BrokerError if it stayed."""
-    yield from over(change)
+    yield from over(managed, change)
     if change.done_count:
         return {change.deed.word: change.done_count}
     name = change.queue.name
@@ -43,7 +43,8 @@ def told_of_one(change: Change, number: int) -> Steps:
     raise NotFoundError(f"queue {name} has no message {number}, or has it no more")
 
 
-def over(change: Change) -> Generator[bool, None, None]:
-    """Wait until a change is over."""
+def over(managed: Managed, change: Change) -> Generator[bool | Until, None, None]:
+    """Wait until a change is over, and let it go on when it can."""
     while not change.is_over:
-        yield WAIT
+        managed.broker.handling.nudge(change)
+        yield managed.in_a_moment() if change.is_off else WAIT

@@ -11,7 +11,7 @@ from artemis_py.core.handling.round import STATES, Sight
 from artemis_py.core.queue.queue import Queue
 from artemis_py.management.lists.dead_letters import Graveyard
 from artemis_py.management.lists.selection import LOOKS_PER_STEP
-from artemis_py.management.managed import Managed, found
+from artemis_py.management.managed import Managed, Until, found
 from artemis_py.management.messages.looking import look
 
 _LETTER_UNITS: Final = 6
@@ -46,8 +46,8 @@ def graves(managed: Managed, name: str) -> Generator[None, None, list[Queue]]:
 
 
 def survey(
-    queues: Sequence[Queue], choice: Choice, states: Sequence[str] = STATES
-) -> Generator[bool | None, None, tuple[Graveyard, int]]:
+    managed: Managed, queues: Sequence[Queue], choice: Choice, states: Sequence[str] = STATES
+) -> Generator[Until | None, None, tuple[Graveyard, int]]:
     """What is on these queues, by origin and cause, and how many messages were looked at."""
     graveyard = Graveyard()
     looked = 0
@@ -58,5 +58,5 @@ def survey(
             graveyard.add(name, sight.message)
             return False
 
-        looked += yield from look(queue, states, choice, see)
+        looked += yield from look(managed, queue, states, choice, see)
     return graveyard, looked

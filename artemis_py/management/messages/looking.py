@@ -9,14 +9,16 @@ from artemis_py.core.budget import Budget
 from artemis_py.core.handling.choice import Choice
 from artemis_py.core.handling.round import Round, Sight
 from artemis_py.core.queue.queue import Queue
-from artemis_py.management.managed import WAIT
+from artemis_py.management.managed import Managed, Until
 
 STEP_UNITS: Final = 200
 """What a step may cost, in units of a turn."""
-Looking = Generator[bool | None, None, int]
+Looking = Generator[Until | None, None, int]
 
 
-def look(queue: Queue, states: Collection[str], choice: Choice, see: Callable[[Sight, Budget], bool]) -> Looking:
+def look(
+    managed: Managed, queue: Queue, states: Collection[str], choice: Choice, see: Callable[[Sight, Budget], bool]
+) -> Looking:
     """Show each chosen message that is in one of the states to ``see``, until that says that it has seen enough.
     Returns how many were looked at.
     """
@@ -30,7 +32,7 @@ def look(queue: Queue, states: Collection[str], choice: Choice, see: Callable[[S
             while sight is not None and not is_enough:
                 is_enough = choice.holds(sight.message, budget) and see(sight, budget)
                 sight = None if is_enough or budget.is_spent else round.next(budget)
-            yield WAIT if round.waits else None
+            yield managed.in_a_moment() if round.is_waiting else None
         return round.looked_count
     finally:
         round.close()

@@ -38,7 +38,7 @@ def _browse(managed: Managed, given: Given) -> Steps:
     fields = [name.strip() for name in chain.from_iterable(text.split(",") for text in given["fields"])]
     wanted = wanted_of(MESSAGES, page=given["page"], size=size, fields=fields)
     page = _Page(queue, wanted, managed.now_ms(), known=_known_count(queue, states, choice))
-    page.looked_count = yield from look(queue, states, choice, page.see)
+    page.looked_count = yield from look(managed, queue, states, choice, page.see)
     extra = {"lookedAt": page.looked_count, "isWhole": not page.is_cut_short}
     return Selection(MESSAGES, wanted, page.count, page.rows, extra)
 
@@ -102,7 +102,7 @@ def _count(managed: Managed, given: Given) -> Steps:
         yield None
         return {"count": known, "lookedAt": 0}
     counting = _Counting(name)
-    looked = yield from look(queue, states, choice, counting.see)
+    looked = yield from look(managed, queue, states, choice, counting.see)
     result: dict[str, Any] = {"count": counting.count, "lookedAt": looked}
     if name:
         result |= {"groups": counting.groups, "withoutIt": counting.without_count, "inOtherGroups": counting.others}
@@ -146,7 +146,7 @@ def _show(managed: Managed, given: Given) -> Steps:
         shown.append(looks.whole(sight))
         return True
 
-    yield from look(queue, STATES, choice_of(given), see)
+    yield from look(managed, queue, STATES, choice_of(given), see)
     if not shown:
         raise _missing(queue, given["message"])
     return shown[0]
@@ -161,7 +161,7 @@ def _body(managed: Managed, given: Given) -> Steps:
         bodies.append(Download(message.body, content_type_of(message), f"message-{message.id}"))
         return True
 
-    yield from look(queue, STATES, choice_of(given), see)
+    yield from look(managed, queue, STATES, choice_of(given), see)
     if not bodies:
         raise _missing(queue, given["message"])
     return bodies[0]

@@ -31,7 +31,7 @@ _GROUPS_SHOWN_MAX: Final = 100
 
 def _list(managed: Managed, given: Given) -> Steps:
     queues = yield from graves(managed, given["queue"])
-    graveyard, _ = yield from survey(queues, choice_of(given))
+    graveyard, _ = yield from survey(managed, queues, choice_of(given))
     return (yield from selected(DEAD_LETTERS, list(graveyard.letters.values()), given))
 
 
@@ -42,13 +42,13 @@ def _retry(managed: Managed, given: Given) -> Steps:
     queues = yield from graves(managed, given["queue"])
     choice = choice_of(given)
     if given["dry-run"]:
-        return (yield from _rehearse(queues, choice))
+        return (yield from _rehearse(managed, queues, choice))
     if rate:
         return (yield from _at_a_rate(managed, queues, given))
     result: dict[str, Any] = {"retried": 0, "inDelivery": 0, "inDeliveryMessages": [], "kept": {}, "job": None}
     for queue in queues:
         change = managed.broker.handling.retry(queue, choice_of(given))
-        yield from over(change)
+        yield from over(managed, change)
         _add(result, change)
     return result
 
@@ -62,10 +62,10 @@ def _add(result: dict[str, Any], change: Change) -> None:
         result["kept"][reason] = result["kept"].get(reason, 0) + count
 
 
-def _rehearse(queues: list[Queue], choice: Choice) -> Steps:
+def _rehearse(managed: Managed, queues: list[Queue], choice: Choice) -> Steps:
     """What would go back, by origin and cause."""
-    graveyard, _ = yield from survey(queues, choice, UNHELD)
-    held, _ = yield from survey(queues, choice, (DELIVERING,))
+    graveyard, _ = yield from survey(managed, queues, choice, UNHELD)
+    held, _ = yield from survey(managed, queues, choice, (DELIVERING,))
     letters = sorted(graveyard.letters.values(), key=lambda each: -each.count)
     return {
         "dryRun": True,
@@ -77,7 +77,7 @@ def _rehearse(queues: list[Queue], choice: Choice) -> Steps:
 
 def _at_a_rate(managed: Managed, queues: list[Queue], given: Given) -> Steps:
     """Begin a job for it, which the answer names."""
-    graveyard, _ = yield from survey(queues, choice_of(given), UNHELD)
+    graveyard, _ = yield from survey(managed, queues, choice_of(given), UNHELD)
     planned = sum(each.count for each in graveyard.letters.values())
     what, name = "retry dead letters", given["queue"] or "all of dead letters"
     job = managed.jobs.begin(what, name, managed.now_ms(), planned, given["rate"])
@@ -99,12 +99,11 @@ def _paced(managed: Managed, job: Job, queues: list[Queue], given: Given) -> Ste
             while not change.is_over:
                 if job.was_stopped():
                     change.stop("an operator stopped the job")
-                elif change.rests:
+                else:
                     pace.give_back(change.allowance or 0)
                     pace.pass_time(managed.steady_ms())
                     change.allowance = pace.take()
-                    if change.allowance:
-                        managed.broker.handling.go_on(change)
+                    managed.broker.handling.nudge(change)
                 yield Until(managed.steady_ms() + pace.interval_ms)
             pace.give_back(change.allowance or 0)
     finally:

@@ -67,7 +67,7 @@ def _deliver(managed: Managed, given: Given) -> Steps:
         entries.append(sight.entry)
         return False
 
-    yield from look(queue, (SCHEDULED,), choice_of(given), see)
+    yield from look(managed, queue, (SCHEDULED,), choice_of(given), see)
     if not entries and given.get("message") is not None:
         raise NotFoundError(f"queue {queue.name} has no scheduled message {given['message']} in memory")
     chosen = list(entries)
@@ -93,11 +93,11 @@ def _both(
 
     def do_one(managed: Managed, given: Given) -> Steps:
         queue = found(managed.broker.queues, "queue", given["queue"])
-        return (yield from told_of_one(begin(managed, queue, choice_of(given), given), given["message"]))
+        return (yield from told_of_one(managed, begin(managed, queue, choice_of(given), given), given["message"]))
 
     def do_many(managed: Managed, given: Given) -> Steps:
         queue = found(managed.broker.queues, "queue", given["queue"])
-        return (yield from told(begin(managed, queue, choice_of(given), given)))
+        return (yield from told(managed, begin(managed, queue, choice_of(given), given)))
 
     return (
         Operation(

@@ -22,7 +22,7 @@ LOSSES: Final = {
     "superseded": "a newer value with the same key replaced it",
     "expired": "it expired before a consumer took it",
     "dead": "it reached the limit of delivery attempts without an ACK",
-    "cancelled": "a consumer or an operator discarded it",
+    "cancelled": "an operator sent it to the dead letters, or discarded it",
     "purged": "an operator emptied the queue",
     "deleted": "the queue was deleted with messages in it",
     "abandoned": "the last consumer left a queue with purge-on-no-consumers",
