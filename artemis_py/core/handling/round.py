@@ -1,8 +1,8 @@
 """One look at everything on a queue, in its order, a few messages at a time.
 
 Nothing is taken out, and nobody waits for it: between two looks the queue goes on. A message that was there at the
-beginning and stays where it is, is seen exactly once. One that comes later is not seen. Messages in pages are read for
-the round alone and stay in their pages.
+beginning, and that no consumer takes meanwhile, is seen exactly once; one that a consumer takes is seen once or not at
+all. One that comes later is not seen. Messages in pages are read for the round alone and stay in their pages.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Final, NamedTuple, final
 
 from artemis_py.core.budget import Budget
 from artemis_py.core.consumer import Consumer
+from artemis_py.core.handling.numbers import Numbers
 from artemis_py.core.order.entry import Entry
 from artemis_py.core.order.order import LOWEST, Cursor
 from artemis_py.core.pages.backlog import Backlog
@@ -19,7 +20,6 @@ from artemis_py.core.pages.stream import PageReader
 from artemis_py.core.queue.page_reading import READ_UNITS
 from artemis_py.core.queue.parts import QueueParts
 from artemis_py.message import Message
-from artemis_py.paged import PagedMessage
 from artemis_py.records import PagedEntry
 
 DELIVERING: Final = "delivering"
@@ -73,6 +73,7 @@ class Round:
         self._states = states
         self._ids = ids
         self._last_id = parts.host.message_id
+        self._shown = Numbers()
         self._cursor: Cursor | None = None
         self._readers: dict[int, PageReader] = {}
         self._ends: dict[int, int] = {
@@ -96,7 +97,7 @@ class Round:
             elif found is None:
                 if self.is_waiting or budget.is_spent:
                     return None
-            elif isinstance(found, Sight) and found.entry.message.id <= last_id:
+            elif isinstance(found, Sight) and found.entry.message.id <= last_id and self._shown.add(found.message.id):
                 self.looked_count += 1
                 return found
             elif budget.is_spent:
@@ -131,6 +132,8 @@ class Round:
             yield from self._behind()
         if SCHEDULED in states and not self._ids:
             yield from self._aside()
+        if self._cursor is not None:
+            yield from self._ready(self._cursor)  # what has become ready, or came back, since it was looked at
 
     def _by_number(self) -> Generator[_Look, None, None]:
         """Those of the wanted messages that are put aside or with a consumer."""
@@ -188,18 +191,16 @@ class Round:
         """
         contents = self._parts.contents
         cursor = self._cursor = contents.order.open_cursor()
-        cursor.sees_returns = False
         yield from self._ready(cursor)
         if PAGED not in self._states:
             return
         for number in list(self._ends):
             yield from self._paged(number, cursor)
-        yield from self._ready(cursor)
 
     def _ready(self, cursor: Cursor) -> Generator[_Look, None, None]:
         is_wanted = READY in self._states
         while (entry := cursor.advance()) is not None:
-            yield Sight(READY, entry) if is_wanted and not self._was_shown(entry.message) else None
+            yield Sight(READY, entry) if is_wanted else None
 
     def _paged(self, number: int, cursor: Cursor) -> Generator[_Look, None, None]:
         """What is in the pages of one stream. Where places tell the order, the cursor passes what was seen here."""
@@ -207,7 +208,7 @@ class Round:
         backlog = contents.paged.backlogs.get(number)
         end = self._ends[number]
         while backlog is not None and contents.paged.backlogs.get(number) is backlog:
-            reader = self._readers[number] = backlog.lead(self._readers.get(number), None, takes=False)
+            reader = self._readers[number] = backlog.lead(self._readers.get(number), None, takes=True)
             if backlog.shared_order:
                 contents.order.reserve(backlog.end_sequence)
             looked = reader.looked
@@ -224,12 +225,3 @@ class Round:
                     cursor.skip_to(backlog.sequence(found.message) + 1)
                 yield Sight(PAGED, self._parts.pages.entry_of(backlog, found), None, backlog, found)
             yield from self._ready(cursor)
-
-    def _was_shown(self, message: Message) -> bool:
-        """Has the round seen this message in its page already?"""
-        if not isinstance(message, PagedMessage):
-            return False
-        reader = self._readers.get(message.page.stream)
-        if reader is None or reader.unseen is None:
-            return False
-        return message.place < reader.place and message.place not in reader.unseen
