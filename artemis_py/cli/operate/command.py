@@ -19,6 +19,8 @@ from artemis_py.management.table import OPERATIONS
 from artemis_py.shown import as_json, say_made
 
 _URL: Final = "http://127.0.0.1:8161"
+_PATIENCE_S: Final = 3600.0
+"""An operation on millions of messages takes its time, so that nobody else has to wait for it."""
 _URL_NAME: Final = "ARTEMIS_PY_URL"
 
 
@@ -81,7 +83,7 @@ def _add_argument(parser: argparse.ArgumentParser, argument: Argument) -> None:
 def run(args: argparse.Namespace) -> int:
     """Asks the broker and prints its answer. Raises ArtemisError with what it says otherwise."""
     operation: Operation = args.operation
-    broker = broker_http.BrokerHttp(args, args.url)
+    broker = broker_http.BrokerHttp(args, args.url, _PATIENCE_S)
     if operation.is_download:
         downloads.save(broker, path_of(operation, vars(args)), args.output)
         return 0

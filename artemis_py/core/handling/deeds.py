@@ -21,7 +21,7 @@ from artemis_py.core.queue.queue import Queue
 from artemis_py.errors import BrokerError
 from artemis_py.message import Head, Message
 
-_END_UNITS: Final = 3
+_END_UNITS: Final = 5
 _BURY_UNITS: Final = 14
 _COPY_UNITS: Final = 40
 """What it costs to make a copy and to publish it at once, in units of a turn."""

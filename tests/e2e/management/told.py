@@ -42,11 +42,11 @@ class Told:
         """Its HTTP acceptor."""
         return f"http://{LOOPBACK}:{self.broker.ports['http']}"
 
-    def ask(self, method: str, path: str, body: bytes | None = None) -> tuple[int, Any]:
+    def ask(self, method: str, path: str, body: bytes | None = None, wait_s: float = WAIT_S) -> tuple[int, Any]:
         """Status and JSON of an answer."""
         request = urllib.request.Request(self.url + path, body, method=method)
         try:
-            with urllib.request.urlopen(request, timeout=WAIT_S) as answer:
+            with urllib.request.urlopen(request, timeout=wait_s) as answer:
                 return answer.status, json.load(answer)
         except urllib.error.HTTPError as error:
             return error.code, json.load(error)

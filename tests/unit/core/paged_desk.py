@@ -1,4 +1,4 @@
-"""A broker whose address pages early, on a disk that works when a test says so, and an operator's desk in front of it."""
+"""A broker whose address pages early, on a disk that works when a test says so, and an operator."""
 
 from __future__ import annotations
 
