@@ -42,6 +42,9 @@ class Operation:
 
     ``lists`` is the list that it answers with (``also``: what is told of the list besides), ``shows`` the kind of one
     thing; None: the ``result`` says what. ``is_download``: it is no JSON, but a file.
+
+    ``mbean`` has its signatures in Artemis' beans (``management/artemis/signature.py``), for Jolokia; ``no_mbean`` says
+    why it has none.
     """
 
     name: str
@@ -58,6 +61,8 @@ class Operation:
     shows: AnyKind | None = None
     also: Sequence[Field[Any]] = ()
     is_download: bool = False
+    mbean: Sequence[str] = ()
+    no_mbean: str = ""
 
     @property
     def permission(self) -> str:

@@ -193,6 +193,12 @@ BROWSING_OPERATIONS: Final = (
         lists=MESSAGES,
         also=(_LOOKED_AT, _IS_WHOLE),
         work=_browse,
+        mbean=(
+            "CompositeData[] browse()",
+            "CompositeData[] browse(String filter)",
+            "CompositeData[] browse(int page, int pageSize=size)",
+            "CompositeData[] browse(int page, int pageSize=size, String filter)",
+        ),
     ),
     Operation(
         name="countMessages",
@@ -206,6 +212,10 @@ BROWSING_OPERATIONS: Final = (
         " and inOtherGroups (those beyond 10,000 values)",
         arguments=(QUEUE, FILTER, WHICH, Argument("group-by", TEXT, "the name of a header", "")),
         work=_count,
+        mbean=(
+            "long countMessages(String filter) -> count",
+            "String countMessages(String filter, String groupByProperty=group-by) -> groups",
+        ),
     ),
     Operation(
         name="getMessage",
@@ -219,6 +229,7 @@ BROWSING_OPERATIONS: Final = (
         arguments=(QUEUE, MESSAGE),
         shows=WHOLE,
         work=_show,
+        no_mbean="Artemis has no operation for one message.",
     ),
     Operation(
         name="getMessageBody",
@@ -232,5 +243,6 @@ BROWSING_OPERATIONS: Final = (
         arguments=(QUEUE, MESSAGE),
         is_download=True,
         work=_body,
+        no_mbean="A bean returns no bytes.",
     ),
 )

@@ -134,6 +134,7 @@ DEAD_LETTER_OPERATIONS: Final = (
         arguments=(_QUEUE, FILTER, _ORIGIN, _CAUSE, *LISTING),
         lists=DEAD_LETTERS,
         work=_list,
+        no_mbean="Artemis has nothing like it.",
     ),
     Operation(
         name="retryDeadLetters",
@@ -155,5 +156,6 @@ DEAD_LETTER_OPERATIONS: Final = (
             Argument("dry-run", FLAG, "only say what would be done", False),
         ),
         work=_retry,
+        no_mbean="Artemis has nothing like it; a queue has retryMessages.",
     ),
 )

@@ -26,6 +26,8 @@ def _stop(managed: Managed, given: Given) -> Steps:
     return at_once(JOBS.row(job))
 
 
+_NO_JOBS: Final = "Artemis has no jobs."
+
 JOB_OPERATIONS: Final = (
     listing("listJobs", "/api/jobs", "job ls", JOBS, "Works that go on by themselves, one row each.", _list),
     Operation(
@@ -39,5 +41,6 @@ JOB_OPERATIONS: Final = (
         arguments=(Argument("job", NUMBER, "the number of the job"),),
         shows=JOBS,
         work=_stop,
+        no_mbean=_NO_JOBS,
     ),
 )

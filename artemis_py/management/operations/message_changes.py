@@ -79,7 +79,7 @@ def _deliver(managed: Managed, given: Given) -> Steps:
     return {"delivered": count}
 
 
-def _both(
+def _both(  # noqa: PLR0913 - a row of the table has as many
     one: str,
     many: str,
     word: str,
@@ -88,8 +88,13 @@ def _both(
     participle: str,
     arguments: Sequence[Argument] = (),
     filter: Argument = FILTER,
+    *,
+    mbeans: tuple[str, ...],
+    no_mbean: str = "",
 ) -> tuple[Operation, Operation]:
-    """The operation on one message, and the same on all that match."""
+    """The operation on one message, and the same on all that match. ``mbeans``: the parameters of the first in Artemis'
+    beans, and then those of each form of the second.
+    """
 
     def do_one(managed: Managed, given: Given) -> Steps:
         queue = found(managed.broker.queues, "queue", given["queue"])
@@ -111,6 +116,7 @@ def _both(
             result=f"{participle}: 1",
             arguments=(QUEUE, MESSAGE, *arguments),
             work=do_one,
+            mbean=(f"boolean {one}({mbeans[0]}) -> {participle}",),
         ),
         Operation(
             name=many,
@@ -123,6 +129,8 @@ def _both(
             result=f"{participle}: how many; {_LEFT}",
             arguments=(QUEUE, *arguments, filter),
             work=do_many,
+            mbean=() if no_mbean else tuple(f"int {many}({form}) -> {participle}" for form in mbeans[1:]),
+            no_mbean=no_mbean,
         ),
     )
 
@@ -131,33 +139,41 @@ MESSAGE_CHANGES: Final = (
     *_both(
         "removeMessage", "removeMessages", "remove", _remove,
         "Remove {}. They are gone, and no dead letters.", "removed", filter=NEEDED_FILTER,
+        mbeans=("long messageID=message", "String filter"),
     ),
     *_both(
         "expireMessage", "expireMessages", "expire", _expire,
         "Have {} expire, whatever their date: a copy goes to the expiry address if there is one.", "expired",
         filter=NEEDED_FILTER,
+        mbeans=("long messageID=message", "String filter"),
     ),
     *_both(
         "moveMessage", "moveMessages", "move", _move,
         "Move {} to another queue or address. They get new numbers, say where they come from, and stay scheduled.",
         "moved", (_TARGET,),
+        mbeans=("long messageID=message, String otherQueueName=target", "String filter, String otherQueueName=target"),
     ),
     *_both(
         "copyMessage", "copyMessages", "copy", _copy,
         "Copy {} to another queue or address.", "copied", (_TARGET,),
+        mbeans=("long messageID=message, String targetQueue=target",),
+        no_mbean="Artemis copies one message at a time.",
     ),
     *_both(
         "changeMessagePriority", "changeMessagesPriority", "priority", _prioritize,
         "Give {} another priority. They get new numbers and go behind those that have it already.", "changed",
         (_PRIORITY,),
+        mbeans=("long messageID=message, int newPriority=priority", "String filter, int newPriority=priority"),
     ),
     *_both(
         "sendMessageToDeadLetterAddress", "sendMessagesToDeadLetterAddress", "dead", _bury,
         "Send {} to the dead-letter address.", "sent", filter=NEEDED_FILTER,
+        mbeans=("long messageID=message", "String filter"),
     ),
     *_both(
         "retryMessage", "retryMessages", "retry", _retry,
         "Send {} of a dead-letter or expiry queue back to the queue they came from, or else to its address.", "retried",
+        mbeans=("long messageID=message", "", "String filter"),
     ),
     Operation(
         name="deliverScheduledMessage",
@@ -170,6 +186,7 @@ MESSAGE_CHANGES: Final = (
         result="delivered: 1",
         arguments=(QUEUE, MESSAGE),
         work=_deliver,
+        mbean=("void deliverScheduledMessage(long messageId=message)",),
     ),
     Operation(
         name="deliverScheduledMessages",
@@ -182,5 +199,6 @@ MESSAGE_CHANGES: Final = (
         result="delivered: how many",
         arguments=(QUEUE, FILTER),
         work=_deliver,
+        mbean=("void deliverScheduledMessages(String filter)",),
     ),
 )  # fmt: skip

@@ -53,7 +53,9 @@ CONFIGURATION: Final = """\
 """
 PAGES: Final = "<max-size-messages>200</max-size-messages><page-size-bytes>20000</page-size-bytes>"
 TURN_S_MAX: Final = 0.5
-"""Beside other tests, whose work counts into a turn's time. tests/unit/test_handling_turns.py has the bound of a turn."""
+"""Beside other tests, whose work counts into a turn's time. tests/unit/test_handling_turns.py has the real
+bound.
+"""
 LONG_S: Final = 120
 
 

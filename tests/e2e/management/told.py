@@ -27,6 +27,8 @@ SETTINGS: Final = """
         <expiry-address>late</expiry-address>
         <auto-create-expiry-resources>true</auto-create-expiry-resources>
       </address-setting>
+      <address-setting match="graves"><default-queue-routing-type>ANYCAST</default-queue-routing-type></address-setting>
+      <address-setting match="late"><default-queue-routing-type>ANYCAST</default-queue-routing-type></address-setting>
 """
 """Dead messages of orders go to the queue DLQ.orders, expired ones to EXP.orders."""
 
