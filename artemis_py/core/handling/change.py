@@ -11,7 +11,7 @@ from artemis_py.core.handling.deeds import Deed, Outcome
 from artemis_py.core.handling.round import DELIVERING, UNHELD, Round, Sight
 from artemis_py.core.queue.queue import Queue
 
-UNITS_MAX: Final = 1_250
+UNITS_MAX: Final = 1_000
 """What one change may spend in a turn, whatever else the turn has left."""
 HELD_NAMED_MAX: Final = 100
 """So many messages that consumers have are named."""

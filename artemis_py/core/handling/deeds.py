@@ -15,7 +15,7 @@ from artemis_py.core.handling.origin import has_origin, origin_of, routing_type_
 from artemis_py.core.handling.round import PAGED, SCHEDULED, Sight
 from artemis_py.core.handling.taking import put_back, take
 from artemis_py.core.handling.targets import QueueTarget, Target, Targets
-from artemis_py.core.order.entry import CANCELLED, PURGED
+from artemis_py.core.order.entry import CANCELLED, MOVED, PURGED
 from artemis_py.core.queue.parts import QueueParts
 from artemis_py.core.queue.queue import Queue
 from artemis_py.errors import BrokerError
@@ -90,7 +90,8 @@ class Expire(Deed):
         entry = take(self._parts, sight)
         if entry is None:
             return GONE
-        self._parts.contents.expire_chosen(entry.message)
+        self._parts.contents.deliver(entry.message)
+        self._parts.contents.expire_held([entry.message], None)
         return DONE
 
 
@@ -233,7 +234,7 @@ def due_ms_of(parts: QueueParts, sight: Sight, now_ms: int) -> int:
     if sight.entry.attempts:
         return 0
     if sight.state == SCHEDULED:
-        return parts.contents.waits_until_ms.get(sight.message.id, 0)
+        return parts.contents.waits_until.of(sight.message.id)
     if sight.state == PAGED and sight.found is not None and sight.found.due_ms > now_ms:
         return sight.found.due_ms
     return 0
@@ -263,7 +264,7 @@ def _copy(parts: QueueParts, message: Message, head: Head, expires_ms: int, targ
 def _carry(parts: QueueParts, sight: Sight, target: Target, head: Head, expires_ms: int, now_ms: int) -> Outcome:
     """Put a copy on the target in the original's stead."""
     due_ms = due_ms_of(parts, sight, now_ms)
-    waits_until_ms = parts.contents.waits_until_ms.get(sight.message.id, 0)
+    waits_until_ms = parts.contents.waits_until.of(sight.message.id)
     entry = take(parts, sight)
     if entry is None:
         return GONE
@@ -273,5 +274,5 @@ def _carry(parts: QueueParts, sight: Sight, target: Target, head: Head, expires_
     except Exception:
         put_back(parts, sight, entry, waits_until_ms)
         raise
-    parts.contents.move_out(entry.message)
+    parts.contents.acknowledge([entry.message], None, MOVED)  # as Artemis counts it
     return DONE

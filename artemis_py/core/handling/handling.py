@@ -73,9 +73,9 @@ class Handling:
 
     def deliver(self, queue: Queue, entries: list[Entry], now_ms: int) -> None:
         """Have scheduled messages delivered now: the earliest first, unless they are very many."""
-        waits = queue.contents.waits_until_ms
+        waits = queue.contents.waits_until
         if len(entries) <= _SORTED_MAX:
-            entries.sort(key=lambda entry: waits.get(entry.message.id, 0))
+            entries.sort(key=lambda entry: waits.of(entry.message.id))
         budget = Budget()
         budget.refill(1)
         self._tell(queue, "delivered")

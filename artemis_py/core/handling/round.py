@@ -33,7 +33,7 @@ barrier or a target depth, in a page and not in memory, waiting for its time.
 """
 UNHELD: Final = (READY, BEHIND, PAGED, SCHEDULED)
 """The states of messages that no consumer has."""
-_LOOK_UNITS: Final = 1
+_LOOK_UNITS: Final = 2
 _PAGE_LOOKS: Final = 64
 _COPIED_PER_UNIT: Final = 128
 

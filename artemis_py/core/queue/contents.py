@@ -13,10 +13,11 @@ from typing import Final, final
 
 from artemis_py.core.host import Host
 from artemis_py.core.keeping import keep, release
-from artemis_py.core.order.entry import ACKED, EXPIRED, MOVED, REPLACED, Entry
+from artemis_py.core.order.entry import ACKED, EXPIRED, REPLACED, Entry
 from artemis_py.core.order.last_value import LastValues
 from artemis_py.core.order.order import Order
 from artemis_py.core.queue.behind import Behind
+from artemis_py.core.queue.dates import Dates
 from artemis_py.core.queue.deferred import Deferred
 from artemis_py.core.queue.expiry_watch import ExpiryWatch
 from artemis_py.core.queue.grouping import Grouping
@@ -31,8 +32,7 @@ from artemis_py.paged import PagedMessage
 from artemis_py.records import Actor
 
 _NOTHING_HELD: Final[set[int]] = set()
-_NOTHING_WAITS: Final[dict[int, int]] = {}
-"""Most queues never need one of their own, and there are many queues."""
+"""Most queues never need a set of their own, and there are many queues."""
 
 
 @final
@@ -42,7 +42,7 @@ class Contents:
     __slots__ = (
         "_grouping", "_host", "_picked_bytes", "_reference", "ages", "barrier_is_out", "behind", "deferred", "expiry",
         "has_left", "held_back", "holds", "is_in_log_order", "last_values", "leases", "order", "paged",
-        "picked_count", "scheduled", "tally", "tries", "waits_until_ms", "was_used",
+        "picked_count", "scheduled", "tally", "tries", "waits_until", "was_used",
     )  # fmt: skip
 
     def __init__(
@@ -85,8 +85,7 @@ class Contents:
         self.tally = Tally()
         self.scheduled: dict[int, Entry] = {}
         """Entries that wait for their time, by message id."""
-        self.waits_until_ms = _NOTHING_WAITS
-        """Until when each of them waits, in epoch ms, if nobody sets the clock."""
+        self.waits_until = Dates()
         self.held_back: set[int] = set() if rules.holds or behind is not None else _NOTHING_HELD
         """Ids of scheduled messages that have taken their place already and return to it."""
         self.paged = PagedContents(reference, host, self.tally)
@@ -214,10 +213,8 @@ class Contents:
     def count_lost(self, messages: list[Message], reason: str, *, replaced: bool = False) -> None:
         """Count new messages that the queue drops on arrival, and settle the durable ones for ``reason``."""
         self.tally.added += len(messages)
-        if replaced:
-            self.tally.replaced += len(messages)
-        else:
-            self.tally.killed += len(messages)
+        self.tally.replaced += len(messages) if replaced else 0
+        self.tally.killed += 0 if replaced else len(messages)
         durable = [message for message in messages if message.head.persistent]
         if durable and self._reference.durable:
             self._host.log.settled(self._reference.id, durable, reason)
@@ -358,9 +355,7 @@ class Contents:
         self.tally.enter_scheduled(message)
         self._grouping.put_aside(entry)
         due_ms = valid_ms or due_ms
-        if self.waits_until_ms is _NOTHING_WAITS:
-            self.waits_until_ms = {}
-        self.waits_until_ms[message.id] = due_ms
+        self.waits_until.note(message.id, due_ms)
         host, queue_id = self._host, self._reference.id
         if valid_ms > 0 or is_date(entry):
             host.timers.note_date(due_ms, queue_id, self.scheduled, message.id)
@@ -375,7 +370,7 @@ class Contents:
         """Remove an entry from those put aside: it is ready, or gone."""
         message = entry.message
         del self.scheduled[message.id]
-        self.waits_until_ms.pop(message.id, None)
+        self.waits_until.forget(message.id)
         self.held_back.discard(message.id)
         if self.behind is not None and self.behind.has(entry):
             self.behind.aside_count -= 1
@@ -483,11 +478,11 @@ class Contents:
 
     # ---- leaving ---------------------------------------------------------------------------------
 
-    def acknowledge(self, messages: list[Message], by: Actor | None) -> None:
-        """Messages that a consumer settles on send were written. ``by``: the consumer, for a retained log."""
+    def acknowledge(self, messages: list[Message], by: Actor | None, reason: str = ACKED) -> None:
+        """Messages that are out of the order are done with. ``by``: the consumer, for a retained log."""
         self.was_used = True
         self.tally.acknowledged += len(messages)
-        self._forget(messages, ACKED, by)
+        self._forget(messages, reason, by)
 
     def acknowledge_held(self, messages: list[Message], by: Actor | None) -> None:
         """A consumer acknowledged messages that were in delivery."""
@@ -523,19 +518,6 @@ class Contents:
             self._host.copies.note_forced(self._reference, message)
         self.tally.expired += len(messages)
         self._forget(messages, EXPIRED, by)
-
-    def move_out(self, message: Message) -> None:
-        """An operator moved a message that is out of the order. It counts as acknowledged, as in Artemis."""
-        self.was_used = True
-        self.tally.acknowledged += 1
-        self._forget([message], MOVED)
-
-    def expire_chosen(self, message: Message) -> None:
-        """An operator had a message expire that is out of the order, whatever its date."""
-        self.was_used = True
-        self._host.copies.note_forced(self._reference, message)
-        self.tally.expired += 1
-        self._forget([message], EXPIRED)
 
     def give_up(self, entry: Entry) -> None:
         """Remove an entry that is out of the order: another replaces it."""

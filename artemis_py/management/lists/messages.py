@@ -99,7 +99,7 @@ class Looks:
             why = "redelivery delay" if entry.attempts else "its schedule"
             if not entry.attempts and contents.holds and entry.message.id in contents.held_back:
                 why = "hold-on-publish"
-            return contents.waits_until_ms.get(entry.message.id, 0), why
+            return contents.waits_until.of(entry.message.id), why
         if sight.state == PAGED and sight.backlog is not None and sight.found is not None:
             due_ms = sight.backlog.due_ms(sight.found)
             return (due_ms, "its schedule") if due_ms > self.now_ms else (0, None)

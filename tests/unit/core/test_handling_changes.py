@@ -91,11 +91,11 @@ def test_a_scheduled_message_stays_scheduled() -> None:
     send(desk.broker, "q", due_ms=desk.now_ms + 500)
     desk.finish(desk.broker.handling.move(desk.queue, Choice(), "other"))
     other = desk.broker.queues["other"].contents
-    assert (list(other.waits_until_ms.values()), other.order.count) == ([desk.now_ms + 500], 0)
+    assert [other.waits_until.of(number) for number in other.scheduled] == [desk.now_ms + 500]
     desk.now_ms += 500
     desk.settle()
     assert other.order.count == 1
-    assert other.waits_until_ms == {}
+    assert len(other.waits_until) == 0
 
 
 def test_what_a_consumer_has_is_named_and_left_alone() -> None:
