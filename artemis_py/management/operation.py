@@ -61,6 +61,8 @@ class Operation:
     shows: AnyKind | None = None
     also: Sequence[Field[Any]] = ()
     is_download: bool = False
+    is_watchable: bool = False
+    """May clients of ``/api/events`` have it carried out once a second, to be told what changes?"""
     mbean: Sequence[str] = ()
     no_mbean: str = ""
 

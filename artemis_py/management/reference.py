@@ -9,6 +9,7 @@ from typing import Final
 from artemis_py.management.artemis.beans import KINDS, BeanKind
 from artemis_py.management.artemis.operations import kind_of
 from artemis_py.management.artemis.signature import ATTRIBUTES, signature_of
+from artemis_py.management.events_reference import EVENTS, MESSAGES
 from artemis_py.management.lists.addresses import ADDRESSES
 from artemis_py.management.lists.connections import CONNECTIONS
 from artemis_py.management.lists.consumers import CONSUMERS
@@ -17,6 +18,7 @@ from artemis_py.management.lists.field import FLAG, MAP, NUMBER, TEXT, AnyKind
 from artemis_py.management.lists.jobs import JOBS
 from artemis_py.management.lists.messages import WHOLE
 from artemis_py.management.lists.queues import QUEUES
+from artemis_py.management.notifications import HEADERS, SENTENCES
 from artemis_py.management.operation import EDIT, Operation
 from artemis_py.management.operations.listing import LISTING
 from artemis_py.management.table import OPERATIONS
@@ -59,8 +61,8 @@ artemis-py dead retry --origin orders --cause max_deliveries --dry-run
 artemis-py dead retry --origin orders --cause max_deliveries --rate 50
 ```
 
-- **A browse shows a queue in its order**: what consumers have, what is ready, what is in pages, what waits for its time.
-  A message that no consumer takes meanwhile is shown exactly once, and later ones are not shown. With a filter the
+- **A browse shows a queue in its order**: what consumers have, what is ready, what is in pages, what waits for its
+  time. A message that no consumer takes meanwhile is shown exactly once, and later ones are not shown. With a filter the
   broker looks on for 50,000 matches behind the page to count them; `isWhole` says whether that was all. Pages are read
   for the browse alone, and deep pages take several turns.
 - **A change concerns what was on the queue when it began.** What consumers have is left alone: it is counted and named
@@ -120,6 +122,8 @@ def reference() -> str:
         *[_fields(kind) for kind in _KINDS],
         _BEANS,
         *[_attributes(kind) for kind in KINDS],
+        MESSAGES.format(types=_types(), fields=_notified()),
+        EVENTS,
     ]
     return "\n".join(parts)
 
@@ -155,6 +159,16 @@ def _words(operation: Operation) -> str:
 def _fields(kind: AnyKind) -> str:
     rows = [[f"`{field.name}`", _TYPES[field.type], field.unit, field.sentence] for field in kind.fields.values()]
     return f"### Fields of {kind.several}\n\n" + _table(["field", "type", "unit", ""], rows)
+
+
+def _types() -> str:
+    """The notifications that there are."""
+    return _table(["type", "when"], [[f"`{type}`", sentence] for type, sentence in SENTENCES.items()])
+
+
+def _notified() -> str:
+    """The fields of notifications."""
+    return _table(["field", "header"], [[f"`{field}`", f"`{header}`"] for field, header in HEADERS.items()]).rstrip()
 
 
 def _attributes(kind: BeanKind) -> str:

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 from typing import Any, Final, final
 from urllib.parse import quote, urlencode
 
@@ -18,10 +17,8 @@ from artemis_py.management.operation import TEXTS, Argument, Operation
 from artemis_py.management.table import OPERATIONS
 from artemis_py.shown import as_json, say_made
 
-_URL: Final = "http://127.0.0.1:8161"
 _PATIENCE_S: Final = 3600.0
 """An operation on millions of messages takes its time, so that nobody else has to wait for it."""
-_URL_NAME: Final = "ARTEMIS_PY_URL"
 
 
 @final
@@ -53,11 +50,7 @@ def add(parser: argparse.ArgumentParser, word: str) -> None:
             _add_argument(one, argument)
         if operation.is_download:
             one.add_argument("--output", metavar="FILE", help="write to this new file (else to standard output)")
-        one.add_argument(
-            "--url",
-            default=os.environ.get(_URL_NAME, _URL),
-            help=f"the broker's HTTP acceptor (else {_URL_NAME}, else {_URL})",
-        )
+        broker_http.add_url(one)
         one.add_argument("--json", action="store_true", help="print what the broker answers, as JSON")
         broker_http.add_arguments(one)
 
