@@ -7,7 +7,7 @@ import json
 import ssl
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from http import HTTPStatus
 from http.client import HTTPException, HTTPResponse
 from typing import Final, final
@@ -18,6 +18,7 @@ from artemis_py.errors import ArtemisError
 from artemis_py.security.client_tls import why_refused
 
 TIMEOUT_S: Final = 30.0
+_PIECE_BYTES: Final = 1 << 18
 _LINE_BYTES_MAX: Final = 1 << 20
 
 
@@ -71,6 +72,19 @@ class BrokerHttp:
         if status < HTTPStatus.BAD_REQUEST:
             return body
         raise self._refused(path, status, body)
+
+    def fetch(self, path: str, write: Callable[[bytes], object]) -> None:
+        """Write the body of an answer with status 2xx, a piece at a time. Raises ArtemisError as ``ask`` does."""
+        try:
+            with self._open(path, "GET", {}) as answer:
+                while piece := answer.read(_PIECE_BYTES):
+                    write(piece)
+                if answer.length:
+                    raise ArtemisError(f"{self._url}{path}: the answer broke off; {answer.length} bytes are missing")
+        except urllib.error.HTTPError as error:
+            raise self._refused(path, error.code, error.read()) from None
+        except (urllib.error.URLError, HTTPException, TimeoutError, ConnectionError) as error:
+            raise self._unanswered(path, error) from None
 
     def lines(self, path: str, headers: Mapping[str, str]) -> Iterator[str]:
         """The lines of an answer that does not end, as they come, until it ends all the same. Raises ArtemisError with

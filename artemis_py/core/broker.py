@@ -17,6 +17,7 @@ from artemis_py.core.destinations.resolver import Resolver
 from artemis_py.core.due import Due
 from artemis_py.core.events import SUBSCRIBED, UNSUBSCRIBED
 from artemis_py.core.faults import give_up, set_aside
+from artemis_py.core.handling.handling import Handling
 from artemis_py.core.host import Host
 from artemis_py.core.memory import Memory
 from artemis_py.core.notices import CONSUMER_CLOSED, CONSUMER_CREATED
@@ -86,6 +87,7 @@ class Broker:
         self.admission = Admission(host, bindings, self.duplicates, router)
         self.forwarding = Forwarding(host, bindings, self.resolver, self.forwards, self.admission)
         self.operations = Operations(host, self.registry)
+        self.handling = Handling(host, bindings, self.resolver, self.enqueuer, self.admission)
         self._due = Due(host, bindings.by_id)
         self._sweep = Sweep(host, self.registry, config, now_ms)
         self.slow_consumers = SlowConsumers(host, bindings.by_id)
@@ -249,6 +251,7 @@ class Broker:
 
     def finish(self, now_ms: int) -> None:
         """The broker stops: carry out to its end what was decided."""
+        self.handling.stop()
         unlimited = Budget()
         while self.agenda:
             self._work_off(unlimited, now_ms)

@@ -35,6 +35,7 @@ from artemis_py.server.gateway.described import PATHS
 from artemis_py.server.gateway.opening import routes_for_messages
 from artemis_py.server.http import Response
 from artemis_py.server.http.console_routes import console_routes
+from artemis_py.server.http.downloads import Downloads
 from artemis_py.server.http.event_routes import event_routes
 from artemis_py.server.http.guards import guard_of
 from artemis_py.server.http.jolokia_routes import jolokia_routes
@@ -191,6 +192,7 @@ class Server:
             now_ms=lambda: self.turns.isolation.turn_ms,
             close=self._close_connection,
             vitals=ServerVitals(self.stats, store.durability, self._load.is_busy, self.disk_watch.headroom_bytes),
+            begin=lambda work: calls.begin(work, changes=True),
         )
         hub = Hub(self.broker.notices, self._loop, self.broker.holdings, self._clocks.date_ms)
         self.turns.notifying = notifying = Notifying(self.broker, hub)
@@ -205,7 +207,7 @@ class Server:
         self.ports.receiver = self.turns.managing = ManagementMessages(beans, calls, self.turns.schedule, note_fault)
         guard = partial(guard_of, self._gate, self.config.management_rbac_prefix)
         return [
-            *management_routes(self.managed, calls, PATHS),
+            *management_routes(self.managed, calls, Downloads(store.large), PATHS),
             *routes_for_messages(self._loop, self.turns, calls, self.ports, self._gate),
             *event_routes(self.managed, hub, watches, guard),
             *jolokia_routes(Agent(beans), calls, guard, wall_clock_ms),

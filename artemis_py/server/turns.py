@@ -249,8 +249,9 @@ class Turns:
             return None
         self.large.poll()
         for piece in self.large.take_fetched():
-            reader: Client = piece.owner  # type: ignore[assignment]
-            self.output.mark_dirty(reader)
+            if piece.owner is not None:  # an operator's download looks for itself
+                reader: Client = piece.owner  # type: ignore[assignment]
+                self.output.mark_dirty(reader)
         return self.large.failure
 
     def _beat(self, now_ms: int) -> None:

@@ -6,17 +6,20 @@ from __future__ import annotations
 
 import argparse
 import json
-from typing import Any, final
+from typing import Any, Final, final
 from urllib.parse import quote, urlencode
 
 from artemis_py.cli import broker_http
-from artemis_py.cli.operate import confirming, reasons, shown
+from artemis_py.cli.operate import confirming, downloads, reasons, shown
 from artemis_py.cli.operate.words import WORDS
 from artemis_py.management.lists.field import FLAG
 from artemis_py.management.lists.reasons import REASONS
 from artemis_py.management.operation import TEXTS, Argument, Operation
 from artemis_py.management.table import OPERATIONS
 from artemis_py.shown import as_json, say_made
+
+_PATIENCE_S: Final = 3600.0
+"""An operation on millions of messages takes its time, so that nobody else has to wait for it."""
 
 
 @final
@@ -48,6 +51,8 @@ def add(parser: argparse.ArgumentParser, word: str) -> None:
             _add_argument(one, argument)
         if operation.destroys:
             confirming.add_yes(one)
+        if operation.is_download:
+            one.add_argument("--output", metavar="FILE", help="write to this new file (else to standard output)")
         one.add_argument("--json", action="store_true", help="print what the broker answers, as JSON")
         broker_http.add_broker(one)
 
@@ -73,8 +78,11 @@ def _add_argument(parser: argparse.ArgumentParser, argument: Argument) -> None:
 def run(args: argparse.Namespace) -> int:
     """Asks the broker and prints its answer. Raises ArtemisError with what it says otherwise."""
     operation: Operation = args.operation
-    broker = broker_http.BrokerHttp.of(args)
+    broker = broker_http.BrokerHttp.of(args, _PATIENCE_S)
     confirming.confirm(operation, args, broker)
+    if operation.is_download:
+        downloads.save(broker, path_of(operation, vars(args)), args.output)
+        return 0
     answer = json.loads(broker.ask(path_of(operation, vars(args)), operation.method))
     if args.json:
         say_made(as_json(answer))

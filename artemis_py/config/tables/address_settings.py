@@ -374,9 +374,11 @@ class AddressSettings:
         "OFF", _DELETION, "delete diverts that were removed from the file", ignored=NO_RELOAD
     )
     message_counter_history_day_limit: int = int32(0, "days of message counters", unit="days", tuning=NO_MANAGEMENT)
-    management_browse_page_size: int = int32(200, "messages per page of management", ignored=NO_MANAGEMENT)
+    management_browse_page_size: int = int32(
+        200, "messages on a page of a browsed queue; at most 1,000 are shown", check=POSITIVE
+    )
     management_message_attribute_size_limit: int = int32(
-        256, "maximum length of an attribute shown by management", ignored=NO_MANAGEMENT
+        256, "characters of a header or body in the list of a browsed queue; -1: 65,536", check=OFF_OR_NOT_NEGATIVE
     )
     auto_create_jms_queues: bool = boolean(True, "old name of a deprecated setting", tuning=NO_EFFECT)
     auto_delete_jms_queues: bool = boolean(True, "old name of a deprecated setting", tuning=NO_EFFECT)

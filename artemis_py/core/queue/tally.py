@@ -40,6 +40,14 @@ class Tally:
         self.scheduled_durable_count = 0
         self.scheduled_durable_size_bytes = 0
 
+    def lose(self, count: int, reason: str, *, replaced: bool) -> None:
+        """New messages were dropped on arrival: others replaced them, or they went for this reason."""
+        self.added += count
+        if replaced:
+            self.replaced += count
+        else:
+            self.kill(count, reason)
+
     def kill(self, count: int, reason: str) -> None:
         """So many messages were removed for this reason (``core/order/entry.py``)."""
         self.killed += count

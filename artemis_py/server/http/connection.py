@@ -140,6 +140,8 @@ class HttpConnection(asyncio.Protocol):
         if self._incoming.takes_too_long(now_ms) and not self._admission.is_awaited:
             late = Refusal(HTTPStatus.REQUEST_TIMEOUT, "the request took too long to arrive")
             self.guard(self._refuse, late)
+        elif self._awaited is not None:  # the broker is at work, and not the client idle
+            return
         elif now_ms - self._channel.last_activity_ms >= self._site.limits.idle_ms_max:
             self.guard(self.abort)
 

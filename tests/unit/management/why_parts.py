@@ -100,6 +100,7 @@ class Asked:
             now_ms=lambda: self.now_ms,
             close=lambda _: False,
             vitals=self.vitals,
+            begin=lambda _: None,
         )
 
     def line(self, text: str) -> str:
