@@ -9,8 +9,11 @@ from typing import Final
 from artemis_py.management.lists.addresses import ADDRESSES
 from artemis_py.management.lists.connections import CONNECTIONS
 from artemis_py.management.lists.consumers import CONSUMERS
+from artemis_py.management.lists.explained import ROLES, SETTINGS
 from artemis_py.management.lists.field import FLAG, NUMBER, TEXT, AnyKind
+from artemis_py.management.lists.places import ACCEPTORS, DISKS, DIVERTS
 from artemis_py.management.lists.queues import QUEUES
+from artemis_py.management.lists.sessions import PRODUCERS, SESSIONS, TRANSACTIONS
 from artemis_py.management.operation import EDIT, Operation
 from artemis_py.management.operations.listing import LISTING
 from artemis_py.management.table import OPERATIONS
@@ -52,7 +55,10 @@ texts, `>`, `<`, `>=` and `<=` for numbers. Equal rows stay in the order in whic
 are sorted: with more, say with `where` which of them you want.
 """
 
-_KINDS: Final[tuple[AnyKind, ...]] = (QUEUES, ADDRESSES, CONSUMERS, CONNECTIONS)
+_KINDS: Final[tuple[AnyKind, ...]] = (
+    QUEUES, ADDRESSES, CONSUMERS, CONNECTIONS, SESSIONS, PRODUCERS, TRANSACTIONS, ACCEPTORS, DIVERTS, DISKS, SETTINGS,
+    ROLES,
+)  # fmt: skip
 _PLACE: Final = re.compile(r"{(\w+)}")
 _TYPES: Final = {TEXT: "text", NUMBER: "number", FLAG: "true or false"}
 
