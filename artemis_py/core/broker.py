@@ -171,6 +171,11 @@ class Broker:
 
     # ---- the steps of a turn ---------------------------------------------------------------------
 
+    def begin_turn(self, units: int, now_ms: int) -> None:
+        """A turn begins, with a budget of so many units."""
+        self.budget.refill(units)
+        self.host.turn_ms = now_ms
+
     def take_in(self) -> None:
         """Hand out what has arrived from pages."""
         if self.streams.files is None:

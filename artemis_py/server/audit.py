@@ -33,8 +33,6 @@ def tell_denied(permission: str, given: Mapping[str, Any], user: str | None, pee
 
 
 def _tell(code: str, fields: Mapping[str, Any], user: str | None, peer: str, result: str, meaning: str) -> None:
-    """What was not given is left out."""
-    given = {name: value for name, value in fields.items() if value is not None}
-    all_fields = {**given, "user": user or "", "from": peer, "result": result}
+    all_fields = {**fields, "user": user or "", "from": peer, "result": result}
     shown = " ".join(f"{name}={quoted(str(value)[:_TEXT_MAX])}" for name, value in all_fields.items())
     logging.getLogger(LOGGER_NAME).info("%s %s %s", code, shown, meaning)

@@ -203,7 +203,7 @@ class Queue:
 
     def sent(self, consumer: Consumer, entries: list[Entry]) -> None:
         """The entries of a consumer's outbox were written. For a consumer that settles on send they are settled."""
-        consumer.dealings.note_delivered(len(entries), self.parts.host.log.now_ms, settles=not consumer.acks)
+        consumer.dealings.note_delivered(len(entries), self.parts.host.turn_ms, settles=not consumer.acks)
         if consumer.actor is not None:
             durable = [entry.message for entry in entries if entry.message.head.persistent]
             if durable:

@@ -33,7 +33,7 @@ def _life(queue: Queue) -> str:
 
 def _first_message_age(queue: Queue) -> int:
     oldest_ms = queue.contents.oldest_ms()
-    return max(queue.parts.host.log.now_ms - oldest_ms, 0) if oldest_ms else -1
+    return max(queue.parts.host.turn_ms - oldest_ms, 0) if oldest_ms else -1
 
 
 def _auto_delete(queue: Queue) -> bool:

@@ -93,7 +93,7 @@ class Transactions:
         self._state.broker.holdings.admit("BEGIN")
         if not self.by_name:
             self.by_name = {}
-        self.by_name[name] = Transaction(self._state.broker.log.now_ms)
+        self.by_name[name] = Transaction(self._state.broker.host.turn_ms)
         self._ended.pop(name, None)
 
     def keep(self, transaction: Transaction, route: Route, message: Message, due_ms: int) -> None:
@@ -181,7 +181,7 @@ class Transactions:
         """
         transaction = self.named(name)
         del self.by_name[name]
-        self._note_ended(name, "is open: an operator has rolled it back")
+        self._note_ended(name, "is open, because an operator has rolled it back")
         return transaction.abort(now_ms)
 
     def is_asked(self, name: str) -> bool:
@@ -206,7 +206,7 @@ class Transactions:
             raise BrokerError(f"Queue {queue.name} takes nothing now; commit again when it has room")
         unfinished = transaction.commit(broker, now_ms)
         del self.by_name[name]
-        self._note_ended(name, "is open: an operator has committed it")
+        self._note_ended(name, "is open, because an operator has committed it")
         return unfinished
 
     def _note_ended(self, name: str, what: str) -> None:

@@ -17,6 +17,8 @@ class Scene:
     check: Callable[[Told, Any], object]
     before: Callable[[Told], object] = lambda _: None
     after: Callable[[Told], object] = lambda _: None
+    stores: bool = False
+    """Does it need a broker with a journal?"""
 
 
 def rows(kind: str, names: set[str]) -> Callable[[Told, Any], None]:
