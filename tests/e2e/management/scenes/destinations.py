@@ -29,6 +29,11 @@ def _acknowledged(told: Told) -> None:
         client.acknowledge(client.message())
 
 
+def _killed(told: Told) -> None:
+    told.send("orders", 1)
+    _posted("/api/queues/orders/purge")(told)
+
+
 def _grouped(told: Told) -> None:
     """A consumer has the group red."""
     with told.client() as client:
@@ -70,11 +75,7 @@ DESTINATIONS: Final[dict[str, Scene]] = {
     "queue.resetMessagesAdded": Scene({"queue": "orders"}, holds(was=2), _sent("orders", 2)),
     "queue.resetMessagesAcknowledged": Scene({"queue": "orders"}, holds(was=1), _acknowledged),
     "queue.resetMessagesExpired": Scene({"queue": "orders"}, holds(was=0)),
-    "queue.resetMessagesKilled": Scene(
-        {"queue": "orders"},
-        holds(was=1),
-        lambda told: (told.send("orders", 1), _posted("/api/queues/orders/purge")(told)),
-    ),
+    "queue.resetMessagesKilled": Scene({"queue": "orders"}, holds(was=1), _killed),
     "queue.resetGroup": Scene({"queue": "orders", "group": "red"}, holds(reset=1), _grouped, _gone),
     "queue.resetAllGroups": Scene({"queue": "orders"}, holds(reset=1), _grouped, _gone),
     "createAddress": Scene({"address": "news"}, holds(name="news", routingTypes="MULTICAST", autoCreated=False)),
