@@ -177,8 +177,7 @@ class Consumer:
         """
         self.closed = False
         self.dealings = Dealings()
-        self._units = 0
-        self._units_per_kb = 0
+        self._units = self._units_per_kb = 0
         self._head_only = False
         self._last_head: Head | None = None
         self._last_verdict = False

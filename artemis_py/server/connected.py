@@ -104,13 +104,17 @@ class ConnectedClient:
     def end_consumer(self, consumer_id: int, why: str) -> bool:
         """Ends one of its consumers, and tells it by an ERROR. False: it has none of this number."""
         client, isolation = self._client, self._turns.isolation
+        session = client.session
+        subscription = session.subscriptions.by_consumer.get(consumer_id)
+        if subscription is None or not session.is_open:
+            return False
         try:
-            is_there = client.session.end_consumer(consumer_id, why, isolation.turn_ms)
+            session.subscriptions.lose(subscription, isolation.turn_ms)
+            session.refuse(why, None, syntax=False)
+            self._turns.output.mark_dirty(client)
         except Exception as error:
             isolation.cut_off(client, "end", error)
-            return True
-        self._turns.output.mark_dirty(client)
-        return is_there
+        return True
 
     def roll_back(self, name: str) -> Sequence[QueueWork]:
         """Rolls one of its transactions back. Returns what is not finished. Raises BrokerError."""

@@ -127,7 +127,6 @@ class Server:
         self._gate = gate_of(config, authenticator, loop, self.stats, self.complaints.tell)
         keeps = config.persistence_enabled
         say, probe = self.complaints.tell, around.space_of
-        self._probe = probe
         self.disk_watch = DiskWatch(config, self.broker, self.turns.schedule, store, probe=probe, say=say)
         self._stopping = stopping
         self._is_stopping = self._is_draining = False
@@ -197,7 +196,9 @@ class Server:
         if store.log_view is None or store.cursor_desk is None or not isinstance(store.durability, Journal):
             return None
         node_id, directories = store.log_view.log_id, store.directories()
-        return StoredFiles(self.config, store.durability, store.cursor_desk, node_id, directories, self._probe)
+        return StoredFiles(
+            self.config, store.durability, store.cursor_desk, node_id, directories, self.disk_watch.probe
+        )
 
     def _log_routes(self, store: Store) -> list[Route]:
         if store.log_view is None or store.cursor_desk is None:

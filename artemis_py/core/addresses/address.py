@@ -219,11 +219,6 @@ class Address(Home):
         if added != known:
             self.routing_types = _TYPES.get(added, added)
 
-    def narrow_routing_types(self, routing_types: Iterable[str]) -> None:
-        """The address has these routing types and no other."""
-        kept = frozenset(routing_types)
-        self.routing_types = _TYPES.get(kept, kept)
-
     def add_divert(self, divert: Divert) -> None:
         """Add a divert, which copies or moves what is sent here."""
         self.diverts = [*self.diverts, divert]

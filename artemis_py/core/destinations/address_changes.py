@@ -48,7 +48,7 @@ class AddressChanges:
             raise BrokerError(f"Address {address.name} has {lost[0].lower()} queues; delete them first")
         if address.view is not None:
             raise BrokerError(f"Address {address.name} is that of the view {address.view.name}")
-        address.narrow_routing_types(types)
+        address.routing_types = frozenset(types)
         address.losses += 1  # what destinations meant before may be wrong
         self._note(address, f"set routing types to {', '.join(types)}")
 

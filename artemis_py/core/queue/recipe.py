@@ -182,6 +182,7 @@ def _distribution_for(own: QueueSettings) -> Distribution:
 
 
 def consumer_defaults_for(own: QueueSettings) -> ConsumerDefaults:
+    """What counts for consumers of the queue that set nothing themselves."""
     if own.consumer_selector is None and own.consumer_replay_period is None and not own.limits_backlogs:
         return _NO_DEFAULTS
     selector = compile_selector(own.consumer_selector) if own.consumer_selector else None
