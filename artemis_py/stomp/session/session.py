@@ -39,8 +39,8 @@ class Session:
     """
 
     __slots__ = (
-        "_acknowledging", "_commands", "_input", "_phase", "_publishing", "out", "producers", "pulse", "service", "state",
-        "subscriptions", "transactions",
+        "_acknowledging", "_commands", "_input", "_phase", "_publishing", "out", "producers", "pulse", "service",
+        "state", "subscriptions", "transactions",
     )  # fmt: skip
 
     def __init__(self, service: StompService, origin: int, now_ms: int, owner: object) -> None:
