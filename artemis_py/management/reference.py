@@ -38,7 +38,10 @@ curl 'http://127.0.0.1:8161/api/queues?where=messageCount%3E0&sort=messageCount:
 - **Permissions** are those of Artemis' management: `view` to look and `edit` to change, on the address in the column
   *permission*, with `management-rbac-prefix` (`mops`) before it ([security.md](security.md)).
 - **The audit log** has a line for each change that somebody who may make it has asked for, with who, from where and
-  what came of it: `AUD-1001` in the [operational log](queues.md#operational-log).
+  what came of it: `AUD-1001` in the [operational log](queues.md#operational-log). `AUD-1002` is a request that lacked
+  a permission, also one that only looks.
+- **What survives a restart**, what can change while a queue is there, and what clients are told:
+  [destinations.md](destinations.md).
 - **Turns stay short.** Lists go on in steps, of at most 2 ms in a turn, however many rows there are. To remove very
   many messages takes turns of 20 ms, as all work on a queue does that is larger than a turn.
 """

@@ -219,6 +219,8 @@ _LIVE: Final[dict[str, _Live]] = {
     "max_per_subscription_backlog": _Live(_begins_to_limit, _set_defaults),
 }
 """What a queue takes up while it is there."""
+CHANGEABLE: Final = frozenset(_LIVE)
+"""The attributes that may be changed, each in its limits."""
 
 
 def config_of(queue: Queue) -> QueueConfig:

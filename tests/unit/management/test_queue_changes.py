@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from artemis_py.core.queue.amending import CHANGEABLE
 from artemis_py.errors import BadRequestError, BrokerError, NotFoundError
 from tests.queues.bench import Bench
 from tests.queues.life import Life
 from tests.unit.management.operated import Operated
+
+ROOT = Path(__file__).parents[3]
 
 
 def bench(attributes: str = "", settings: str = "", more: str = "") -> tuple[Bench, Operated]:
@@ -232,6 +237,20 @@ def test_a_wrong_routing_type() -> None:
     _, operated = bench()
     with pytest.raises(BadRequestError, match="routing-type must be ANYCAST or MULTICAST"):
         operated.do("updateQueue", queue="q", routing_type="x")
+
+
+def test_the_page_names_what_can_change() -> None:
+    page = (ROOT / "docs" / "destinations.md").read_text("utf-8")
+    table = page.partition("## Which attributes can change")[2].partition("\nThe others")[0]
+    named = {
+        name
+        for row in table.splitlines()
+        if row.startswith("| `")
+        for name in re.findall(r"`([a-z-]+)`", row.split("|")[1])
+    }
+    names = {"filter-string" if name == "filter" else name.replace("_", "-") for name in CHANGEABLE}
+    auto_delete = {"auto-delete", "auto-delete-delay", "auto-delete-message-count"}
+    assert named == names | auto_delete | {"routing-type"}
 
 
 # ---- groups and counters -----------------------------------------------------------------------------
