@@ -97,7 +97,7 @@ def _resume(managed: Managed, given: Given) -> Steps:
     return ADDRESSES.row(address)
 
 
-def _on_address(name: str, sentence: str, work: Callable[[Managed, Given], Steps]) -> Operation:
+def _on_address(name: str, sentence: str, work: Callable[[Managed, Given], Steps], *mbean: str) -> Operation:
     """An operation on an address that answers with the address."""
     return Operation(
         name=name,
@@ -110,6 +110,7 @@ def _on_address(name: str, sentence: str, work: Callable[[Managed, Given], Steps
         result="the fields of the address",
         arguments=(ADDRESS,),
         shows=ADDRESSES,
+        mbean=mbean,
         work=work,
     )
 
@@ -127,6 +128,7 @@ ADDRESS_CHANGE_OPERATIONS: Final = (
         result="the fields of the address",
         arguments=(ADDRESS, Argument("routing-types", TEXT, _TYPES, "MULTICAST")),
         shows=ADDRESSES,
+        mbean=("String createAddress(String name=address, String routingTypes)",),
         work=_create,
     ),
     Operation(
@@ -140,6 +142,7 @@ ADDRESS_CHANGE_OPERATIONS: Final = (
         result="the fields of the address",
         arguments=(ADDRESS, Argument("routing-types", TEXT, _TYPES)),
         shows=ADDRESSES,
+        mbean=("String updateAddress(String name=address, String routingTypes)",),
         work=_update,
     ),
     Operation(
@@ -154,16 +157,32 @@ ADDRESS_CHANGE_OPERATIONS: Final = (
             ADDRESS,
             Argument("force", FLAG, "delete its queues, too, and close the connections of their consumers", False),
         ),
+        mbean=(
+            "void deleteAddress(String name=address)",
+            "void deleteAddress(String name=address, boolean force)",
+        ),
         work=_delete,
     ),
     _on_address(
         "pause",
         "Let no queue of an address deliver until it is resumed, also after a restart. They still take messages.",
         _pause,
+        "void pause()",
+        "void pause(boolean persist=_)",
     ),
-    _on_address("resume", "Let the queues of a paused address deliver again, but those that are paused.", _resume),
-    _on_address("block", "Let senders to an address wait until it is unblocked. A restart unblocks it.", _block),
-    _on_address("unblock", "Let senders to a blocked address go on.", _unblock),
+    _on_address(
+        "resume",
+        "Let the queues of a paused address deliver again, but those that are paused.",
+        _resume,
+        "void resume()",
+    ),
+    _on_address(
+        "block",
+        "Let senders to an address wait until it is unblocked. A restart unblocks it.",
+        _block,
+        "boolean block()",
+    ),
+    _on_address("unblock", "Let senders to a blocked address go on.", _unblock, "void unblock()"),
     Operation(
         name="purge",
         on="address",
@@ -174,6 +193,7 @@ ADDRESS_CHANGE_OPERATIONS: Final = (
         sentence="Remove all messages of all queues of an address that no consumer has.",
         result="removed: how many messages",
         arguments=(ADDRESS,),
+        mbean=("long purge() -> removed",),
         work=_purge,
     ),
 )

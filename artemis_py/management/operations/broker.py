@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Final
 
+from artemis_py.management.artemis.signature import ATTRIBUTES
 from artemis_py.management.lists.selection import LOOKS_PER_STEP
 from artemis_py.management.managed import Given, Managed, Steps
 from artemis_py.management.operation import VIEW, Operation
@@ -88,5 +89,6 @@ BROKER_OPERATIONS: Final = (
         " addressMemoryUsage in bytes and in percent of globalMaxSize, diskStoreUsage (the fullest disk, in percent),"
         " and status, a JSON text",
         work=_show_broker,
+        mbean=(ATTRIBUTES,),
     ),
 )

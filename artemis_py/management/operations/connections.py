@@ -103,6 +103,7 @@ CONNECTION_OPERATIONS: Final = (
         result="closed: the number of the connection",
         arguments=(CONNECTION,),
         work=_close,
+        mbean=("boolean closeConnectionWithID(String ID=connection)",),
     ),
     Operation(
         name="closeConnectionsForAddress",
@@ -113,6 +114,7 @@ CONNECTION_OPERATIONS: Final = (
         sentence="Close the connections of all clients at one IP address.",
         result="closed: how many they were",
         arguments=(Argument("ip-address", TEXT, "the IP address"),),
+        mbean=("boolean closeConnectionsForAddress(String ipAddress)",),
         work=_close_for_address,
     ),
     Operation(
@@ -124,6 +126,7 @@ CONNECTION_OPERATIONS: Final = (
         sentence="Close the connections of all clients that logged in with one name.",
         result="closed: how many they were",
         arguments=(Argument("user-name", TEXT, "the login"),),
+        mbean=("boolean closeConnectionsForUser(String userName)",),
         work=_close_for_user,
     ),
     Operation(
@@ -135,6 +138,7 @@ CONNECTION_OPERATIONS: Final = (
         sentence="Close the connections of all consumers of an address, or of all addresses that match a wildcard.",
         result="closed: how many they were",
         arguments=(Argument("address", TEXT, "the address; it may have wildcards"),),
+        mbean=("boolean closeConsumerConnectionsForAddress(String address)",),
         work=_close_consumers,
     ),
 )

@@ -170,6 +170,11 @@ def _not_shared(queue: Queue) -> Queue:
     return queue
 
 
+def _in_java(argument: Argument) -> str:
+    """An argument as Artemis' beans take it."""
+    return f"{'long' if argument.type == NUMBER else 'String'} given={argument.name}"
+
+
 def _on_queue(name: str, path: str, command: str, sentence: str, work: Any, *more: Argument) -> Operation:
     """An operation on a queue that answers with the queue."""
     return Operation(
@@ -183,6 +188,7 @@ def _on_queue(name: str, path: str, command: str, sentence: str, work: Any, *mor
         result="the fields of the queue",
         arguments=(QUEUE, *more),
         shows=QUEUES,
+        mbean=(f"void {name}({', '.join(_in_java(one) for one in more)})",),
         work=work,
     )
 
@@ -198,6 +204,7 @@ def _resetting(name: str, path: str, what: str, work: Any, *more: Argument, resu
         sentence=what,
         result=result or "was: what it had counted",
         arguments=(QUEUE, *more),
+        mbean=(f"void {name}({', '.join(_in_java(one) for one in more)})",),
         work=work,
     )
 
@@ -228,6 +235,11 @@ QUEUE_CHANGE_OPERATIONS: Final = (
             *_AUTO_DELETE,
         ),
         shows=QUEUES,
+        mbean=(
+            "String createQueue(String queueConfiguration={})",
+            "String createQueue(String queueConfiguration={}, boolean ignoreIfExists)",
+            "void createQueue(String address, String name, String routingType)",
+        ),
         work=_create,
     ),
     Operation(
@@ -242,6 +254,7 @@ QUEUE_CHANGE_OPERATIONS: Final = (
         result="the fields of the queue",
         arguments=(QUEUE, _ROUTING_TYPE, *_ATTRIBUTES, *_AUTO_DELETE),
         shows=QUEUES,
+        mbean=("String updateQueue(String queueConfiguration={name:queue})",),
         work=_update,
     ),
     _on_queue("enable", "enable", "queue enable", "Let a disabled queue take messages again.", _enable),

@@ -7,6 +7,7 @@ from typing import Final
 
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue.works import QueueWork
+from artemis_py.management.artemis.signature import ATTRIBUTES
 from artemis_py.management.lists.field import FLAG, TEXT
 from artemis_py.management.lists.queues import QUEUES
 from artemis_py.management.managed import WAIT, Given, Managed, Steps, at_once, found
@@ -87,6 +88,7 @@ QUEUE_OPERATIONS: Final = (
         arguments=(QUEUE,),
         shows=QUEUES,
         work=_show,
+        mbean=(ATTRIBUTES,),
     ),
     Operation(
         name="pause",
@@ -100,6 +102,7 @@ QUEUE_OPERATIONS: Final = (
         arguments=(QUEUE,),
         shows=QUEUES,
         work=_pause,
+        mbean=("void pause()", "void pause(boolean persist=_)"),
     ),
     Operation(
         name="resume",
@@ -113,6 +116,7 @@ QUEUE_OPERATIONS: Final = (
         arguments=(QUEUE,),
         shows=QUEUES,
         work=_resume,
+        mbean=("void resume()",),
     ),
     Operation(
         name="removeAllMessages",
@@ -125,6 +129,7 @@ QUEUE_OPERATIONS: Final = (
         result="removed: how many messages",
         arguments=(QUEUE,),
         work=_purge,
+        mbean=("int removeAllMessages() -> removed",),
     ),
     Operation(
         name="destroyQueue",
@@ -141,5 +146,10 @@ QUEUE_OPERATIONS: Final = (
             Argument("auto-delete-address", FLAG, "delete its address, too, if that has no other queue", False),
         ),
         work=_destroy,
+        mbean=(
+            "void destroyQueue(String name=queue)",
+            "void destroyQueue(String name=queue, boolean removeConsumers)",
+            "void destroyQueue(String name=queue, boolean removeConsumers, boolean autoDeleteAddress)",
+        ),
     ),
 )

@@ -121,6 +121,7 @@ SESSION_OPERATIONS: Final = (
         sentence="Close a session. A connection of STOMP has one, and is closed with it, by an ERROR.",
         result="closed: the session",
         arguments=(SESSION,),
+        mbean=("boolean closeSessionWithID(String connectionID=_, String ID=session)",),
         work=_close_session,
     ),
     listing(
@@ -141,6 +142,7 @@ SESSION_OPERATIONS: Final = (
         " connection after every ERROR; a client of an earlier version keeps it.",
         result="closed: the number of the consumer",
         arguments=(CONSUMER,),
+        mbean=("boolean closeConsumerWithID(String sessionID=_, String ID=consumer)",),
         work=_close_consumer,
     ),
     listing(
@@ -161,6 +163,7 @@ SESSION_OPERATIONS: Final = (
         " failed delivery. The client is told by an ERROR when it goes on with the transaction.",
         result="rolledBack: the transaction",
         arguments=(TRANSACTION,),
+        no_mbean="Artemis' operations of this kind are about transactions of XA",
         work=_roll_back,
     ),
     Operation(
@@ -173,6 +176,7 @@ SESSION_OPERATIONS: Final = (
         " more: it is told by an ERROR when it goes on. Refused when a destination has no room now.",
         result="committed: the transaction",
         arguments=(TRANSACTION,),
+        no_mbean="Artemis' operations of this kind are about transactions of XA",
         work=_commit,
     ),
 )

@@ -68,6 +68,7 @@ SETTINGS_OPERATIONS: Final = (
         result="count: how many settings match; page and size; data: those of the page",
         arguments=(_NAME, *LISTING),
         lists=SETTINGS,
+        no_mbean="Artemis' answer has no place for the line that decided",
         work=_settings,
     ),
     Operation(
@@ -80,6 +81,7 @@ SETTINGS_OPERATIONS: Final = (
         result="count: how many permissions match; page and size; data: those of the page",
         arguments=(Argument("address", TEXT, "the address, or ADDRESS::QUEUE"), *LISTING),
         lists=ROLES,
+        no_mbean="Artemis' answer has no place for the line that decided",
         work=_roles,
     ),
 )
