@@ -75,11 +75,14 @@ def _arguments(row: Operation, scene: Scene, signature: Signature) -> Iterator[o
 
 def _as_http(told: Told, row: Operation, scene: Scene, signature: Signature, answer: Any) -> Any:
     """The answer as HTTP would give it, as far as it says so."""
-    if row.lists is not None and signature.returns == "java.lang.String":
+    if (row.lists or row.shows) is not None and signature.returns == "java.lang.String":
         return json.loads(answer)
     if signature.key is not None:
         return {signature.key: answer}
     if row.shows is not None and row.on == "queue":
         assert answer is None
         return told.queue(scene.arguments["queue"])
+    if row.shows is not None and row.on == "address":
+        assert answer in (None, True)
+        return told.ask("GET", f"/api/addresses/{scene.arguments['address']}")[1]
     return answer

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -62,27 +63,43 @@ def _there_is_no_address(told: Told, answer: Any) -> None:
     assert told.ask("GET", "/api/addresses/news")[0] == 404
 
 
+def _nothing(_told: Told, answer: Any) -> None:
+    assert answer is None
+
+
+def _is_made(told: Told, answer: Any) -> None:
+    assert answer is None or json.loads(answer)["name"] == "work"
+    assert told.queue("work")["life"] == "created"
+
+
+def _no_longer_there(told: Told, answer: Any) -> None:
+    assert answer is None
+    assert told.ask("GET", "/api/addresses/news")[0] == 404
+
+
 _NEWS: Final = "/api/addresses?address=news"
 
 DESTINATIONS: Final[dict[str, Scene]] = {
     "createQueue": Scene(
-        {"name": "work"}, holds(name="work", address="work", life="created", durable=True, declaredAt=None)
+        {"name": "work"},
+        holds(name="work", address="work", life="created", durable=True, declaredAt=None),
+        by_bean=_is_made,
     ),
     "updateQueue": Scene({"queue": "jobs"}, holds(name="jobs", maxConsumers=3)),
     "queue.enable": Scene({"queue": "orders"}, holds(enabled=True), _posted("/api/queues/orders/disable")),
     "queue.disable": Scene({"queue": "orders"}, holds(enabled=False)),
     "queue.setRingSize": Scene({"queue": "orders", "ring-size": "5"}, holds(ringSize=5)),
-    "queue.resetMessagesAdded": Scene({"queue": "orders"}, holds(was=2), _sent("orders", 2)),
-    "queue.resetMessagesAcknowledged": Scene({"queue": "orders"}, holds(was=1), _acknowledged),
-    "queue.resetMessagesExpired": Scene({"queue": "orders"}, holds(was=0)),
-    "queue.resetMessagesKilled": Scene({"queue": "orders"}, holds(was=1), _killed),
-    "queue.resetGroup": Scene({"queue": "orders", "group": "red"}, holds(reset=1), _grouped, _gone),
-    "queue.resetAllGroups": Scene({"queue": "orders"}, holds(reset=1), _grouped, _gone),
+    "queue.resetMessagesAdded": Scene({"queue": "orders"}, holds(was=2), _sent("orders", 2), by_bean=_nothing),
+    "queue.resetMessagesAcknowledged": Scene({"queue": "orders"}, holds(was=1), _acknowledged, by_bean=_nothing),
+    "queue.resetMessagesExpired": Scene({"queue": "orders"}, holds(was=0), by_bean=_nothing),
+    "queue.resetMessagesKilled": Scene({"queue": "orders"}, holds(was=1), _killed, by_bean=_nothing),
+    "queue.resetGroup": Scene({"queue": "orders", "group": "red"}, holds(reset=1), _grouped, _gone, by_bean=_nothing),
+    "queue.resetAllGroups": Scene({"queue": "orders"}, holds(reset=1), _grouped, _gone, by_bean=_nothing),
     "createAddress": Scene({"address": "news"}, holds(name="news", routingTypes="MULTICAST", autoCreated=False)),
     "updateAddress": Scene(
         {"address": "news", "routing-types": "ANYCAST"}, holds(routingTypes="ANYCAST"), _posted(_NEWS)
     ),
-    "deleteAddress": Scene({"address": "news"}, _there_is_no_address, _posted(_NEWS)),
+    "deleteAddress": Scene({"address": "news"}, _there_is_no_address, _posted(_NEWS), by_bean=_no_longer_there),
     "address.pause": Scene({"address": "orders"}, holds(paused=True)),
     "address.resume": Scene({"address": "orders"}, holds(paused=False), _posted("/api/addresses/orders/pause")),
     "address.block": Scene({"address": "orders"}, holds(blocked=True)),
