@@ -7,6 +7,7 @@ from typing import Final
 
 from artemis_py.core.addresses.address import Address
 from artemis_py.core.queue.works import QueueWork
+from artemis_py.errors import BrokerError
 from artemis_py.management.lists.addresses import ADDRESSES
 from artemis_py.management.lists.field import FLAG, TEXT
 from artemis_py.management.managed import WAIT, Given, Managed, Steps, at_once, found
@@ -15,6 +16,8 @@ from artemis_py.management.operations.addresses import ADDRESS
 from artemis_py.management.operations.queues import without_consumers
 
 _QUEUES_PER_STEP: Final = 20
+_NEW_QUEUES_MAX: Final = 1_000
+"""So many queues may come while an address is deleted with those that it has."""
 
 
 def _found(managed: Managed, given: Given) -> Address:
@@ -36,7 +39,10 @@ def _delete(managed: Managed, given: Given) -> Steps:
     address, changes = _found(managed, given), managed.broker.address_changes
     changes.check_deletion(address, is_forced=given["force"])
     removed = queues = 0
+    queues_max = len(address.queues) + _NEW_QUEUES_MAX
     while address.queues:
+        if queues >= queues_max:
+            raise BrokerError(f"Clients go on to create queues on {address.name}; block it, and delete it again")
         queue = next(iter(address.queues.values()))
         yield from without_consumers(managed, queue)
         if queue.deleted or queue.consumer_count:
