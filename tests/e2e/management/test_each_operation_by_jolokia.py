@@ -27,8 +27,9 @@ def test_each_operation_says_its_form_or_why_it_has_none() -> None:
 
 
 @pytest.mark.parametrize(("id", "form"), FORMS)
-def test_each_form(told: Told, id: str, form: str) -> None:
+def test_each_form(request: pytest.FixtureRequest, id: str, form: str) -> None:
     row, scene = BY_ID[id], SCENES[id]
+    told: Told = request.getfixturevalue("told_to_store" if scene.stores else "told")
     scene.before(told)
     if form == ATTRIBUTES:
         _reads_attributes(told, row, scene)

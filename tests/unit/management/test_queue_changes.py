@@ -152,10 +152,11 @@ def test_exclusive_while_consumers_are_there() -> None:
 
 def test_another_routing_type() -> None:
     one, operated = bench()
-    operated.do("updateQueue", queue="q", routing_type="MULTICAST")
+    assert operated.do("updateQueue", queue="q", routing_type="MULTICAST")["routingType"] == "MULTICAST"
     one.send("anycast")
     one.write("producer", "SEND", "destination:/topic/q", body="multicast")
-    assert one.count() == 1
+    one.subscribe("c", to="q::q")
+    assert one.got("c") == ["multicast"]
     assert operated.do("address.getAttributes", address="q")["routingTypes"] == "ANYCAST,MULTICAST"
 
 
