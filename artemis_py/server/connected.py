@@ -147,6 +147,12 @@ def connected(clients: Iterable[Client], turns: Turns) -> list[ConnectedClient]:
     return [ConnectedClient(client, turns) for client in clients]
 
 
+def client_of(clients: Iterable[Client], number: int, turns: Turns) -> ConnectedClient | None:
+    """The client with this number, or None."""
+    client = next((one for one in clients if one.session.state.origin == number), None)
+    return None if client is None else ConnectedClient(client, turns)
+
+
 def _refusal(error: ArtemisError) -> ArtemisError:
     """The error that an operator is told: what would be wrong with a client's frame is a state of the broker here."""
     return error if isinstance(error, BrokerError | StorageError) else BrokerError(str(error))

@@ -10,6 +10,7 @@ from artemis_py.errors import BrokerError
 from artemis_py.management.lists.places import Space
 from artemis_py.server.cursor_desk import CursorDesk
 from artemis_py.server.ports import Ports
+from artemis_py.server.store import Store
 from artemis_py.storage.disk.room import DiskSpace, bytes_until_full
 from artemis_py.storage.journal.journal import Journal
 
@@ -68,6 +69,14 @@ class StoredFiles:
     def is_compacting(self) -> bool:
         """Is that not done yet?"""
         return self._journal.compaction.is_asked
+
+
+def stored_files(config: BrokerConfig, store: Store, probe: Callable[[str], DiskSpace]) -> StoredFiles | None:
+    """The files of a store; None if it has no journal."""
+    journal, view, cursors = store.durability, store.log_view, store.cursor_desk
+    if view is None or cursors is None or not isinstance(journal, Journal):
+        return None
+    return StoredFiles(config, journal, cursors, view.log_id, store.directories(), probe)
 
 
 @final

@@ -23,12 +23,16 @@ from artemis_py.security.authenticator import Authenticator
 from artemis_py.server.calls import Calls
 from artemis_py.server.clocks import NS_PER_MS, Clocks, wall_clock_ms
 from artemis_py.server.complaints import Complaints
-from artemis_py.server.connected import ConnectedClient, connected
+from artemis_py.server.connected import client_of, connected
 from artemis_py.server.disk_watch import DiskWatch
 from artemis_py.server.drain import Drain, remains
+from artemis_py.server.events.hub import Hub
+from artemis_py.server.events.notifying import Notifying
+from artemis_py.server.events.watches import Watches
 from artemis_py.server.faults import Faults
 from artemis_py.server.gate import gate_of
 from artemis_py.server.http import Response
+from artemis_py.server.http.event_routes import event_routes
 from artemis_py.server.http.guards import guard_of
 from artemis_py.server.http.jolokia_routes import jolokia_routes
 from artemis_py.server.http.management_routes import management_routes
@@ -36,7 +40,8 @@ from artemis_py.server.http.memory_routes import memory_routes
 from artemis_py.server.http.routes import health_routes, metrics_routes, no_log_routes
 from artemis_py.server.http.routing import Route
 from artemis_py.server.load import Load
-from artemis_py.server.managed_parts import StoredFiles, open_ports
+from artemis_py.server.managed_parts import open_ports, stored_files
+from artemis_py.server.management_messages import ManagementMessages
 from artemis_py.server.memory import destinations_max, global_max_bytes, held_max_bytes
 from artemis_py.server.open_store import open_store
 from artemis_py.server.operational import OperationalLog
@@ -49,7 +54,6 @@ from artemis_py.server.turns import Turns
 from artemis_py.server.websocket import first_bytes
 from artemis_py.shown import many, warn
 from artemis_py.storage.disk.lock import DirectoryLock
-from artemis_py.storage.journal.journal import Journal
 
 if TYPE_CHECKING:
     from artemis_py.server.standby import FailbackWatch
@@ -179,34 +183,30 @@ class Server:
             self.broker,
             self.config.name,
             clients=lambda: connected(self.stats.connections, self.turns),
-            client=self._client,
+            client=lambda number: client_of(self.stats.connections, number, self.turns),
             client_count=lambda: self.stats.connections_open,
             uptime_ms=lambda: round(1000 * (self._loop.time() - begun_s)),
             now_ms=lambda: self.turns.isolation.turn_ms,
             acceptors=lambda: open_ports(self.config, self.ports),
-            stored=self._stored_files(),
+            stored=stored_files(self.config, self.store, self.disk_watch.probe),
         )
+        hub = Hub(self.broker.notices, self._loop, self.broker.holdings, self._clocks.date_ms)
+        self.turns.notifying = notifying = Notifying(self.broker, hub)
+        if self._gate is not None:
+            self._gate.authorizer.on_denial = notifying.note_denial
         calls = self.turns.calls = Calls(
             self._loop, self.turns.schedule, lambda call: self.turns.when_durable(self.broker.log.last_lsn, call)
         )
+        watches = Watches(self._loop, managed, calls)
+        beans = Beans(managed, self.config)
+        note_fault = partial(self.stats.faults.note, "", "management")
+        self.ports.receiver = self.turns.managing = ManagementMessages(beans, calls, self.turns.schedule, note_fault)
         guard = partial(guard_of, self._gate, self.config.management_rbac_prefix)
         return [
             *management_routes(managed, calls),
-            *jolokia_routes(Agent(Beans(managed, self.config)), calls, guard, wall_clock_ms),
+            *event_routes(managed, hub, watches, guard),
+            *jolokia_routes(Agent(beans), calls, guard, wall_clock_ms),
         ]
-
-    def _client(self, number: int) -> ConnectedClient | None:
-        client = next((one for one in self.stats.connections if one.session.state.origin == number), None)
-        return None if client is None else ConnectedClient(client, self.turns)
-
-    def _stored_files(self) -> StoredFiles | None:
-        store = self.store
-        if store.log_view is None or store.cursor_desk is None or not isinstance(store.durability, Journal):
-            return None
-        node_id, directories = store.log_view.log_id, store.directories()
-        return StoredFiles(
-            self.config, store.durability, store.cursor_desk, node_id, directories, self.disk_watch.probe
-        )
 
     def _log_routes(self, store: Store) -> list[Route]:
         if store.log_view is None or store.cursor_desk is None:
