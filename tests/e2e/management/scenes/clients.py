@@ -50,9 +50,9 @@ def _holds_count(count: int) -> Any:
 
 def _sender(told: Told, answer: Any) -> None:
     (row,) = answer["data"]
-    assert (row["address"], row["sessionID"], row["msgSent"], row["clientID"]) == ("orders", "s1", 1, "desk")
-    assert row["msgSizeSent"] > 5
-    assert row["creationTime"] > 0
+    assert (row["address"], row["sessionID"], int(row["msgSent"]), row["clientID"]) == ("orders", "s1", 1, "desk")
+    assert int(row["msgSizeSent"]) > 5
+    assert int(row["creationTime"]) > 0
 
 
 CLIENTS: Final[dict[str, Scene]] = {

@@ -23,8 +23,8 @@ def _roles(told: Told, answer: Any) -> None:
 def _disks(told: Told, answer: Any) -> None:
     assert {row["directory"].rpartition("/")[2] for row in answer["data"]} == {"journal", "paging", "large-messages"}
     for row in answer["data"]:
-        assert 0 < row["free"] <= row["total"]
-        assert 0 <= row["usedPercent"] <= 100
+        assert 0 < int(row["free"]) <= int(row["total"])
+        assert 0 <= int(row["usedPercent"]) <= 100
 
 
 def _journal(told: Told, answer: Any) -> None:
