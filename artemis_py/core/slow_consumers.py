@@ -58,7 +58,7 @@ class _Watch:
 
 def settled_count(consumer: Consumer) -> int:
     """How many messages a consumer has settled, or given back, since it attached."""
-    return consumer.sent_count - len(consumer.held)
+    return consumer.dealings.delivered_count - len(consumer.held)
 
 
 @final
@@ -130,7 +130,7 @@ class SlowConsumers(Chore):
         watch.place += len(some)
         for consumer in some:
             settled = settled_count(consumer)
-            seen, consumer.settled_before = consumer.settled_before, settled
+            seen, consumer.dealings.settled_before = consumer.dealings.settled_before, settled
             if consumer.browses or seen < 0 or not watch.is_enough or consumer.closed:
                 continue  # the first look only begins to measure
             if (settled - seen) * _MS < _threshold(settings) * watch.span_ms:

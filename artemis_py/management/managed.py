@@ -14,8 +14,10 @@ from artemis_py.core.broker import Broker
 from artemis_py.errors import NotFoundError
 from artemis_py.management.jobs import Jobs
 from artemis_py.management.lists.connections import Connected
+from artemis_py.management.lists.places import Port
 from artemis_py.management.lists.selection import Selection
 from artemis_py.management.steps import Step, Until
+from artemis_py.management.stored import Stored
 from artemis_py.management.why.vitals import Vitals
 from artemis_py.message import LargeBody
 
@@ -46,12 +48,15 @@ class Managed:
     name: str
     clients: Callable[[], Sequence[Connected]]
     """Those that are connected, in no order."""
+    client: Callable[[int], Connected | None]
+    """The one with this number."""
     client_count: Callable[[], int]
     uptime_ms: Callable[[], int]
     now_ms: Callable[[], int]
     """The date of the turn, in epoch ms."""
-    close: Callable[[int], bool]
-    """Closes the connection of this number; False: there is none."""
+    acceptors: Callable[[], Sequence[Port]]
+    stored: Stored | None
+    """The files of the broker; None: it stores nothing."""
     vitals: Vitals
     """How the server does."""
     begin: Callable[[Steps], object]

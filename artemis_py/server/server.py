@@ -23,7 +23,7 @@ from artemis_py.security.authenticator import Authenticator
 from artemis_py.server.calls import Calls
 from artemis_py.server.clocks import NS_PER_MS, Clocks, wall_clock_ms
 from artemis_py.server.complaints import Complaints
-from artemis_py.server.connected import connected
+from artemis_py.server.connected import client_of, connected
 from artemis_py.server.disk_watch import DiskWatch
 from artemis_py.server.drain import Drain, remains
 from artemis_py.server.events.hub import Hub
@@ -44,6 +44,7 @@ from artemis_py.server.http.memory_routes import memory_routes
 from artemis_py.server.http.routes import health_routes, metrics_routes, no_log_routes
 from artemis_py.server.http.routing import Route
 from artemis_py.server.load import Load
+from artemis_py.server.managed_parts import open_ports, stored_files
 from artemis_py.server.management_messages import ManagementMessages
 from artemis_py.server.memory import destinations_max, global_max_bytes, held_max_bytes
 from artemis_py.server.open_store import open_store
@@ -186,12 +187,16 @@ class Server:
         self.managed = Managed(
             self.broker,
             self.config.name,
-            clients=lambda: connected(self.stats.connections),
+            clients=lambda: connected(self.stats.connections, self.turns),
+            client=lambda number: client_of(self.stats.connections, number, self.turns),
             client_count=lambda: self.stats.connections_open,
             uptime_ms=lambda: round(1000 * (self._loop.time() - begun_s)),
             now_ms=lambda: self.turns.isolation.turn_ms,
-            close=self._close_connection,
-            vitals=ServerVitals(self.stats, store.durability, self._load.is_busy, self.disk_watch.headroom_bytes),
+            acceptors=lambda: open_ports(self.config, self.ports),
+            stored=stored_files(self.config, self.store, self.disk_watch.probe),
+            vitals=ServerVitals(
+                self.stats, self.turns, store.durability, self._load.is_busy, self.disk_watch.headroom_bytes
+            ),
             begin=lambda work: calls.begin(work, changes=True),
         )
         hub = Hub(self.broker.notices, self._loop, self.broker.holdings, self._clocks.date_ms)
@@ -212,13 +217,6 @@ class Server:
             *event_routes(self.managed, hub, watches, guard),
             *jolokia_routes(Agent(beans), calls, guard, wall_clock_ms),
         ]
-
-    def _close_connection(self, number: int) -> bool:
-        client = next((one for one in self.stats.connections if one.session.state.origin == number), None)
-        if client is None:
-            return False
-        client.cut_off("An operator has closed this connection", self.turns.isolation.turn_ms)
-        return True
 
     def _log_routes(self, store: Store) -> list[Route]:
         if store.log_view is None or store.cursor_desk is None:

@@ -75,4 +75,9 @@ _CONVERTERS: Final[dict[str, Callable[[Any], Any]]] = {
 def _object(parameter: Parameter, value: Any) -> dict[str, Sequence[object]]:
     if value is None:
         raise illegal(f"{parameter.name} must be a JSON object, not null")
-    return {name: one if isinstance(one, list) else [one] for name, one in _map(value).items()}
+    given: dict[str, Sequence[object]] = {
+        name: one if isinstance(one, list) else [one] for name, one in _map(value).items()
+    }
+    if parameter.renames is not None and parameter.renames[0] in given:
+        given[parameter.renames[1]] = given.pop(parameter.renames[0])
+    return given

@@ -3,7 +3,8 @@
 ``boolean moveMessage(long messageID=message, String otherQueueName=to) -> moved`` reads: the operation ``moveMessage``
 takes a number, which is our argument ``message``, and a text, our argument ``to``. Its answer is what our result has
 under ``moved``. A parameter without ``=`` is the argument of the same name (``maxConsumers`` is ``max-consumers``).
-``=_``: it is taken and means nothing. ``={}``: it is a JSON object that has our arguments by name. Without ``->`` the
+``=_``: it is taken and means nothing. ``={}``: it is a JSON object that has our arguments by name;
+``={name:queue}`` if it has our argument ``queue`` under ``name``. Without ``->`` the
 type says what the answer is: nothing for ``void``, whether it was done for ``boolean``, the result as JSON in a text
 for ``String``, and rows for ``CompositeData[]`` and ``Map[]``.
 """
@@ -32,7 +33,7 @@ _JAVA: Final = {
 }
 _PLAIN: Final = frozenset({"void", "boolean", "int", "long", "double", "float"})
 _SIGNATURE: Final = re.compile(r"([\w\[\]]+) (\w+)\((.*?)\)(?: -> ([\w-]+))?")
-_PARAMETER: Final = re.compile(r"([\w\[\]]+) (\w+)(?:=(_|{}|[\w-]+))?")
+_PARAMETER: Final = re.compile(r"([\w\[\]]+) (\w+)(?:=(_|{(?:(\w+):(\w+))?}|[\w-]+))?")
 _HUMP: Final = re.compile(r"(?<=[a-z0-9])[A-Z]+")
 
 
@@ -43,6 +44,8 @@ class Parameter:
     type: str
     name: str
     argument: str
+    renames: tuple[str, str] | None = None
+    """Under which name a JSON object has one of our arguments, and that argument; None: under its own."""
 
 
 @dataclass(frozen=True)
@@ -93,4 +96,6 @@ def _parameter(text: str, part: str) -> Parameter:
     found = _PARAMETER.fullmatch(part)
     if found is None:
         raise ValueError(f"{part!r} in {text!r} is no parameter")
+    if found[4] is not None:
+        return Parameter(java_type(found[1]), found[2], BY_NAME, (found[4], found[5]))
     return Parameter(java_type(found[1]), found[2], found[3] or _HUMP.sub(lambda hump: f"-{hump[0]}", found[2]).lower())

@@ -27,8 +27,9 @@ def test_each_operation_says_its_form_or_why_it_has_none() -> None:
 
 
 @pytest.mark.parametrize(("id", "form"), FORMS)
-def test_each_form(told: Told, id: str, form: str) -> None:
+def test_each_form(request: pytest.FixtureRequest, id: str, form: str) -> None:
     row, scene = BY_ID[id], SCENES[id]
+    told: Told = request.getfixturevalue("told_to_store" if scene.stores else "told")
     scene.before(told)
     if form == ATTRIBUTES:
         _reads_attributes(told, row, scene)
@@ -75,11 +76,14 @@ def _arguments(row: Operation, scene: Scene, signature: Signature) -> Iterator[o
 
 def _as_http(told: Told, row: Operation, scene: Scene, signature: Signature, answer: Any) -> Any:
     """The answer as HTTP would give it, as far as it says so."""
-    if row.lists is not None and signature.returns == "java.lang.String":
+    if (row.lists or row.shows) is not None and signature.returns == "java.lang.String":
         return json.loads(answer)
     if signature.key is not None:
         return {signature.key: answer}
     if row.shows is not None and row.on == "queue":
         assert answer is None
         return told.queue(scene.arguments["queue"])
+    if row.shows is not None and row.on == "address":
+        assert answer in (None, True)
+        return told.ask("GET", f"/api/addresses/{scene.arguments['address']}")[1]
     return answer
