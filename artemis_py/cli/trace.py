@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from artemis_py.cli import logins
+from artemis_py.cli import broker_http, logins
 from artemis_py.cli.journal_records import shown_time
-from artemis_py.cli.operate.command import DEFAULT_URL, URL_NAME
 from artemis_py.errors import ArtemisError
 from artemis_py.message import Message
 from artemis_py.selector import compile_selector
@@ -36,11 +34,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--where", metavar="SELECTOR", help="messages whose headers match, such as \"order = '17'\"")
     parser.add_argument("--json", action="store_true", help="one JSON object for each moment")
+    broker_http.add_url(parser)
     source = parser.add_argument_group("the log")
-    source.add_argument("--url", metavar="URL", help=f"a running broker (else {URL_NAME}, else {DEFAULT_URL})")
     source.add_argument(
         "--journal", metavar="DIR", type=Path, action="extend", nargs="+", default=[],
-        help="journal and retention directory of one broker, which may be stopped",
+        help="instead of --url: journal and retention directory of one broker, which may be stopped",
     )  # fmt: skip
     logins.add_login(source)
     logins.add_tls(source)
@@ -92,13 +90,11 @@ def _matching(text: str | None) -> Callable[[Message], bool] | None:
 
 def _opened(args: argparse.Namespace) -> LogSource:
     if args.journal:
-        if args.url:
-            raise ArtemisError("give one place of the log: --url http://HOST:PORT or --journal DIR …")
         for directory in args.journal:
             if not directory.is_dir():
                 raise ArtemisError(f"{directory} is not a directory")
         return DirectorySource(args.journal)
-    url, user = logins.without_user(args.url or os.environ.get(URL_NAME, DEFAULT_URL))
+    url, user = logins.without_user(args.url)
     if not url.startswith(("http://", "https://")):
         raise ArtemisError(f"{url} is not the URL of an HTTP acceptor; write http://host:port")
     tls = logins.tls_of(args) if url.startswith("https://") else None

@@ -26,9 +26,13 @@ from artemis_py.server.complaints import Complaints
 from artemis_py.server.connected import connected
 from artemis_py.server.disk_watch import DiskWatch
 from artemis_py.server.drain import Drain, remains
+from artemis_py.server.events.hub import Hub
+from artemis_py.server.events.notifying import Notifying
+from artemis_py.server.events.watches import Watches
 from artemis_py.server.faults import Faults
 from artemis_py.server.gate import gate_of
 from artemis_py.server.http import Response
+from artemis_py.server.http.event_routes import event_routes
 from artemis_py.server.http.guards import guard_of
 from artemis_py.server.http.jolokia_routes import jolokia_routes
 from artemis_py.server.http.management_routes import management_routes
@@ -36,6 +40,7 @@ from artemis_py.server.http.memory_routes import memory_routes
 from artemis_py.server.http.routes import health_routes, metrics_routes, no_log_routes
 from artemis_py.server.http.routing import Route
 from artemis_py.server.load import Load
+from artemis_py.server.management_messages import ManagementMessages
 from artemis_py.server.memory import destinations_max, global_max_bytes, held_max_bytes
 from artemis_py.server.open_store import open_store
 from artemis_py.server.operational import OperationalLog
@@ -174,7 +179,7 @@ class Server:
 
     def _management_routes(self, store: Store) -> list[Route]:
         begun_s = self._loop.time()
-        self.managed = Managed(
+        managed = self.managed = Managed(
             self.broker,
             self.config.name,
             clients=lambda: connected(self.stats.connections),
@@ -184,13 +189,22 @@ class Server:
             close=self._close_connection,
             vitals=ServerVitals(self.stats, store.durability, self._load.is_busy, self.disk_watch.headroom_bytes),
         )
+        hub = Hub(self.broker.notices, self._loop, self.broker.holdings, self._clocks.date_ms)
+        self.turns.notifying = notifying = Notifying(self.broker, hub)
+        if self._gate is not None:
+            self._gate.authorizer.on_denial = notifying.note_denial
         calls = self.turns.calls = Calls(
             self._loop, self.turns.schedule, lambda call: self.turns.when_durable(self.broker.log.last_lsn, call)
         )
+        watches = Watches(self._loop, managed, calls)
+        beans = Beans(managed, self.config)
+        note_fault = partial(self.stats.faults.note, "", "management")
+        self.ports.receiver = self.turns.managing = ManagementMessages(beans, calls, self.turns.schedule, note_fault)
         guard = partial(guard_of, self._gate, self.config.management_rbac_prefix)
         return [
-            *management_routes(self.managed, calls),
-            *jolokia_routes(Agent(Beans(self.managed, self.config)), calls, guard, wall_clock_ms),
+            *management_routes(managed, calls),
+            *event_routes(managed, hub, watches, guard),
+            *jolokia_routes(Agent(beans), calls, guard, wall_clock_ms),
         ]
 
     def _close_connection(self, number: int) -> bool:

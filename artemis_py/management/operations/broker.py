@@ -44,6 +44,7 @@ BROKER_OPERATIONS: Final = (
         sentence="What the broker is and how much it has.",
         result="name, version, uptime in ms, and the numbers of addresses, queues, consumers, connections and messages",
         work=_show_broker,
+        is_watchable=True,
         mbean=(ATTRIBUTES,),
     ),
 )
