@@ -15,14 +15,14 @@ from artemis_py.errors import NotFoundError
 from artemis_py.management.lists.connections import Connected
 from artemis_py.management.lists.field import Row
 from artemis_py.management.lists.selection import Selection
+from artemis_py.management.steps import Step, Until
+from artemis_py.management.why.vitals import Vitals
 
 Owner = TypeVar("Owner")
 Given = Mapping[str, Any]
 """The arguments by name; all are there."""
 Result = Row | Selection[Any]
-WAIT: Final = True
-"""What a step yields if the work can only go on in another turn."""
-Steps = Generator[bool | None, None, Result]
+Steps = Generator[Step, None, Result]
 _SHOWN_MAX: Final = 200
 _NAMES_COMPARED_MAX: Final = 1_000
 
@@ -41,6 +41,16 @@ class Managed:
     """The date of the turn, in epoch ms."""
     close: Callable[[int], bool]
     """Closes the connection of this number; False: there is none."""
+    vitals: Vitals
+    """How the server does."""
+
+    def steady_ms(self) -> int:
+        """The steady time of the turn, in ms."""
+        return self.broker.clock.steady_ms(self.now_ms())
+
+    def after_ms(self, span_ms: int) -> Until:
+        """What a step yields if the work can go on after so many ms."""
+        return Until(self.steady_ms() + span_ms)
 
 
 Work = Callable[[Managed, Given], Steps]

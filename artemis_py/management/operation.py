@@ -58,6 +58,10 @@ class Operation:
     arguments: Sequence[Argument] = ()
     lists: AnyKind | None = None
     shows: AnyKind | None = None
+    destroys: str = ""
+    """What is lost for good, for a question that is asked before; empty: nothing. ``{messages}`` stands for how many
+    messages the queue has, and a name in braces for that argument.
+    """
     is_watchable: bool = False
     """May clients of ``/api/events`` have it carried out once a second, to be told what changes?"""
     mbean: Sequence[str] = ()

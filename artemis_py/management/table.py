@@ -13,6 +13,7 @@ from artemis_py.management.operations.broker import BROKER_OPERATIONS
 from artemis_py.management.operations.connections import CONNECTION_OPERATIONS
 from artemis_py.management.operations.consumers import CONSUMER_OPERATIONS
 from artemis_py.management.operations.queues import QUEUE_OPERATIONS
+from artemis_py.management.operations.why import WHY_OPERATIONS
 
 OPERATIONS: Final[tuple[Operation, ...]] = (
     *BROKER_OPERATIONS,
@@ -20,4 +21,5 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     *ADDRESS_OPERATIONS,
     *CONSUMER_OPERATIONS,
     *CONNECTION_OPERATIONS,
+    *WHY_OPERATIONS,
 )

@@ -34,7 +34,8 @@ def test_each_operation(told: Told, id: str, way: str) -> None:
         status, answer = told.ask(operation.method, path)
         assert status == 200, answer
     else:
-        printed = told.command(*operation.command.split(), *scene.arguments.values(), "--json")
+        yes = ["--yes"] if operation.destroys else []
+        printed = told.command(*operation.command.split(), *scene.arguments.values(), "--json", *yes)
         assert (printed.returncode, printed.stderr) == (0, "")
         answer = json.loads(printed.stdout)
     description = told.ask("GET", "/api/openapi.json")[1]
