@@ -63,8 +63,8 @@ artemis-py dead retry --origin orders --cause max_deliveries --rate 50
 
 - **A browse shows a queue in its order**: what consumers have, what is ready, what is in pages, what waits for its
   time. A message that no consumer takes meanwhile is shown exactly once, and later ones are not shown. With a filter
-  the broker looks on for 50,000 matches behind the page to count them; `isWhole` says whether that was all. Pages are read
-  for the browse alone, and deep pages take several turns.
+  the broker looks on for 50,000 matches behind the page to count them; `isWhole` says whether that was all. Pages are
+  read for the browse alone, and deep pages take several turns.
 - **A change concerns what was on the queue when it began.** What consumers have is left alone: it is counted and named
   (`inDelivery`, `inDeliveryMessages`). Each message is changed completely or not at all, also if the broker is killed:
   a copy and the end of its original are one record of the log. What was not done then is left undone.
