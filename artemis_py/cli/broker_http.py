@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import ssl
 import urllib.error
 import urllib.request
@@ -14,28 +13,27 @@ from http.client import HTTPException, HTTPResponse
 from typing import Final, final
 
 from artemis_py.cli import logins
+from artemis_py.cli.contexts import URL, URL_NAME, add_context, url_for
 from artemis_py.errors import ArtemisError
 from artemis_py.security.client_tls import why_refused
 
 TIMEOUT_S: Final = 30.0
 _PIECE_BYTES: Final = 1 << 18
-_URL: Final = "http://127.0.0.1:8161"
-_URL_NAME: Final = "ARTEMIS_PY_URL"
 _LINE_BYTES_MAX: Final = 1 << 20
-
-
-def add_url(parser: argparse.ArgumentParser) -> None:
-    """Adds the argument that says which broker is meant."""
-    parser.add_argument(
-        "--url",
-        default=os.environ.get(_URL_NAME, _URL),
-        help=f"the broker's HTTP acceptor (else {_URL_NAME}, else {_URL})",
-    )
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments about logins and TLS."""
     running = parser.add_argument_group("a running broker")
+    logins.add_login(running)
+    logins.add_tls(running)
+
+
+def add_broker(parser: argparse.ArgumentParser) -> None:
+    """Adds ``--url``, ``--context``, and the arguments about logins and TLS."""
+    running = parser.add_argument_group("a running broker")
+    running.add_argument("--url", help=f"its HTTP acceptor (else {URL_NAME}, else that of the context, else {URL})")
+    add_context(running)
     logins.add_login(running)
     logins.add_tls(running)
 
@@ -55,6 +53,16 @@ class BrokerHttp:
         self._login = logins.login_of(args, user)
         self._context = logins.tls_of(args).context() if url.startswith("https://") else None
         self._timeout_s = timeout_s
+
+    @staticmethod
+    def of(args: argparse.Namespace, timeout_s: float = TIMEOUT_S) -> BrokerHttp:
+        """The acceptor that ``--url``, the environment or a context names. Raises ArtemisError."""
+        return BrokerHttp(args, url_for(args, args.url), timeout_s)
+
+    @property
+    def url(self) -> str:
+        """Where it is."""
+        return self._url
 
     def ask(self, path: str, method: str = "GET") -> bytes:
         """The body of an answer with status 2xx. Raises ArtemisError with what the broker says otherwise, and if there

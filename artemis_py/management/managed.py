@@ -15,6 +15,8 @@ from artemis_py.errors import NotFoundError
 from artemis_py.management.jobs import Jobs
 from artemis_py.management.lists.connections import Connected
 from artemis_py.management.lists.selection import Selection
+from artemis_py.management.steps import Step, Until
+from artemis_py.management.why.vitals import Vitals
 from artemis_py.message import LargeBody
 
 Owner = TypeVar("Owner")
@@ -31,17 +33,7 @@ class Download(NamedTuple):
 
 
 Result = Mapping[str, Any] | Selection[Any] | Download
-WAIT: Final = True
-"""What a step yields if the work can only go on in another turn."""
-
-
-class Until(NamedTuple):
-    """What a step yields if the work can go on at this steady time, in ms, and not before."""
-
-    steady_ms: int
-
-
-Steps = Generator[bool | Until | None, None, Result]
+Steps = Generator[Step, None, Result]
 _SHOWN_MAX: Final = 200
 _NAMES_COMPARED_MAX: Final = 1_000
 
@@ -60,17 +52,23 @@ class Managed:
     """The date of the turn, in epoch ms."""
     close: Callable[[int], bool]
     """Closes the connection of this number; False: there is none."""
+    vitals: Vitals
+    """How the server does."""
     begin: Callable[[Steps], object]
     """Begins a work that goes on by itself. Nobody gets its result."""
     jobs: Jobs = field(default_factory=Jobs)
 
     def in_a_moment(self) -> Until:
         """What a step yields that waits for something which tells nobody when it is there, such as the disk."""
-        return Until(self.steady_ms() + 1)
+        return self.after_ms(1)
 
     def steady_ms(self) -> int:
         """The steady time of the turn, in ms."""
         return self.broker.clock.steady_ms(self.now_ms())
+
+    def after_ms(self, span_ms: int) -> Until:
+        """What a step yields if the work can go on after so many ms."""
+        return Until(self.steady_ms() + span_ms)
 
 
 Work = Callable[[Managed, Given], Steps]

@@ -59,6 +59,10 @@ class Operation:
     arguments: Sequence[Argument] = ()
     lists: AnyKind | None = None
     shows: AnyKind | None = None
+    destroys: str = ""
+    """What is lost for good, for a question that is asked before; empty: nothing. ``{messages}`` stands for how many
+    messages the queue has, and a name in braces for that argument.
+    """
     also: Sequence[Field[Any]] = ()
     is_download: bool = False
     is_watchable: bool = False

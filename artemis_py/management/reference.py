@@ -18,6 +18,7 @@ from artemis_py.management.lists.field import FLAG, MAP, NUMBER, TEXT, AnyKind
 from artemis_py.management.lists.jobs import JOBS
 from artemis_py.management.lists.messages import WHOLE
 from artemis_py.management.lists.queues import QUEUES
+from artemis_py.management.lists.reasons import REASONS
 from artemis_py.management.notifications import HEADERS, SENTENCES
 from artemis_py.management.operation import EDIT, Operation
 from artemis_py.management.operations.listing import LISTING
@@ -35,8 +36,9 @@ artemis-py queue ls --where 'messageCount>0' --sort messageCount:desc
 curl 'http://127.0.0.1:8161/api/queues?where=messageCount%3E0&sort=messageCount:desc'
 ```
 
-- **Commands** ask the broker at `--url` (else `ARTEMIS_PY_URL`, else http://127.0.0.1:8161), and log in as
-  [all commands do](security.md). With `--json` they print what the broker answers.
+- **Commands** ask the broker at `--url` (else `ARTEMIS_PY_URL`, else that of the [context](commands.md#contexts), else
+  http://127.0.0.1:8161), and log in as [all commands do](security.md). With `--json` they print what it answers. Those
+  that destroy something ask first; `--yes` answers ([commands.md](commands.md)).
 - **HTTP** answers in JSON. `/api/openapi.json` describes it for programs. An error is `{"error": "…"}`, with status 400
   if the request makes no sense, 404 if something does not exist, and 409 if it cannot be done as things are. The answer
   to a change comes when the change survives a crash.
@@ -100,7 +102,9 @@ _BEANS: Final = """\
 What tools read of Artemis' beans by [Jolokia](jolokia.md). Nothing of it can be written.
 """
 
-_KINDS: Final[tuple[AnyKind, ...]] = (QUEUES, WHOLE, DEAD_LETTERS, JOBS, ADDRESSES, CONSUMERS, CONNECTIONS)
+_KINDS: Final[tuple[AnyKind, ...]] = (
+    QUEUES, WHOLE, DEAD_LETTERS, JOBS, ADDRESSES, CONSUMERS, CONNECTIONS, REASONS,
+)  # fmt: skip
 _PLACE: Final = re.compile(r"{(\w+)}")
 _TYPES: Final = {TEXT: "text", NUMBER: "number", FLAG: "true or false", MAP: "texts by name"}
 

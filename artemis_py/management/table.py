@@ -17,6 +17,7 @@ from artemis_py.management.operations.dead_letters import DEAD_LETTER_OPERATIONS
 from artemis_py.management.operations.jobs import JOB_OPERATIONS
 from artemis_py.management.operations.message_changes import MESSAGE_CHANGES
 from artemis_py.management.operations.queues import QUEUE_OPERATIONS
+from artemis_py.management.operations.why import WHY_OPERATIONS
 
 OPERATIONS: Final[tuple[Operation, ...]] = (
     *BROKER_OPERATIONS,
@@ -28,4 +29,5 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     *ADDRESS_OPERATIONS,
     *CONSUMER_OPERATIONS,
     *CONNECTION_OPERATIONS,
+    *WHY_OPERATIONS,
 )

@@ -13,7 +13,7 @@ from urllib.parse import parse_qs
 import pytest
 
 from artemis_py.management.given import given_of
-from artemis_py.management.managed import Until
+from artemis_py.management.steps import Until
 from artemis_py.management.table import OPERATIONS
 from tests.unit.core.paged_desk import PagedDesk
 from tests.unit.core.parts import head_of, send

@@ -12,5 +12,6 @@ WORDS: Final[dict[str, str]] = {
     "job": "list works that go on by themselves, and stop them",
     "address": "list and show the addresses of a running broker",
     "consumer": "list the consumers of a running broker",
+    "why": "say why a running broker does not do what you expect, with the setting and a remedy",
     "connection": "list the clients of a running broker, and close their connections",
 }

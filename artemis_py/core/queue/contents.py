@@ -212,9 +212,7 @@ class Contents:
 
     def count_lost(self, messages: list[Message], reason: str, *, replaced: bool = False) -> None:
         """Count new messages that the queue drops on arrival, and settle the durable ones for ``reason``."""
-        self.tally.added += len(messages)
-        self.tally.replaced += len(messages) if replaced else 0
-        self.tally.killed += 0 if replaced else len(messages)
+        self.tally.lose(len(messages), reason, replaced=replaced)
         durable = [message for message in messages if message.head.persistent]
         if durable and self._reference.durable:
             self._host.log.settled(self._reference.id, durable, reason)
@@ -498,7 +496,7 @@ class Contents:
         """Remove messages that are out of the order, for ``reason``. They count as killed."""
         if messages:
             self.was_used = True
-            self.tally.killed += len(messages)
+            self.tally.kill(len(messages), reason)
             self._forget(messages, reason, by)
 
     def expire(self, entries: list[Entry]) -> None:

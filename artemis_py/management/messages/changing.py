@@ -7,7 +7,8 @@ from typing import Any
 
 from artemis_py.core.handling.change import Change
 from artemis_py.errors import BrokerError, NotFoundError
-from artemis_py.management.managed import WAIT, Managed, Steps, Until
+from artemis_py.management.managed import Managed, Steps
+from artemis_py.management.steps import WAIT, Until
 
 
 def told(managed: Managed, change: Change) -> Steps:

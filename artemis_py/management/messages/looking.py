@@ -9,7 +9,8 @@ from artemis_py.core.budget import Budget
 from artemis_py.core.handling.choice import Choice
 from artemis_py.core.handling.round import Round, Sight
 from artemis_py.core.queue.queue import Queue
-from artemis_py.management.managed import Managed, Until
+from artemis_py.management.managed import Managed
+from artemis_py.management.steps import Until
 
 STEP_UNITS: Final = 200
 """What a step may cost, in units of a turn."""

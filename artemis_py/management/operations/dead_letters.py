@@ -12,13 +12,14 @@ from artemis_py.errors import BadRequestError
 from artemis_py.management.jobs import Job
 from artemis_py.management.lists.dead_letters import DEAD_LETTERS
 from artemis_py.management.lists.field import FLAG, NUMBER, TEXT
-from artemis_py.management.managed import Given, Managed, Steps, Until
+from artemis_py.management.managed import Given, Managed, Steps
 from artemis_py.management.messages.changing import answer, over
 from artemis_py.management.messages.choosing import FILTER, choice_of
 from artemis_py.management.messages.graves import graves, survey
 from artemis_py.management.messages.pace import Pace
 from artemis_py.management.operation import EDIT, VIEW, Argument, Operation
 from artemis_py.management.operations.listing import LISTING, selected
+from artemis_py.management.steps import Until
 
 RATE_MAX: Final = 100_000
 _QUEUE: Final = Argument(

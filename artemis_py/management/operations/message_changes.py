@@ -13,12 +13,13 @@ from artemis_py.core.order.entry import Entry
 from artemis_py.core.queue.queue import Queue
 from artemis_py.errors import NotFoundError
 from artemis_py.management.lists.field import NUMBER, TEXT
-from artemis_py.management.managed import WAIT, Given, Managed, Steps, found
+from artemis_py.management.managed import Given, Managed, Steps, found
 from artemis_py.management.messages.changing import told, told_of_one
 from artemis_py.management.messages.choosing import FILTER, MESSAGE, NEEDED_FILTER, choice_of
 from artemis_py.management.messages.looking import look
 from artemis_py.management.operation import EDIT, Argument, Operation
 from artemis_py.management.operations.queues import QUEUE
+from artemis_py.management.steps import WAIT
 
 _TARGET: Final = Argument("target", TEXT, "the queue that gets them (also address::queue), or else the address")
 _PRIORITY: Final = Argument("priority", NUMBER, "the new priority, 0 to 9")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from http import HTTPStatus
 from typing import Any, Final
@@ -32,15 +32,19 @@ _STATUSES: Final[tuple[tuple[type[BrokerError], int], ...]] = (
 )
 
 
-def management_routes(managed: Managed, calls: Calls, downloads: Downloads) -> list[Route]:
-    """One route for each path in the table, and ``/api/openapi.json``."""
+def management_routes(
+    managed: Managed, calls: Calls, downloads: Downloads, others: Mapping[str, Any] | None = None
+) -> list[Route]:
+    """One route for each path in the table, and ``/api/openapi.json``, which describes ``others``, too."""
     by_path: dict[str, dict[str, Operation]] = {}
     for operation in OPERATIONS:
         by_path.setdefault(operation.path, {})[operation.method] = operation
     routes = [_route(path, operations, managed, calls, downloads) for path, operations in by_path.items()]
 
     def description(_request: Request) -> Response:
-        return json_response(HTTPStatus.OK, description_of(OPERATIONS))
+        described = description_of(OPERATIONS)
+        described["paths"].update(others or {})
+        return json_response(HTTPStatus.OK, described)
 
     return [*routes, Route("/api/openapi.json", {"GET": description}, {"GET": "broker.getOpenApi"})]
 

@@ -24,8 +24,8 @@ SAFETY: Final = (
     ("Cross-Origin-Resource-Policy", "same-origin"),
     ("Referrer-Policy", "no-referrer"),
 )
-"""Headers of every response: a browser takes it for nothing but what it is, keeps it nowhere, and puts it into no other
-page.
+"""Headers of every response that has no others of these names: a browser takes it for nothing but what it is, keeps it
+nowhere, and puts it into no other page.
 """
 
 
@@ -69,15 +69,17 @@ class Outgoing:
         and a part of a file after the head. ``closes`` announces that the connection ends after it.
         """
         body = response.body
-        headers = [("Content-Type", response.content_type), *SAFETY, *response.headers]
-        if isinstance(body, bytes | FileBody):
+        own = {name for name, _ in response.headers}
+        safety = [header for header in SAFETY if header[0] not in own]
+        headers = [("Content-Type", response.content_type), *safety, *response.headers]
+        if isinstance(body, bytes | FileBody) and response.status != HTTPStatus.NO_CONTENT:
             headers.append(("Content-Length", str(len(body))))
         if closes:
             headers.append(("Connection", "close"))
         reason = HTTPStatus(response.status).phrase
         head = h11.Response(status_code=response.status, headers=headers, reason=reason.encode())
         output = self._machine.send(head) or b""
-        if not with_body or not body:
+        if not with_body or not body or response.status == HTTPStatus.NOT_MODIFIED:
             close_body(response)
             output += self._machine.send(h11.EndOfMessage()) or b""
         elif isinstance(body, bytes):

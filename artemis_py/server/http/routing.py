@@ -28,8 +28,12 @@ class Route:
     """
     is_open: bool = False
     """Is it answered for any host name, even while all regular connections are in use?"""
+    needs_login: bool = True
+    """Where users log in: must one do so? What has no data of the broker needs no login."""
     checks_itself: bool = False
     """Does its handler know which permission a request needs? Then whoever has logged in gets there."""
+    takes_messages: bool = False
+    """May the bodies of its requests be as large as messages?"""
 
     def handler(self, method: str) -> Handler | None:
         """The handler of a method, or None."""

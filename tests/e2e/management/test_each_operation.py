@@ -40,7 +40,8 @@ def test_each_operation(told: Told, id: str, way: str) -> None:
         assert status == 200, answer
     else:
         given = [scene.arguments[one.name] for one in operation.arguments if one.is_required]
-        printed = told.command(*operation.command.split(), *given, "--json")
+        yes = ["--yes"] if operation.destroys else []
+        printed = told.command(*operation.command.split(), *given, "--json", *yes)
         assert (printed.returncode, printed.stderr) == (0, "")
         if operation.is_download:
             scene.check(told, printed.stdout.encode())

@@ -17,6 +17,7 @@ from artemis_py.storage.pages.spill import SpillLog
 from tests.sim.committer import SteppedCommitter
 from tests.sim.disk import SimDisk
 from tests.unit.core.parts import NOW_MS, write
+from tests.unit.management.why_parts import FakeVitals
 
 QUEUES = ("q", "other", "graves", "late")
 
@@ -64,7 +65,7 @@ class PagedDesk:
         self.broker = Broker(config, self.log, self.now_ms, RecoveredState(), self.files)
         self.managed = Managed(
             self.broker, "b", clients=list, client_count=lambda: 0, uptime_ms=lambda: 0, now_ms=lambda: self.now_ms,
-            close=lambda _: False, begin=lambda _: None,
+            close=lambda _: False, vitals=FakeVitals(), begin=lambda _: None,
         )  # fmt: skip
 
     @property
