@@ -184,7 +184,7 @@ class Server:
 
     def _management_routes(self, store: Store) -> list[Route]:
         begun_s = self._loop.time()
-        managed = self.managed = Managed(
+        self.managed = Managed(
             self.broker,
             self.config.name,
             clients=lambda: connected(self.stats.connections, self.turns),
