@@ -92,7 +92,7 @@ class HttpPorts:
         gate = self._gate
         if gate is None:
             return None
-        return Doors.of(acceptor, self._config.management_rbac_prefix, gate.desk, gate.authorizer)
+        return Doors.of(acceptor, self._config.management_rbac_prefix, gate.desk, gate.authorizer, gate.sessions)
 
     def tick(self) -> None:
         """Look after idle and slow connections from now on."""

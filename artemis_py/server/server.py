@@ -169,7 +169,13 @@ class Server:
 
     def _routes(self, store: Store) -> list[Route]:
         routes = metrics_routes(self._exporter) + health_routes(self._not_ready_because, self.ports.warnings)
-        return routes + memory_routes(self.turns.guard) + self._log_routes(store) + self._management_routes()
+        return (
+            routes
+            + memory_routes(self.turns.guard)
+            + self._log_routes(store)
+            + self._management_routes()
+            + self._war_routes()
+        )
 
     def _management_routes(self) -> list[Route]:
         begun_s = self._loop.time()
@@ -190,6 +196,17 @@ class Server:
             *management_routes(managed, calls),
             *jolokia_routes(Agent(Beans(managed, self.config)), calls, guard, wall_clock_ms),
         ]
+
+    def _war_routes(self) -> list[Route]:
+        path = self.config.console_war
+        if path is None:
+            return []
+        from artemis_py.server.http.console.routes import war_routes
+        from artemis_py.server.http.console.sessions import BASE
+        from artemis_py.server.http.console.war import War
+
+        in_thread = partial(self._loop.run_in_executor, None)
+        return war_routes(War(path, BASE), self._gate, self._loop, in_thread)
 
     def _close_connection(self, number: int) -> bool:
         client = next((one for one in self.stats.connections if one.session.state.origin == number), None)

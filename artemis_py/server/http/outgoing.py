@@ -23,8 +23,8 @@ SAFETY: Final = (
     ("Cross-Origin-Resource-Policy", "same-origin"),
     ("Referrer-Policy", "no-referrer"),
 )
-"""Headers of every response: a browser takes it for nothing but what it is, keeps it nowhere, and puts it into no other
-page.
+"""Headers of every response that has no others of these names: a browser takes it for nothing but what it is, keeps it
+nowhere, and puts it into no other page.
 """
 
 
@@ -66,7 +66,9 @@ class Outgoing:
         and a part of a file after the head. ``closes`` announces that the connection ends after it.
         """
         body = response.body
-        headers = [("Content-Type", response.content_type), *SAFETY, *response.headers]
+        own = {name for name, _ in response.headers}
+        safety = [header for header in SAFETY if header[0] not in own]
+        headers = [("Content-Type", response.content_type), *safety, *response.headers]
         if isinstance(body, bytes | FileBody):
             headers.append(("Content-Length", str(len(body))))
         if closes:
