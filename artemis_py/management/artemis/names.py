@@ -19,7 +19,8 @@ _ESCAPED: Final = re.compile(r"\\(.)", re.DOTALL)
 _KEY: Final = re.compile(r"([^=,:*?]+)=")
 _VALUE: Final = re.compile(r'"(?:[^"\\\n]|\\["\\*?n])*"|[^",=:\n"]*')
 _TOKEN: Final = re.compile(r"\\.|.", re.DOTALL)
-_WILDCARDS: Final = {"*": ".*", "?": "."}
+_ANY: Final = "*"
+_ONE: Final = {"?": "."}
 
 
 class BadNameError(ValueError):
@@ -111,7 +112,19 @@ def _has_wildcard(text: str) -> bool:
 
 
 def matcher_of(value: str) -> re.Pattern[str]:
-    """What the values match that a pattern's value stands for, all with their quotes."""
-    is_quoted = value.startswith('"')
-    tokens = _TOKEN.findall(value) if is_quoted else list(value)
-    return re.compile("".join(_WILDCARDS.get(token) or re.escape(token) for token in tokens), re.DOTALL)
+    """What the values match that a pattern's value stands for, all with their quotes. The text behind an asterisk is
+    looked for once, at its first place: so the time to match does not grow with a power of the asterisks.
+    """
+    tokens = _TOKEN.findall(value) if value.startswith('"') else list(value)
+    parts = [""]
+    for token in tokens:
+        if token == _ANY:
+            parts.append("")
+        else:
+            parts[-1] += _ONE.get(token) or re.escape(token)
+    first, *others = parts
+    if not others:
+        return re.compile(first, re.DOTALL)
+    *middle, last = others
+    found = "".join(f"(?>.*?{part})" for part in middle if part)
+    return re.compile(f"{first}{found}.*{last}", re.DOTALL)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from fnmatch import fnmatchcase
+from random import Random
+
 import pytest
 
 from artemis_py.management.artemis.names import BadNameError, matcher_of, parse_name, quote, unquote
@@ -75,3 +78,20 @@ def test_what_a_pattern_matches(pattern: str, value: str, matches: bool) -> None
 def test_what_is_no_name(text: str) -> None:
     with pytest.raises(BadNameError, match="Invalid object name"):
         parse_name(text)
+
+
+def test_a_pattern_of_many_asterisks_takes_no_time() -> None:
+    """With a way back from each asterisk it would take more than the age of the world."""
+    pattern, name = "*a" * 40 + "b", "a" * 4_000
+    assert matcher_of(pattern).fullmatch(name) is None
+    assert matcher_of(f'"{pattern}"').fullmatch(f'"{name}"') is None
+    assert matcher_of(pattern).fullmatch(f"{name}b")
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_patterns_match_as_those_of_shells(seed: int) -> None:
+    random = Random(seed)
+    for _ in range(200):
+        pattern = "".join(random.choices("ab*?", k=random.randint(0, 6)))
+        text = "".join(random.choices("ab", k=random.randint(0, 6)))
+        assert (matcher_of(pattern).fullmatch(text) is not None) == fnmatchcase(text, pattern), (pattern, text)
