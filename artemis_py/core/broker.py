@@ -11,7 +11,9 @@ from artemis_py.core.budget import Budget
 from artemis_py.core.commits import Commits
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.depths import depths_of
+from artemis_py.core.destinations.address_changes import AddressChanges
 from artemis_py.core.destinations.deployment import Deployment
+from artemis_py.core.destinations.queue_changes import QueueChanges
 from artemis_py.core.destinations.registry import Registry
 from artemis_py.core.destinations.resolver import Resolver
 from artemis_py.core.due import Due
@@ -83,6 +85,8 @@ class Broker:
         self.admission = Admission(host, bindings, self.duplicates, router)
         self.forwarding = Forwarding(host, bindings, self.resolver, self.forwards, self.admission)
         self.operations = Operations(host, self.registry)
+        self.queue_changes = QueueChanges(config, host, self.registry, self.memory)
+        self.address_changes = AddressChanges(host, self.registry)
         self._due = Due(host, bindings.by_id)
         self._sweep = Sweep(host, self.registry, config, now_ms)
         self._consumer_id = 0
@@ -166,6 +170,11 @@ class Broker:
         return outgoing
 
     # ---- the steps of a turn ---------------------------------------------------------------------
+
+    def begin_turn(self, units: int, now_ms: int) -> None:
+        """A turn begins, with a budget of so many units."""
+        self.budget.refill(units)
+        self.host.turn_ms = now_ms
 
     def take_in(self) -> None:
         """Hand out what has arrived from pages."""

@@ -9,6 +9,7 @@ from typing import Final, final
 
 from mypy_extensions import mypyc_attr
 
+from artemis_py.core.dealings import Dealings
 from artemis_py.core.order.entry import Entry
 from artemis_py.core.order.order import Cursor
 from artemis_py.message import Account, Head, Message
@@ -94,9 +95,10 @@ class Consumer:
     # fmt: off
     __slots__ = (
         "_head_only", "_last_head", "_last_verdict", "_units", "_units_per_kb", "acks", "actor", "after_id",
-        "asked_units", "backlog_max", "barrier", "browses", "closed", "credit_bytes", "cursor", "destructive", "eased",
-        "exclusive", "firsts", "handed", "held", "id", "listed", "no_local", "outbox", "owner", "parked", "passed_over",
-        "priority", "reader", "room_bytes", "selector", "settles", "since_ms", "weigh", "weights", "window_bytes",
+        "asked_units", "backlog_max", "barrier", "browses", "closed", "credit_bytes", "cursor", "dealings",
+        "destructive", "eased", "exclusive", "firsts", "handed", "held", "id", "listed", "no_local", "outbox", "owner",
+        "parked", "passed_over", "priority", "reader", "room_bytes", "selector", "settles", "since_ms", "weigh",
+        "weights", "window_bytes",
     )
     # fmt: on
 
@@ -174,6 +176,7 @@ class Consumer:
         has lost none.
         """
         self.closed = False
+        self.dealings = Dealings()
         self._units = 0
         self._units_per_kb = 0
         self._head_only = False

@@ -14,7 +14,9 @@ from artemis_py.core.broker import Broker
 from artemis_py.errors import NotFoundError
 from artemis_py.management.lists.connections import Connected
 from artemis_py.management.lists.field import Row
+from artemis_py.management.lists.places import Port
 from artemis_py.management.lists.selection import Selection
+from artemis_py.management.stored import Stored
 
 Owner = TypeVar("Owner")
 Given = Mapping[str, Any]
@@ -35,12 +37,15 @@ class Managed:
     name: str
     clients: Callable[[], Sequence[Connected]]
     """Those that are connected, in no order."""
+    client: Callable[[int], Connected | None]
+    """The one with this number."""
     client_count: Callable[[], int]
     uptime_ms: Callable[[], int]
     now_ms: Callable[[], int]
     """The date of the turn, in epoch ms."""
-    close: Callable[[int], bool]
-    """Closes the connection of this number; False: there is none."""
+    acceptors: Callable[[], Sequence[Port]]
+    stored: Stored | None
+    """The files of the broker; None: it stores nothing."""
 
 
 Work = Callable[[Managed, Given], Steps]

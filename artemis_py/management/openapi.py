@@ -6,13 +6,14 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from artemis_py.management.lists.field import FLAG, NUMBER, TEXT, AnyKind
-from artemis_py.management.operation import TEXTS, Argument, Operation
+from artemis_py.management.operation import AMOUNT, TEXTS, Argument, Operation
 from artemis_py.version import VERSION
 
 _TYPES: Final[dict[str, dict[str, Any]]] = {
     TEXT: {"type": "string"},
     NUMBER: {"type": "integer"},
     FLAG: {"type": "boolean"},
+    AMOUNT: {"type": ["number", "string"]},
     TEXTS: {"type": "array", "items": {"type": "string"}},
 }
 _PROBLEM: Final[dict[str, Any]] = {

@@ -12,8 +12,11 @@ from artemis_py.management.artemis.signature import ATTRIBUTES, signature_of
 from artemis_py.management.lists.addresses import ADDRESSES
 from artemis_py.management.lists.connections import CONNECTIONS
 from artemis_py.management.lists.consumers import CONSUMERS
+from artemis_py.management.lists.explained import ROLES, SETTINGS
 from artemis_py.management.lists.field import FLAG, NUMBER, TEXT, AnyKind
+from artemis_py.management.lists.places import ACCEPTORS, DISKS, DIVERTS
 from artemis_py.management.lists.queues import QUEUES
+from artemis_py.management.lists.sessions import PRODUCERS, SESSIONS, TRANSACTIONS
 from artemis_py.management.operation import EDIT, Operation
 from artemis_py.management.operations.listing import LISTING
 from artemis_py.management.table import OPERATIONS
@@ -63,7 +66,10 @@ _BEANS: Final = """\
 What tools read of Artemis' beans by [Jolokia](jolokia.md). Nothing of it can be written.
 """
 
-_KINDS: Final[tuple[AnyKind, ...]] = (QUEUES, ADDRESSES, CONSUMERS, CONNECTIONS)
+_KINDS: Final[tuple[AnyKind, ...]] = (
+    QUEUES, ADDRESSES, CONSUMERS, CONNECTIONS, SESSIONS, PRODUCERS, TRANSACTIONS, ACCEPTORS, DIVERTS, DISKS, SETTINGS,
+    ROLES,
+)  # fmt: skip
 _PLACE: Final = re.compile(r"{(\w+)}")
 _TYPES: Final = {TEXT: "text", NUMBER: "number", FLAG: "true or false"}
 

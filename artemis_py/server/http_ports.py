@@ -47,6 +47,8 @@ class HttpPorts:
     ) -> None:
         self.routes: Sequence[Route] = ()
         self.services: list[HttpService] = []
+        self._served: dict[str, HttpService] = {}
+        """By the name of the acceptor."""
         self._config = config
         self._loop = loop
         self._stats = stats
@@ -81,6 +83,7 @@ class HttpPorts:
             holdings=self._holdings,
         )
         self.services.append(http)
+        self._served[acceptor.name] = http
         protocols = encryption.around(acceptor, http.connect)
         most = self._descriptors.http_max
         listener = Listener(self._loop, acceptor.name, bound, protocols, most, self._complaints, self._stored)
@@ -93,6 +96,10 @@ class HttpPorts:
         if gate is None:
             return None
         return Doors.of(acceptor, self._config.management_rbac_prefix, gate.desk, gate.authorizer, gate.sessions)
+
+    def connection_counts(self) -> dict[str, int]:
+        """How many clients each acceptor serves, by its name."""
+        return {name: service.connections_open for name, service in self._served.items()}
 
     def tick(self) -> None:
         """Look after idle and slow connections from now on."""

@@ -78,6 +78,8 @@ class Ports:
         self._held = held
         self.stomp_services: list[StompService] = []
         self._stomp_listeners: list[Listener] = []
+        self._acceptances: dict[str, Acceptance] = {}
+        """By the name of the acceptor."""
         self._encryption = Encryption(config, loop, complaints, turns.broker.holdings, turns.stats)
 
     def serves(self, protocol: str) -> bool:
@@ -87,6 +89,11 @@ class Ports:
     def warnings(self) -> list[str]:
         """What an operator must see to, although the broker is ready."""
         return self._encryption.warnings()
+
+    def connection_counts(self) -> dict[str, int]:
+        """How many clients each open acceptor serves, by its name."""
+        counts = {name: acceptance.open_count for name, acceptance in self._acceptances.items()}
+        return {**counts, **self.http.connection_counts()}
 
     # ---- open ------------------------------------------------------------------------------------
 
@@ -144,6 +151,7 @@ class Ports:
             Newcomers(acceptor.int_param("maxConnectionsBeforeLogin", newcomers_max)),
             WebSocketRules.of(acceptor),
         )
+        self._acceptances[acceptor.name] = acceptance
         protocols = self._encryption.around(acceptor, acceptance.connect)
         most = self._descriptors.stomp_max
         listener = Listener(self._loop, acceptor.name, bound, protocols, most, self._complaints, self._stored)

@@ -23,7 +23,7 @@ from artemis_py.security.authenticator import Authenticator
 from artemis_py.server.calls import Calls
 from artemis_py.server.clocks import NS_PER_MS, Clocks, wall_clock_ms
 from artemis_py.server.complaints import Complaints
-from artemis_py.server.connected import connected
+from artemis_py.server.connected import ConnectedClient, connected
 from artemis_py.server.disk_watch import DiskWatch
 from artemis_py.server.drain import Drain, remains
 from artemis_py.server.faults import Faults
@@ -36,6 +36,7 @@ from artemis_py.server.http.memory_routes import memory_routes
 from artemis_py.server.http.routes import health_routes, metrics_routes, no_log_routes
 from artemis_py.server.http.routing import Route
 from artemis_py.server.load import Load
+from artemis_py.server.managed_parts import StoredFiles, open_ports
 from artemis_py.server.memory import destinations_max, global_max_bytes, held_max_bytes
 from artemis_py.server.open_store import open_store
 from artemis_py.server.operational import OperationalLog
@@ -48,6 +49,7 @@ from artemis_py.server.turns import Turns
 from artemis_py.server.websocket import first_bytes
 from artemis_py.shown import many, warn
 from artemis_py.storage.disk.lock import DirectoryLock
+from artemis_py.storage.journal.journal import Journal
 
 if TYPE_CHECKING:
     from artemis_py.server.standby import FailbackWatch
@@ -129,6 +131,7 @@ class Server:
         self._gate = gate_of(config, authenticator, loop, self.stats, self.complaints.tell)
         keeps = config.persistence_enabled
         say, probe = self.complaints.tell, around.space_of
+        self._probe = probe
         self.disk_watch = DiskWatch(config, self.broker, self.turns.schedule, store, probe=probe, say=say)
         self._stopping = stopping
         self._is_stopping = self._is_draining = False
@@ -182,11 +185,13 @@ class Server:
         managed = Managed(
             self.broker,
             self.config.name,
-            clients=lambda: connected(self.stats.connections),
+            clients=lambda: connected(self.stats.connections, self.turns),
+            client=self._client,
             client_count=lambda: self.stats.connections_open,
             uptime_ms=lambda: round(1000 * (self._loop.time() - begun_s)),
             now_ms=lambda: self.turns.isolation.turn_ms,
-            close=self._close_connection,
+            acceptors=lambda: open_ports(self.config, self.ports),
+            stored=self._stored_files(),
         )
         calls = self.turns.calls = Calls(
             self._loop, self.turns.schedule, lambda call: self.turns.when_durable(self.broker.log.last_lsn, call)
@@ -208,12 +213,16 @@ class Server:
         in_thread = partial(self._loop.run_in_executor, None)
         return war_routes(War(path, BASE), self._gate, self._loop, in_thread)
 
-    def _close_connection(self, number: int) -> bool:
+    def _client(self, number: int) -> ConnectedClient | None:
         client = next((one for one in self.stats.connections if one.session.state.origin == number), None)
-        if client is None:
-            return False
-        client.cut_off("An operator has closed this connection", self.turns.isolation.turn_ms)
-        return True
+        return None if client is None else ConnectedClient(client, self.turns)
+
+    def _stored_files(self) -> StoredFiles | None:
+        store = self.store
+        if store.log_view is None or store.cursor_desk is None or not isinstance(store.durability, Journal):
+            return None
+        node_id, directories = store.log_view.log_id, store.directories()
+        return StoredFiles(self.config, store.durability, store.cursor_desk, node_id, directories, self._probe)
 
     def _log_routes(self, store: Store) -> list[Route]:
         if store.log_view is None or store.cursor_desk is None:

@@ -5,9 +5,15 @@ from __future__ import annotations
 from typing import Final
 
 WORDS: Final[dict[str, str]] = {
-    "broker": "show a running broker",
-    "queue": "list, show, pause, purge and delete the queues of a running broker",
-    "address": "list and show the addresses of a running broker",
-    "consumer": "list the consumers of a running broker",
+    "broker": "show a running broker, its disks and its journal; compact the journal",
+    "queue": "list, show, create, change, pause, purge and delete the queues of a running broker",
+    "address": "list, show, create, change, pause, block, purge and delete the addresses of a running broker",
+    "consumer": "list the consumers of a running broker, and close them",
     "connection": "list the clients of a running broker, and close their connections",
+    "session": "list the sessions of a running broker, and close them",
+    "producer": "list who has sent to which address of a running broker",
+    "transaction": "list the open transactions of a running broker, roll them back, or commit them",
+    "acceptor": "list the acceptors of a running broker",
+    "divert": "list the diverts of a running broker",
+    "settings": "show the settings in force in a running broker, and who may do what",
 }

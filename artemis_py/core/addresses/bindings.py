@@ -112,6 +112,16 @@ class Bindings:
             self._note_view()
         return address
 
+    def note_changed(self, queue: Queue, routing_type: str) -> None:
+        """A queue gets other messages from now on: its filter, its limit, or its routing type (which is this now) has
+        changed.
+        """
+        address = self.address_of(queue)
+        address.rebind(queue, routing_type)
+        if address.is_wildcard:
+            self.distant_changes += 1
+            self.distant_losses += 1
+
     # ---- addresses -------------------------------------------------------------------------------
 
     def address_of(self, queue: Queue) -> Address:

@@ -20,6 +20,9 @@ class DuplicateIds:
     def __contains__(self, duplicate_id: str) -> bool:
         return duplicate_id in self._seen
 
+    def __len__(self) -> int:
+        return len(self._seen)
+
     def add(self, duplicate_id: str) -> None:
         """Remember an id; beyond the size the oldest is forgotten."""
         if self._size <= 0:

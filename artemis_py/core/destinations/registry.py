@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final, final
+from typing import Any, Final, final
 
 from artemis_py.config.settings import AddressSettings, BrokerConfig, QueueConfig
 from artemis_py.config.wildcards import is_wildcard
@@ -100,7 +100,12 @@ class Registry:
         """Write down what a restart must know of an address."""
         if not address.temporary:
             types = sorted(address.routing_types)
-            fields = {"name": address.name, "routing_types": types, "auto_created": address.auto_created}
+            fields: dict[str, Any] = {
+                "name": address.name,
+                "routing_types": types,
+                "auto_created": address.auto_created,
+                **({"paused": True} if address.paused else {}),
+            }
             self._host.log.address_changed(fields)
 
     # ---- queues ----------------------------------------------------------------------------------
@@ -209,6 +214,7 @@ class Registry:
                     "attributes": queue.attributes,
                     "owner": exclusivity.owner if exclusivity.outlives_consumers else None,
                     "owner_by": exclusivity.policy,
+                    **({} if queue.auto_delete is None else {"auto_delete": queue.auto_delete.fields()}),
                     **({} if queue.recovery is None else {"recovery": queue.recovery.fields()}),
                 }
             )

@@ -51,6 +51,23 @@ class Distribution(ABC):
             del self._live[consumer.id]
             self._fill_live()
 
+    @property
+    def live_max(self) -> int:
+        """How many consumers are offered entries at once; 0: all."""
+        return self._live_max
+
+    def limit_live(self, live_max: int) -> None:
+        """From now on so many consumers are offered entries, the first that attached; 0: all. The others rest, and keep
+        what they hold.
+        """
+        self._live_max = live_max
+        self._live = {} if live_max > 0 else _NOBODY
+        self._fill_live()
+        for consumer in self.consumers:
+            if not self.is_served(consumer):
+                self.rest(consumer)
+        self.wake_all()
+
     def _fill_live(self) -> None:
         """Make the first in line live while there is a free place."""
         if len(self._live) >= self._live_max:

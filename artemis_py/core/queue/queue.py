@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final, final
 
+from artemis_py.config.tables.entities import Origin
 from artemis_py.config.tables.views import View
 from artemis_py.core.budget import Budget
 from artemis_py.core.consumer import Consumer, ConsumerDefaults
@@ -26,6 +27,7 @@ from artemis_py.core.queue.seats import Seats
 from artemis_py.core.queue.settling import Settling
 from artemis_py.core.queue.sifting import Chosen, Sifting, still_there, take_leased
 from artemis_py.core.queue.works import QueueWork
+from artemis_py.core.reference.auto_delete import AutoDelete
 from artemis_py.message import Message
 from artemis_py.records import Actor, Depth
 from artemis_py.selector import Selector
@@ -38,10 +40,10 @@ class Queue:
     """One queue. A verb that may take longer than a turn returns its unfinished work, or None when it is done."""
 
     __slots__ = (
-        "__weakref__", "_expiry", "_lapse", "address", "arrivals", "attributes", "auto_created",
+        "__weakref__", "_expiry", "_lapse", "address", "arrivals", "attributes", "auto_created", "auto_delete",
         "consumer_defaults", "contents", "distribution", "durable", "enabled", "filling", "flow", "gate", "grouping",
-        "id", "name", "no_local", "non_destructive", "parts", "purge_on_no_consumers", "recovery", "reference",
-        "ring_size_changed", "routing_type", "seats", "selector", "temporary", "view",
+        "id", "name", "no_local", "non_destructive", "origin", "parts", "purge_on_no_consumers", "recovery",
+        "reference", "ring_size_changed", "routing_type", "seats", "selector", "temporary", "view",
     )  # fmt: skip
 
     def __init__(  # noqa: PLR0913 - the recipe names each attribute
@@ -88,6 +90,10 @@ class Queue:
         self.consumer_defaults = consumer_defaults or ConsumerDefaults()
         self.attributes: Mapping[str, object] = attributes or _NO_ATTRIBUTES
         """Attributes written on the queue itself. A restart needs them when broker.xml no longer declares the queue."""
+        self.auto_delete: AutoDelete | None = None
+        """What the queue says itself of its end; None: the address-settings say it."""
+        self.origin: Origin | None = None
+        """Where the file declares it; None: nowhere."""
         self.view = view
         """What the queue reads beside its own address; None: nothing."""
         self.recovery = recovery
@@ -197,6 +203,7 @@ class Queue:
 
     def sent(self, consumer: Consumer, entries: list[Entry]) -> None:
         """The entries of a consumer's outbox were written. For a consumer that settles on send they are settled."""
+        consumer.dealings.note_delivered(len(entries), self.parts.host.turn_ms, settles=not consumer.acks)
         if consumer.actor is not None:
             durable = [entry.message for entry in entries if entry.message.head.persistent]
             if durable:

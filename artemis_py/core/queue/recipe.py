@@ -67,7 +67,7 @@ def overflow_for(ring_size: int) -> Overflow:
     return Ring(ring_size) if ring_size >= 0 else _UNBOUNDED
 
 
-def _overflow_by_policy(own: QueueSettings) -> Overflow:
+def overflow_by_policy(own: QueueSettings) -> Overflow:
     """The queue's ``overflow-policy``, if it has one and a limit of depth; otherwise its ``ring-size``."""
     depth = Depth(own.depth_messages_max, own.max_depth_bytes)
     if own.policy == "NONE" or not own.limits_depth:
@@ -136,9 +136,9 @@ def _leases_for(own: QueueSettings, queue_id: int, host: Host) -> Leases | None:
     return Leases(queue_id, host, max(own.lease_period, 0), is_strict=own.leasing == "strict")
 
 
-def _gate_for(own: QueueSettings) -> Gate:
+def _gate_for(own: QueueSettings, home: Home | None = None) -> Gate:
     backlog_max = own.max_backlog if own.max_backlog >= 0 else maxsize
-    return Gate(own.consumers_before_dispatch, own.delay_before_dispatch, backlog_max)
+    return Gate(own.consumers_before_dispatch, own.delay_before_dispatch, backlog_max, home)
 
 
 def _lifetime_for(own: QueueSettings) -> Lifetime | None:
@@ -181,7 +181,7 @@ def _distribution_for(own: QueueSettings) -> Distribution:
     return Ranked(live_max, by_load=own.fairness == "proportional")
 
 
-def _consumer_defaults_for(own: QueueSettings) -> ConsumerDefaults:
+def consumer_defaults_for(own: QueueSettings) -> ConsumerDefaults:
     if own.consumer_selector is None and own.consumer_replay_period is None and not own.limits_backlogs:
         return _NO_DEFAULTS
     selector = compile_selector(own.consumer_selector) if own.consumer_selector else None
@@ -244,15 +244,15 @@ def build_queue(
             deferred=Deferred(address.memory.holdings) if own.limits_backlogs else None,
         ),
         grouping,
-        overflow=_overflow_by_policy(own),
+        overflow=overflow_by_policy(own),
         distribution=distribution,
-        gate=_gate_for(own),
+        gate=_gate_for(own, address),
     )
     redelivery = redelivery_for(settings, own.max_delivery_attempts)
     return Queue(
         QueueParts(basis, redelivery=redelivery, read_ahead=ReadAhead.of(settings)),
         exclusivity=Exclusivity(own.exclusivity_policy),
-        consumer_defaults=_consumer_defaults_for(own),
+        consumer_defaults=consumer_defaults_for(own),
         routing_type=config.routing_type,
         selector=compile_selector(own.filter) if own.filter else None,
         non_destructive=own.non_destructive,

@@ -13,6 +13,9 @@ TEXT: Final = "text"
 NUMBER: Final = "number"
 FLAG: Final = "flag"
 
+EPOCH_MS: Final = "epoch ms"
+"""The unit of dates; 0: never."""
+
 
 class Field(NamedTuple, Generic[Owner]):
     """``name`` is Artemis' name where it has one. ``unit`` is empty for what is counted by itself. ``is_brief``: is it

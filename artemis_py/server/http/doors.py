@@ -17,6 +17,7 @@ from artemis_py.security.identity import Credentials
 from artemis_py.security.login import Login, LoginDesk
 from artemis_py.security.rights import Authorizer
 from artemis_py.server.http.console.sessions import Sessions
+from artemis_py.server import audit
 from artemis_py.server.http.credentials import CHALLENGES, credentials_of
 from artemis_py.server.http.messages import Request, Response, text_response
 from artemis_py.server.http.routing import Route
@@ -93,9 +94,9 @@ class Doors:
         given = credentials_of(request.authorization, nobody)
         return _challenge(_UNREADABLE) if given is None else self._desk.begin(given, wake)
 
-    def answer(self, request: Request, route: Route, login: Login, *, has_shown: bool) -> Response | None:
-        """Why the request is refused, or None. ``has_shown``: did the client give a password, a token or a certificate?
-        Otherwise it is asked for one.
+    def answer(self, request: Request, route: Route, login: Login, peer: str, *, has_shown: bool) -> Response | None:
+        """Why the request is refused, or None; the audit log has who lacked a permission. ``has_shown``: did the client
+        give a password, a token or a certificate? Otherwise it is asked for one.
         """
         if login.identity is None and login.is_open:
             return text_response(HTTPStatus.SERVICE_UNAVAILABLE, login.refusal, _LATER)
@@ -107,6 +108,7 @@ class Doors:
         if operation is None:
             return text_response(HTTPStatus.FORBIDDEN, f"nobody may {request.method} {route.path}")
         permission = "view" if request.method in ("GET", "HEAD") else "edit"
+        what = operation
         for name, value in request.parameters.items():
             operation = operation.replace(f"{{{name}}}", value)
         address = f"{self._prefix}.{operation}"
@@ -115,6 +117,7 @@ class Doors:
         except NotAllowedError as error:
             if not has_shown:
                 return _challenge(_NO_LOGIN)
+            audit.tell_denied(what, request.parameters, login.identity.user, peer, str(error))
             advice = f"a security-setting that matches {address} grants it with <permission type='{permission}' …/>"
             return text_response(HTTPStatus.FORBIDDEN, f"{error}; {advice}")
         return None

@@ -15,6 +15,7 @@ from artemis_py.stomp.session.commands import Commands
 from artemis_py.stomp.session.entry import Entry, enter
 from artemis_py.stomp.session.errand import Errand
 from artemis_py.stomp.session.input import NO_FRAMES, Input
+from artemis_py.stomp.session.producers import Producers
 from artemis_py.stomp.session.publishing import Publishing
 from artemis_py.stomp.session.state import SessionState
 from artemis_py.stomp.session.subscriptions import Subscriptions
@@ -45,7 +46,7 @@ class Session:
 
     def __init__(self, service: StompService, origin: int, now_ms: int, owner: object) -> None:
         self.service = service
-        self.state = SessionState(service, origin, owner)
+        self.state = SessionState(service, origin, owner, now_ms)
         self.out = self.state.out
         self.pulse = Pulse(service.broker.clock, now_ms)
         self.subscriptions = Subscriptions(self.state)
@@ -85,6 +86,11 @@ class Session:
             return False
         waiting, parser = self._input, self._input.parser
         return bool(waiting.frames) or parser.has_more or parser.error is not None
+
+    @property
+    def producers(self) -> Producers:
+        """To which addresses the client has sent lately."""
+        return self._publishing.producers
 
     @property
     def held_bytes(self) -> tuple[int, int, int]:
@@ -253,6 +259,17 @@ class Session:
         if self._phase != _CLOSING:
             self.pulse.note_alive(now_ms)
             self._close_with(message, None)
+
+    def end_consumer(self, consumer_id: int, message: str, now_ms: int) -> bool:
+        """End one subscription from the broker's side, as if its client had lost it, and tell the client by an ERROR:
+        after that a session of STOMP 1.2 ends. Returns whether there is such a consumer.
+        """
+        subscription = self.subscriptions.by_consumer.get(consumer_id)
+        if subscription is None or self._phase != _OPEN:
+            return False
+        self.subscriptions.lose(subscription, now_ms)
+        self.refuse(message, None, syntax=False)
+        return True
 
     def lost(self, now_ms: int, *, failed: bool = True) -> None:
         """The socket is gone: unsettled messages count as failed deliveries; not so if the broker ends the session."""

@@ -19,6 +19,8 @@ class Scene:
     after: Callable[[Told], object] = lambda _: None
     by_bean: Callable[[Told, Any], object] | None = None
     """What is right if a bean of Artemis did it, whose answer may be another, or none; None: what ``check`` says."""
+    stores: bool = False
+    """Does it need a broker with a journal?"""
 
 
 def rows(kind: str, names: set[str]) -> Callable[[Told, Any], None]:

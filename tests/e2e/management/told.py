@@ -8,6 +8,7 @@ import sys
 import urllib.error
 import urllib.request
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -19,6 +20,16 @@ ADDRESSES: Final = """
       <address name="jobs"><anycast><queue name="jobs" max-consumers="3"/></anycast></address>
       <address name="odd"><anycast><queue name="odd / name"/></anycast></address>
 """
+
+
+def stored(text: str, folder: Path) -> str:
+    """A configuration that keeps its messages in a folder."""
+    places = "".join(
+        f"<{name}-directory>{folder / name}</{name}-directory>" for name in ("journal", "paging", "large-messages")
+    )
+    return text.replace(
+        "<persistence-enabled>false</persistence-enabled>", f"<persistence-enabled>true</persistence-enabled>{places}"
+    )
 
 
 @dataclass

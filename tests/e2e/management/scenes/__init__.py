@@ -6,5 +6,8 @@ from typing import Final
 
 from tests.e2e.management.scene import Scene
 from tests.e2e.management.scenes.basics import BASICS
+from tests.e2e.management.scenes.clients import CLIENTS
+from tests.e2e.management.scenes.destinations import DESTINATIONS
+from tests.e2e.management.scenes.surroundings import SURROUNDINGS
 
-SCENES: Final[dict[str, Scene]] = {**BASICS}
+SCENES: Final[dict[str, Scene]] = {**BASICS, **CLIENTS, **DESTINATIONS, **SURROUNDINGS}
