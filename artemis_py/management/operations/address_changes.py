@@ -97,8 +97,8 @@ def _resume(managed: Managed, given: Given) -> Steps:
     return ADDRESSES.row(address)
 
 
-def _on_address(name: str, sentence: str, work: Callable[[Managed, Given], Steps]) -> Operation:
-    """An operation on an address that answers with the address."""
+def _on_address(name: str, sentence: str, work: Callable[[Managed, Given], Steps], *mbean: str) -> Operation:
+    """An operation on an address that answers with the address; ``mbean`` are its signatures."""
     return Operation(
         name=name,
         on="address",
@@ -111,6 +111,7 @@ def _on_address(name: str, sentence: str, work: Callable[[Managed, Given], Steps
         arguments=(ADDRESS,),
         shows=ADDRESSES,
         work=work,
+        mbean=mbean,
     )
 
 
@@ -128,6 +129,7 @@ ADDRESS_CHANGE_OPERATIONS: Final = (
         arguments=(ADDRESS, Argument("routing-types", TEXT, _TYPES, "MULTICAST")),
         shows=ADDRESSES,
         work=_create,
+        mbean=("String createAddress(String name=address, String routingTypes)",),
     ),
     Operation(
         name="updateAddress",
@@ -141,6 +143,7 @@ ADDRESS_CHANGE_OPERATIONS: Final = (
         arguments=(ADDRESS, Argument("routing-types", TEXT, _TYPES)),
         shows=ADDRESSES,
         work=_update,
+        mbean=("String updateAddress(String name=address, String routingTypes)",),
     ),
     Operation(
         name="deleteAddress",
@@ -155,15 +158,28 @@ ADDRESS_CHANGE_OPERATIONS: Final = (
             Argument("force", FLAG, "delete its queues, too, and close the connections of their consumers", False),
         ),
         work=_delete,
+        mbean=("void deleteAddress(String name=address)", "void deleteAddress(String name=address, boolean force)"),
     ),
     _on_address(
         "pause",
         "Let no queue of an address deliver until it is resumed, also after a restart. They still take messages.",
         _pause,
+        "void pause()",
+        "void pause(boolean persist=_)",
     ),
-    _on_address("resume", "Let the queues of a paused address deliver again, but those that are paused.", _resume),
-    _on_address("block", "Let senders to an address wait until it is unblocked. A restart unblocks it.", _block),
-    _on_address("unblock", "Let senders to a blocked address go on.", _unblock),
+    _on_address(
+        "resume",
+        "Let the queues of a paused address deliver again, but those that are paused.",
+        _resume,
+        "void resume()",
+    ),
+    _on_address(
+        "block",
+        "Let senders to an address wait until it is unblocked. A restart unblocks it.",
+        _block,
+        "boolean block()",
+    ),
+    _on_address("unblock", "Let senders to a blocked address go on.", _unblock, "void unblock()"),
     Operation(
         name="purge",
         on="address",
@@ -175,5 +191,6 @@ ADDRESS_CHANGE_OPERATIONS: Final = (
         result="removed: how many messages",
         arguments=(ADDRESS,),
         work=_purge,
+        mbean=("long purge() -> removed",),
     ),
 )

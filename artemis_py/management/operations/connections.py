@@ -115,6 +115,7 @@ CONNECTION_OPERATIONS: Final = (
         result="closed: how many they were",
         arguments=(Argument("ip-address", TEXT, "the IP address"),),
         work=_close_for_address,
+        mbean=("boolean closeConnectionsForAddress(String ipAddress) -> closed",),
     ),
     Operation(
         name="closeConnectionsForUser",
@@ -126,6 +127,7 @@ CONNECTION_OPERATIONS: Final = (
         result="closed: how many they were",
         arguments=(Argument("user-name", TEXT, "the login"),),
         work=_close_for_user,
+        mbean=("boolean closeConnectionsForUser(String userName) -> closed",),
     ),
     Operation(
         name="closeConsumerConnectionsForAddress",
@@ -137,5 +139,6 @@ CONNECTION_OPERATIONS: Final = (
         result="closed: how many they were",
         arguments=(Argument("address", TEXT, "the address; it may have wildcards"),),
         work=_close_consumers,
+        mbean=("boolean closeConsumerConnectionsForAddress(String address) -> closed",),
     ),
 )

@@ -78,6 +78,7 @@ PLACE_OPERATIONS: Final = (
         result="id (of the log), and figures: records, batches, syncs, files, bytes, live_bytes, damaged_places,"
         " lost_records, retained_files, retained_bytes, overrun_files, overrun_bytes, cursors",
         work=_show_journal,
+        no_mbean="Artemis' journal has other figures",
     ),
     Operation(
         name="compact",
@@ -89,5 +90,6 @@ PLACE_OPERATIONS: Final = (
         " to. The broker does so by itself when it is worth it.",
         result="filesBefore, filesAfter, bytesBefore and bytesAfter",
         work=_compact,
+        no_mbean="Artemis has it in its command line only",
     ),
 )

@@ -184,6 +184,8 @@ def _on_queue(name: str, path: str, command: str, sentence: str, work: Any, *mor
         arguments=(QUEUE, *more),
         shows=QUEUES,
         work=work,
+        mbean=() if more else (f"void {name}()",),
+        no_mbean="`updateQueue` does it" if more else "",
     )
 
 
@@ -199,6 +201,7 @@ def _resetting(name: str, path: str, what: str, work: Any, *more: Argument, resu
         result=result or "was: what it had counted",
         arguments=(QUEUE, *more),
         work=work,
+        mbean=(f"void {name}(String groupID=group)" if more else f"void {name}()",),
     )
 
 
@@ -207,6 +210,11 @@ _COUNTERS: Final[Sequence[tuple[str, str, Any]]] = (
     ("Acknowledged", "that were acknowledged", _reset_acknowledged),
     ("Expired", "that expired", _reset_expired),
     ("Killed", "that were removed", _reset_killed),
+)
+
+_LONG_FORM: Final = (
+    "String createQueue(String address, String routingType, String name, String filterString, boolean durable, "
+    "int maxConsumers, boolean purgeOnNoConsumers, boolean autoCreateAddress)"
 )
 
 QUEUE_CHANGE_OPERATIONS: Final = (
@@ -229,6 +237,17 @@ QUEUE_CHANGE_OPERATIONS: Final = (
         ),
         shows=QUEUES,
         work=_create,
+        mbean=(
+            "String createQueue(String queueConfiguration={}, boolean ignoreIfExists)",
+            "String createQueue(String queueConfiguration={})",
+            "void createQueue(String address, String name)",
+            "void createQueue(String address, String name, String routingType)",
+            "void createQueue(String address, String name, boolean durable)",
+            "void createQueue(String address, String name, boolean durable, String routingType)",
+            "void createQueue(String address, String name, String filterString, boolean durable)",
+            "void createQueue(String address, String name, String filterString, boolean durable, String routingType)",
+            _LONG_FORM,
+        ),
     ),
     Operation(
         name="updateQueue",
@@ -243,6 +262,7 @@ QUEUE_CHANGE_OPERATIONS: Final = (
         arguments=(QUEUE, _ROUTING_TYPE, *_ATTRIBUTES, *_AUTO_DELETE),
         shows=QUEUES,
         work=_update,
+        mbean=("String updateQueue(String queueConfiguration={name=queue})",),
     ),
     _on_queue("enable", "enable", "queue enable", "Let a disabled queue take messages again.", _enable),
     _on_queue(

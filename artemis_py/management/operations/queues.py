@@ -8,7 +8,6 @@ from typing import Final
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue.works import QueueWork
 from artemis_py.management.artemis.signature import ATTRIBUTES
-from artemis_py.management.lists.field import TEXT
 from artemis_py.management.lists.field import FLAG, TEXT
 from artemis_py.management.lists.queues import QUEUES
 from artemis_py.management.managed import WAIT, Given, Managed, Steps, at_once, found
@@ -147,6 +146,10 @@ QUEUE_OPERATIONS: Final = (
             Argument("auto-delete-address", FLAG, "delete its address, too, if that has no other queue", False),
         ),
         work=_destroy,
-        mbean=("void destroyQueue(String name=queue)",),
+        mbean=(
+            "void destroyQueue(String name=queue)",
+            "void destroyQueue(String name=queue, boolean removeConsumers)",
+            "void destroyQueue(String name=queue, boolean removeConsumers, boolean autoDeleteAddress)",
+        ),
     ),
 )

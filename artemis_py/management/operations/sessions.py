@@ -122,6 +122,10 @@ SESSION_OPERATIONS: Final = (
         result="closed: the session",
         arguments=(SESSION,),
         work=_close_session,
+        mbean=(
+            "boolean closeSessionWithID(String connectionID=_, String ID=session)",
+            "boolean closeSessionWithID(String connectionID=_, String ID=session, boolean force=_)",
+        ),
     ),
     listing(
         "listProducers",
@@ -142,6 +146,7 @@ SESSION_OPERATIONS: Final = (
         result="closed: the number of the consumer",
         arguments=(CONSUMER,),
         work=_close_consumer,
+        mbean=("boolean closeConsumerWithID(String sessionID=_, String ID=consumer)",),
     ),
     listing(
         "listTransactions",
@@ -162,6 +167,7 @@ SESSION_OPERATIONS: Final = (
         result="rolledBack: the transaction",
         arguments=(TRANSACTION,),
         work=_roll_back,
+        no_mbean="those of STOMP are not Artemis' prepared ones",
     ),
     Operation(
         name="commitTransaction",
@@ -174,5 +180,6 @@ SESSION_OPERATIONS: Final = (
         result="committed: the transaction",
         arguments=(TRANSACTION,),
         work=_commit,
+        no_mbean="those of STOMP are not Artemis' prepared ones",
     ),
 )

@@ -69,6 +69,7 @@ SETTINGS_OPERATIONS: Final = (
         arguments=(_NAME, *LISTING),
         lists=SETTINGS,
         work=_settings,
+        no_mbean="Artemis' JSON of settings has other names",
     ),
     Operation(
         name="getRolesAsJSON",
@@ -81,5 +82,6 @@ SETTINGS_OPERATIONS: Final = (
         arguments=(Argument("address", TEXT, "the address, or ADDRESS::QUEUE"), *LISTING),
         lists=ROLES,
         work=_roles,
+        no_mbean="Artemis lists by role, and this by permission",
     ),
 )

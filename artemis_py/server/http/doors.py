@@ -16,8 +16,8 @@ from artemis_py.errors import NotAllowedError
 from artemis_py.security.identity import Credentials
 from artemis_py.security.login import Login, LoginDesk
 from artemis_py.security.rights import Authorizer
-from artemis_py.server.http.console.sessions import Sessions
 from artemis_py.server import audit
+from artemis_py.server.http.console.sessions import Sessions
 from artemis_py.server.http.credentials import CHALLENGES, credentials_of
 from artemis_py.server.http.messages import Request, Response, text_response
 from artemis_py.server.http.routing import Route
