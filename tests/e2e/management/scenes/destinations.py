@@ -90,11 +90,7 @@ DESTINATIONS: Final[dict[str, Scene]] = {
     "queue.resetMessagesAdded": Scene(
         {"queue": "orders"}, holds(was=2), _sent("orders", 2), by_bean=_counts("messagesAdded")
     ),
-        {"queue": "orders"}, holds(was=2), _sent("orders", 2), by_bean=_counts("messagesAdded")
-    ),
     "queue.resetMessagesAcknowledged": Scene(
-        {"queue": "orders"}, holds(was=1), _acknowledged, by_bean=_counts("messagesAcked")
-    ),
         {"queue": "orders"}, holds(was=1), _acknowledged, by_bean=_counts("messagesAcked")
     ),
     "queue.resetMessagesExpired": Scene({"queue": "orders"}, holds(was=0), by_bean=_counts("messagesExpired")),
