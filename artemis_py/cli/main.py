@@ -32,6 +32,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "explain": ("artemis_py.cli.explain", "show where each setting of an address or queue comes from"),
     "health": ("artemis_py.cli.health", "ask a running broker whether it takes messages"),
     **{word: (_OPERATING, help) for word, help in WORDS.items()},
+    "events": ("artemis_py.cli.events", "print what happens in a running broker"),
     "user": ("artemis_py.cli.user", "add, list, change, remove and test users"),
     "mask": ("artemis_py.cli.mask", "print the hash of a password, for a users file"),
     "perf": ("artemis_py.cli.perf", "measure a STOMP broker"),

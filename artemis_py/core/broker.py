@@ -21,6 +21,7 @@ from artemis_py.core.events import SUBSCRIBED, UNSUBSCRIBED
 from artemis_py.core.faults import give_up, set_aside
 from artemis_py.core.host import Host
 from artemis_py.core.memory import Memory
+from artemis_py.core.notices import CONSUMER_CLOSED, CONSUMER_CREATED
 from artemis_py.core.operations import Operations
 from artemis_py.core.pages.streams import Streams
 from artemis_py.core.placing.enqueuer import Enqueuer
@@ -33,6 +34,7 @@ from artemis_py.core.routing.forwarding import Forwarding
 from artemis_py.core.routing.forwards import Forwards
 from artemis_py.core.routing.router import Router
 from artemis_py.core.sweep import Sweep
+from artemis_py.core.telling import tell_consumer
 from artemis_py.message import Head, LargeBody, Message
 from artemis_py.records import PageLog, RecordLog, RecoveredState
 
@@ -66,7 +68,7 @@ class Broker:
         self.log = log
         host = self.host = Host(log)
         self.clock, self.budget, self.agenda = host.clock, host.budget, host.agenda
-        self.timers, self.events = host.timers, host.events
+        self.timers, self.events, self.notices = host.timers, host.events, host.notices
         limit_bytes = config.global_max_size if global_max_bytes is None else global_max_bytes
         self.memory = Memory(limit_bytes, config.global_max_messages)
         self.holdings = self.memory.holdings
@@ -140,6 +142,8 @@ class Broker:
         selector = "" if consumer.selector is None else consumer.selector.text
         fields: dict[str, str | int] = {"consumer": consumer.id, "kind": kind, "selector": selector}
         self.note_event(SUBSCRIBED, queue, fields, kind=str(consumer.id))
+        if self.notices.is_heard:
+            tell_consumer(self.notices, CONSUMER_CREATED, queue, consumer)
         if exclusivity.outlives_consumers and owner is None:
             self.registry.note_queue(queue)
         if queue.gate.opens_at_ms:
@@ -158,6 +162,8 @@ class Broker:
         except Exception as error:
             set_aside(self.host, queue, "detach", error)
         self.note_event(UNSUBSCRIBED, queue, {"consumer": consumer.id}, kind=str(consumer.id))
+        if self.notices.is_heard:
+            tell_consumer(self.notices, CONSUMER_CLOSED, queue, consumer)
         if queue.temporary and not queue.consumer_count:
             unfinished = self.registry.delete_queue(queue, now_ms) or unfinished
         return unfinished

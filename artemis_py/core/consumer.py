@@ -40,11 +40,12 @@ def encoded_size(message: Message) -> int:
 @final
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """Who reads: the number of the connection, and the client id and user that it named."""
+    """Who reads: the number of the connection, the client id and user that it named, and its address as host:port."""
 
     connection: int = 0
     client_id: str | None = None
     user: str | None = None
+    address: str = ""
 
 
 NOBODY: Final = Reader()

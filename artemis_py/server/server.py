@@ -26,9 +26,13 @@ from artemis_py.server.complaints import Complaints
 from artemis_py.server.connected import ConnectedClient, connected
 from artemis_py.server.disk_watch import DiskWatch
 from artemis_py.server.drain import Drain, remains
+from artemis_py.server.events.hub import Hub
+from artemis_py.server.events.notifying import Notifying
+from artemis_py.server.events.watches import Watches
 from artemis_py.server.faults import Faults
 from artemis_py.server.gate import gate_of
 from artemis_py.server.http import Response
+from artemis_py.server.http.event_routes import event_routes
 from artemis_py.server.http.guards import guard_of
 from artemis_py.server.http.jolokia_routes import jolokia_routes
 from artemis_py.server.http.management_routes import management_routes
@@ -37,6 +41,7 @@ from artemis_py.server.http.routes import health_routes, metrics_routes, no_log_
 from artemis_py.server.http.routing import Route
 from artemis_py.server.load import Load
 from artemis_py.server.managed_parts import StoredFiles, open_ports
+from artemis_py.server.management_messages import ManagementMessages
 from artemis_py.server.memory import destinations_max, global_max_bytes, held_max_bytes
 from artemis_py.server.open_store import open_store
 from artemis_py.server.operational import OperationalLog
@@ -193,13 +198,22 @@ class Server:
             acceptors=lambda: open_ports(self.config, self.ports),
             stored=self._stored_files(),
         )
+        hub = Hub(self.broker.notices, self._loop, self.broker.holdings, self._clocks.date_ms)
+        self.turns.notifying = notifying = Notifying(self.broker, hub)
+        if self._gate is not None:
+            self._gate.authorizer.on_denial = notifying.note_denial
         calls = self.turns.calls = Calls(
             self._loop, self.turns.schedule, lambda call: self.turns.when_durable(self.broker.log.last_lsn, call)
         )
+        watches = Watches(self._loop, managed, calls)
+        beans = Beans(managed, self.config)
+        note_fault = partial(self.stats.faults.note, "", "management")
+        self.ports.receiver = self.turns.managing = ManagementMessages(beans, calls, self.turns.schedule, note_fault)
         guard = partial(guard_of, self._gate, self.config.management_rbac_prefix)
         return [
             *management_routes(managed, calls),
-            *jolokia_routes(Agent(Beans(managed, self.config)), calls, guard, wall_clock_ms),
+            *event_routes(managed, hub, watches, guard),
+            *jolokia_routes(Agent(beans), calls, guard, wall_clock_ms),
         ]
 
     def _war_routes(self) -> list[Route]:

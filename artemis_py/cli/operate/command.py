@@ -6,8 +6,7 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-from typing import Any, Final, final
+from typing import Any, final
 from urllib.parse import quote, urlencode
 
 from artemis_py.cli import broker_http
@@ -17,9 +16,6 @@ from artemis_py.management.lists.field import FLAG
 from artemis_py.management.operation import TEXTS, Argument, Operation
 from artemis_py.management.table import OPERATIONS
 from artemis_py.shown import as_json, say_made
-
-_URL: Final = "http://127.0.0.1:8161"
-_URL_NAME: Final = "ARTEMIS_PY_URL"
 
 
 @final
@@ -49,11 +45,7 @@ def add(parser: argparse.ArgumentParser, word: str) -> None:
         one.set_defaults(operation=operation)
         for argument in operation.arguments:
             _add_argument(one, argument)
-        one.add_argument(
-            "--url",
-            default=os.environ.get(_URL_NAME, _URL),
-            help=f"the broker's HTTP acceptor (else {_URL_NAME}, else {_URL})",
-        )
+        broker_http.add_url(one)
         one.add_argument("--json", action="store_true", help="print what the broker answers, as JSON")
         broker_http.add_arguments(one)
 

@@ -92,6 +92,7 @@ BROKER_OPERATIONS: Final = (
         " addressMemoryUsage in bytes and in percent of globalMaxSize, diskStoreUsage (the fullest disk, in percent),"
         " and status, a JSON text",
         work=show_broker,
+        is_watchable=True,
         mbean=(ATTRIBUTES,),
     ),
 )

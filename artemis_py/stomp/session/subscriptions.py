@@ -107,7 +107,7 @@ class Subscriptions:
 
     def _subscriber(self) -> Subscriber:
         state = self._state
-        reader = Reader(state.origin, state.client_id, state.user)
+        reader = Reader(state.origin, state.client_id, state.user, state.address)
         return Subscriber(state.owner, state.client, state.version, reader, state.rights)
 
     def unsubscribe(self, headers: dict[str, str], now_ms: int) -> None:
