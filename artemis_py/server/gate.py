@@ -14,7 +14,7 @@ from artemis_py.server.stats import ServerStats
 
 if TYPE_CHECKING:
     from artemis_py.security.rights import Authorizer
-    from artemis_py.server.http.console.sessions import Sessions
+    from artemis_py.server.console_sessions import Sessions
     from artemis_py.server.logins.desk import Desk
 
 
@@ -39,7 +39,7 @@ def gate_of(
     if authenticator is None:
         return None
     from artemis_py.security.rights import Authorizer
-    from artemis_py.server.http.console.sessions import Sessions
+    from artemis_py.server.console_sessions import Sessions
     from artemis_py.server.logins.desk import Desk
 
     desk = Desk(

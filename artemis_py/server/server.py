@@ -32,6 +32,7 @@ from artemis_py.server.events.watches import Watches
 from artemis_py.server.faults import Faults
 from artemis_py.server.gate import gate_of
 from artemis_py.server.http import Response
+from artemis_py.server.http.console.routes import console_war_routes
 from artemis_py.server.http.event_routes import event_routes
 from artemis_py.server.http.guards import guard_of
 from artemis_py.server.http.jolokia_routes import jolokia_routes
@@ -182,7 +183,7 @@ class Server:
             + memory_routes(self.turns.guard)
             + self._log_routes(store)
             + self._management_routes()
-            + self._war_routes()
+            + console_war_routes(self.config.console_war, self._gate, self._loop)
         )
 
     def _management_routes(self) -> list[Route]:
@@ -215,17 +216,6 @@ class Server:
             *event_routes(managed, hub, watches, guard),
             *jolokia_routes(Agent(beans), calls, guard, wall_clock_ms),
         ]
-
-    def _war_routes(self) -> list[Route]:
-        path = self.config.console_war
-        if path is None:
-            return []
-        from artemis_py.server.http.console.routes import war_routes
-        from artemis_py.server.http.console.sessions import BASE
-        from artemis_py.server.http.console.war import War
-
-        in_thread = partial(self._loop.run_in_executor, None)
-        return war_routes(War(path, BASE), self._gate, self._loop, in_thread)
 
     def _client(self, number: int) -> ConnectedClient | None:
         client = next((one for one in self.stats.connections if one.session.state.origin == number), None)

@@ -17,7 +17,7 @@ from artemis_py.security.identity import Credentials
 from artemis_py.security.login import Login, LoginDesk
 from artemis_py.security.rights import Authorizer
 from artemis_py.server import audit
-from artemis_py.server.http.console.sessions import Sessions
+from artemis_py.server.console_sessions import Sessions
 from artemis_py.server.http.credentials import CHALLENGES, credentials_of
 from artemis_py.server.http.messages import Request, Response, text_response
 from artemis_py.server.http.routing import Route
@@ -85,7 +85,11 @@ class Doors:
         self, request: Request, peer: str, certificate: bytes | None, wake: Callable[[], None]
     ) -> Login | Response:
         """Begin the login of a request; a response if the request cannot even be tried."""
-        identity = None if self._sessions is None else self._sessions.identity_of(request)
+        identity = (
+            None
+            if self._sessions is None
+            else self._sessions.identity_of(request.method, request.path, request.headers)
+        )
         if identity is not None and request.authorization is None:
             login = Login()
             login.identity = identity

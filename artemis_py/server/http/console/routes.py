@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from functools import partial
 from http import HTTPStatus
 from typing import Any, Final
 
 from artemis_py.security.identity import Credentials, Identity
 from artemis_py.security.login import Login
+from artemis_py.server.console_sessions import BASE, IDLE_MS_MAX, Sessions, cookie
 from artemis_py.server.gate import SecurityGate
-from artemis_py.server.http.console.sessions import BASE, IDLE_MS_MAX, Sessions, cookie
 from artemis_py.server.http.console.war import War
 from artemis_py.server.http.json_body import parse_json
 from artemis_py.server.http.messages import Answer, Handler, Request, Response, json_response, text_response
@@ -31,16 +30,15 @@ _FORM: Final = {
 }
 _FIXED: Final[dict[str, object]] = {"plugin": [], "proxy/enabled": False, "keycloak/enabled": False, "auth/config": {}}
 
-InThread = Callable[..., asyncio.Future[Response]]
 
-
-def war_routes(
-    war: War, gate: SecurityGate | None, loop: asyncio.AbstractEventLoop, in_thread: InThread
-) -> list[Route]:
-    """The routes. ``in_thread`` carries out a function in a thread."""
+def console_war_routes(path: str | None, gate: SecurityGate | None, loop: asyncio.AbstractEventLoop) -> list[Route]:
+    """The routes of the console that is at a path; none without it."""
+    if path is None:
+        return []
+    war = War(path, BASE)
 
     def file(request: Request) -> Answer:
-        return in_thread(war.answer, request.path[len(BASE) :])
+        return loop.run_in_executor(None, war.answer, request.path[len(BASE) :])
 
     def to_page(_request: Request) -> Response:
         return Response(HTTPStatus.FOUND, "text/plain", b"", (("Location", f"{BASE}/"),))
@@ -82,7 +80,7 @@ class _Logins:
         """The name of whoever is there."""
         if self._sessions is None:
             return json_response(HTTPStatus.OK, _PUBLIC)
-        identity = self._sessions.identity_of(request)
+        identity = self._sessions.identity_of(request.method, request.path, request.headers)
         if identity is None:
             return text_response(HTTPStatus.FORBIDDEN, "nobody has logged in")
         return json_response(HTTPStatus.OK, identity.user)
@@ -124,7 +122,7 @@ class _Logins:
     def end(self, request: Request) -> Response:
         """Log out."""
         if self._sessions is not None:
-            self._sessions.end(request)
+            self._sessions.end(request.headers)
         headers = (cookie("", is_secure=False), ("Location", f"{BASE}/"))
         return Response(HTTPStatus.FOUND, "text/plain", b"", headers)
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import secrets
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from http.cookies import CookieError, SimpleCookie
 from typing import Final, final
 
 from artemis_py.security.identity import Identity
-from artemis_py.server.http.messages import Request
 
 BASE: Final = "/console"
 IDLE_MS_MAX: Final = 30 * 60 * 1000
@@ -49,17 +48,16 @@ class Sessions:
             self._sessions.popitem(last=False)
         return token
 
-    def identity_of(self, request: Request) -> Identity | None:
+    def identity_of(self, method: str, path: str, headers: Mapping[str, str]) -> Identity | None:
         """Who sends a request by its cookie; None: nobody, or not from a page of this broker. A browser says with each
         change which page wants it, and somebody has checked that already.
         """
-        if not request.path.startswith(f"{BASE}/"):
+        if not path.startswith(f"{BASE}/"):
             return None
-        headers = request.headers
         is_own = "origin" in headers or headers.get("sec-fetch-site") == "same-origin"
-        if request.method not in _READING and not is_own:
+        if method not in _READING and not is_own:
             return None
-        token = _token(request)
+        token = _token(headers)
         session = self._sessions.get(token)
         if session is None:
             return None
@@ -72,9 +70,9 @@ class Sessions:
         self._sessions.move_to_end(token)
         return session.identity
 
-    def end(self, request: Request) -> None:
-        """The session of a request ends."""
-        self._sessions.pop(_token(request), None)
+    def end(self, headers: Mapping[str, str]) -> None:
+        """The session of a request with these headers ends."""
+        self._sessions.pop(_token(headers), None)
 
 
 def cookie(token: str, *, is_secure: bool) -> tuple[str, str]:
@@ -84,10 +82,10 @@ def cookie(token: str, *, is_secure: bool) -> tuple[str, str]:
     return "Set-Cookie", f"{_COOKIE}={token}; Path={BASE}/; HttpOnly; SameSite=Strict{secure}{end}"
 
 
-def _token(request: Request) -> str:
+def _token(headers: Mapping[str, str]) -> str:
     cookies: SimpleCookie = SimpleCookie()
     try:
-        cookies.load(request.headers.get("cookie", ""))
+        cookies.load(headers.get("cookie", ""))
     except CookieError:
         return ""
     found = cookies.get(_COOKIE)
