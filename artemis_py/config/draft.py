@@ -126,6 +126,7 @@ class Draft:
     retention_origin: Origin = NOWHERE
     users_file: UsersFileConfig | None = None
     shared_store: SharedStoreConfig | None = None
+    console_war: str | None = None
 
     def ignore(self, name: str, origin: Origin, reason: str) -> None:
         """Note that ``name`` has no effect; only the first place of each name is kept."""

@@ -96,7 +96,7 @@ class HttpPorts:
         gate = self._gate
         if gate is None:
             return None
-        return Doors.of(acceptor, self._config.management_rbac_prefix, gate.desk, gate.authorizer)
+        return Doors.of(acceptor, self._config.management_rbac_prefix, gate.desk, gate.authorizer, gate.sessions)
 
     def connection_counts(self) -> dict[str, int]:
         """How many clients each acceptor serves, by its name."""

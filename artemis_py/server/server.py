@@ -34,6 +34,7 @@ from artemis_py.server.gate import gate_of
 from artemis_py.server.gateway.described import PATHS
 from artemis_py.server.gateway.opening import routes_for_messages
 from artemis_py.server.http import Response
+from artemis_py.server.http.console.routes import console_war_routes
 from artemis_py.server.http.console_routes import console_routes
 from artemis_py.server.http.downloads import Downloads
 from artemis_py.server.http.event_routes import event_routes
@@ -180,7 +181,13 @@ class Server:
 
     def _routes(self, store: Store) -> list[Route]:
         routes = metrics_routes(self._exporter) + health_routes(self._not_ready_because, self.ports.warnings)
-        return routes + memory_routes(self.turns.guard) + self._log_routes(store) + self._management_routes(store)
+        return (
+            routes
+            + memory_routes(self.turns.guard)
+            + self._log_routes(store)
+            + self._management_routes(store)
+            + console_war_routes(self.config.console_war, self._gate, self._loop)
+        )
 
     def _management_routes(self, store: Store) -> list[Route]:
         begun_s = self._loop.time()

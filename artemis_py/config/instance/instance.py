@@ -52,7 +52,9 @@ class Instance:
             )
         if bootstrap.users is not None:
             draft.bootstrap = self._with_paths(bootstrap.users)
-        add_web_acceptors(draft, bootstrap.bindings)
+        homes = filter(None, (self.directory, self.properties.get("artemis.home")))
+        folders = [os.path.join(home, bootstrap.web_path) for home in homes]
+        add_web_acceptors(draft, bootstrap.bindings, folders)
 
     def settle_directories(self, draft: Draft) -> None:
         """Make relative directories absolute; for a draft that is complete, its overriding properties included."""

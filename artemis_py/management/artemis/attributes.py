@@ -47,6 +47,19 @@ QUEUE_ATTRIBUTES: Final[dict[str, Attribute]] = by_name(
         field_of(QUEUES, "MessagesKilled", "long", "messagesKilled"),
         field_of(QUEUES, "Paused", "boolean", "paused"),
         field_of(QUEUES, "PersistedPause", "boolean", "persistedPause"),
+        field_of(QUEUES, "FirstMessageAge", "Long", "firstMessageAge"),
+        field_of(QUEUES, "User", "String", "user"),
+        field_of(QUEUES, "AutoDelete", "boolean", "autoDelete"),
+        field_of(QUEUES, "Exclusive", "boolean", "exclusive"),
+        field_of(QUEUES, "LastValue", "boolean", "lastValue"),
+        field_of(QUEUES, "LastValueKey", "String", "lastValueKey"),
+        field_of(QUEUES, "GroupRebalance", "boolean", "groupRebalance"),
+        field_of(QUEUES, "GroupRebalancePauseDispatch", "boolean", "groupRebalancePauseDispatch"),
+        field_of(QUEUES, "GroupBuckets", "int", "groupBuckets"),
+        field_of(QUEUES, "GroupFirstKey", "String", "groupFirstKey"),
+        field_of(QUEUES, "ConsumersBeforeDispatch", "int", "consumersBeforeDispatch"),
+        field_of(QUEUES, "DelayBeforeDispatch", "long", "delayBeforeDispatch"),
+        field_of(QUEUES, "InternalQueue", "boolean", "internalQueue"),
         field_of(QUEUES, "Enabled", "boolean", "enabled"),
         field_of(QUEUES, "Durable", "boolean", "durable"),
         field_of(QUEUES, "Temporary", "boolean", "temporary"),
@@ -72,7 +85,6 @@ QUEUE_ATTRIBUTES: Final[dict[str, Attribute]] = by_name(
             "Where its expired messages go; null: nowhere",
             lambda it: it.address.settings.expiry_address,
         ),
-        field_of(QUEUES, "InternalQueue", "boolean", "internalQueue"),
     ]
 )
 
@@ -93,15 +105,15 @@ ADDRESS_ATTRIBUTES: Final[dict[str, Attribute]] = by_name(
         field_of(ADDRESSES, "AddressLimitPercent", "int", "addressLimitPercent"),
         field_of(ADDRESSES, "Paging", "boolean", "paging"),
         field_of(ADDRESSES, "NumberOfPages", "long", "numberOfPages"),
-        attribute("NumberOfBytesPerPage", "long", "The size of a page file", lambda it: it.settings.page_size_bytes),
+        field_of(ADDRESSES, "NumberOfBytesPerPage", "long", "numberOfBytesPerPage"),
         field_of(ADDRESSES, "RoutedMessageCount", "long", "routedMessageCount"),
         field_of(ADDRESSES, "UnRoutedMessageCount", "long", "unroutedMessageCount"),
         field_of(ADDRESSES, "AutoCreated", "boolean", "autoCreated"),
         field_of(ADDRESSES, "Temporary", "boolean", "temporary"),
         field_of(ADDRESSES, "Internal", "boolean", "internal"),
         field_of(ADDRESSES, "Paused", "boolean", "paused"),
+        field_of(ADDRESSES, "CurrentDuplicateIdCacheSize", "long", "currentDuplicateIdCacheSize"),
         field_of(ADDRESSES, "RetroactiveResource", "boolean", "retroactiveResource"),
-        field_of(ADDRESSES, "CurrentDuplicateIdCacheSize", "int", "currentDuplicateIdCacheSize"),
     ]
 )
 

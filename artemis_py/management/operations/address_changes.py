@@ -105,7 +105,7 @@ def _resume(managed: Managed, given: Given) -> Steps:
 
 
 def _on_address(name: str, sentence: str, work: Callable[[Managed, Given], Steps], *mbean: str) -> Operation:
-    """An operation on an address that answers with the address."""
+    """An operation on an address that answers with the address; ``mbean`` are its signatures."""
     return Operation(
         name=name,
         on="address",
@@ -164,11 +164,8 @@ ADDRESS_CHANGE_OPERATIONS: Final = (
             ADDRESS,
             Argument("force", FLAG, "delete its queues, too, and close the connections of their consumers", False),
         ),
-        mbean=(
-            "void deleteAddress(String name=address)",
-            "void deleteAddress(String name=address, boolean force)",
-        ),
         work=_delete,
+        mbean=("void deleteAddress(String name=address)", "void deleteAddress(String name=address, boolean force)"),
     ),
     _on_address(
         "pause",

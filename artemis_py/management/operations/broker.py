@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Generator
 from typing import Final
 
 from artemis_py.management.artemis.signature import ATTRIBUTES
+from artemis_py.management.lists.field import Row
 from artemis_py.management.lists.selection import LOOKS_PER_STEP
-from artemis_py.management.managed import Given, Managed, Steps
+from artemis_py.management.managed import Given, Managed
 from artemis_py.management.operation import VIEW, Operation
 from artemis_py.version import VERSION
 
@@ -15,7 +17,8 @@ _SPANS: Final = (("day", 86_400_000), ("hour", 3_600_000), ("minute", 60_000), (
 _WORDS_MAX: Final = 2
 
 
-def _show_broker(managed: Managed, given: Given) -> Steps:
+def show_broker(managed: Managed, given: Given) -> Generator[bool | None, None, Row]:
+    """What the broker is, and how much it has."""
     broker, stored = managed.broker, managed.stored
     consumers = messages = 0
     added, acknowledged = broker.bindings.departed.added, broker.bindings.departed.acknowledged
@@ -88,7 +91,7 @@ BROKER_OPERATIONS: Final = (
         " consumers, connections and messages, the messages that all queues took and had acknowledged since the start,"
         " addressMemoryUsage in bytes and in percent of globalMaxSize, diskStoreUsage (the fullest disk, in percent),"
         " and status, a JSON text",
-        work=_show_broker,
+        work=show_broker,
         is_watchable=True,
         mbean=(ATTRIBUTES,),
     ),

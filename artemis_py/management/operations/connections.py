@@ -115,8 +115,8 @@ CONNECTION_OPERATIONS: Final = (
         sentence="Close the connections of all clients at one IP address.",
         result="closed: how many they were",
         arguments=(Argument("ip-address", TEXT, "the IP address"),),
-        mbean=("boolean closeConnectionsForAddress(String ipAddress)",),
         work=_close_for_address,
+        mbean=("boolean closeConnectionsForAddress(String ipAddress) -> closed",),
     ),
     Operation(
         name="closeConnectionsForUser",
@@ -127,8 +127,8 @@ CONNECTION_OPERATIONS: Final = (
         sentence="Close the connections of all clients that logged in with one name.",
         result="closed: how many they were",
         arguments=(Argument("user-name", TEXT, "the login"),),
-        mbean=("boolean closeConnectionsForUser(String userName)",),
         work=_close_for_user,
+        mbean=("boolean closeConnectionsForUser(String userName) -> closed",),
     ),
     Operation(
         name="closeConsumerConnectionsForAddress",
@@ -139,7 +139,7 @@ CONNECTION_OPERATIONS: Final = (
         sentence="Close the connections of all consumers of an address, or of all addresses that match a wildcard.",
         result="closed: how many they were",
         arguments=(Argument("address", TEXT, "the address; it may have wildcards"),),
-        mbean=("boolean closeConsumerConnectionsForAddress(String address)",),
         work=_close_consumers,
+        mbean=("boolean closeConsumerConnectionsForAddress(String address) -> closed",),
     ),
 )

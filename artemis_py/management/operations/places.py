@@ -78,8 +78,8 @@ PLACE_OPERATIONS: Final = (
         sentence="How much the journal and the retained log have.",
         result="id (of the log), and figures: records, batches, syncs, files, bytes, live_bytes, damaged_places,"
         " lost_records, retained_files, retained_bytes, overrun_files, overrun_bytes, cursors",
-        no_mbean="Artemis tells nothing of this kind",
         work=_show_journal,
+        no_mbean="Artemis' journal has other figures",
     ),
     Operation(
         name="compact",
@@ -90,7 +90,7 @@ PLACE_OPERATIONS: Final = (
         sentence="Write what lives in the journal's files again, and let the files go, but for the one that is written"
         " to. The broker does so by itself when it is worth it.",
         result="filesBefore, filesAfter, bytesBefore and bytesAfter",
-        no_mbean="Artemis' own command does it to files that no broker uses",
         work=_compact,
+        no_mbean="Artemis has it in its command line only",
     ),
 )

@@ -188,8 +188,9 @@ def _on_queue(name: str, path: str, command: str, sentence: str, work: Any, *mor
         result="the fields of the queue",
         arguments=(QUEUE, *more),
         shows=QUEUES,
-        mbean=(f"void {name}({', '.join(_in_java(one) for one in more)})",),
         work=work,
+        mbean=() if more else (f"void {name}()",),
+        no_mbean="`updateQueue` does it" if more else "",
     )
 
 
@@ -204,8 +205,8 @@ def _resetting(name: str, path: str, what: str, work: Any, *more: Argument, resu
         sentence=what,
         result=result or "was: what it had counted",
         arguments=(QUEUE, *more),
-        mbean=(f"void {name}({', '.join(_in_java(one) for one in more)})",),
         work=work,
+        mbean=(f"void {name}(String groupID=group)" if more else f"void {name}()",),
     )
 
 
@@ -214,6 +215,11 @@ _COUNTERS: Final[Sequence[tuple[str, str, Any]]] = (
     ("Acknowledged", "that were acknowledged", _reset_acknowledged),
     ("Expired", "that expired", _reset_expired),
     ("Killed", "that were removed", _reset_killed),
+)
+
+_LONG_FORM: Final = (
+    "String createQueue(String address, String routingType, String name, String filterString, boolean durable, "
+    "int maxConsumers, boolean purgeOnNoConsumers, boolean autoCreateAddress)"
 )
 
 QUEUE_CHANGE_OPERATIONS: Final = (
@@ -235,12 +241,18 @@ QUEUE_CHANGE_OPERATIONS: Final = (
             *_AUTO_DELETE,
         ),
         shows=QUEUES,
-        mbean=(
-            "String createQueue(String queueConfiguration={})",
-            "String createQueue(String queueConfiguration={}, boolean ignoreIfExists)",
-            "void createQueue(String address, String name, String routingType)",
-        ),
         work=_create,
+        mbean=(
+            "String createQueue(String queueConfiguration={}, boolean ignoreIfExists)",
+            "String createQueue(String queueConfiguration={})",
+            "void createQueue(String address, String name)",
+            "void createQueue(String address, String name, String routingType)",
+            "void createQueue(String address, String name, boolean durable)",
+            "void createQueue(String address, String name, boolean durable, String routingType)",
+            "void createQueue(String address, String name, String filterString, boolean durable)",
+            "void createQueue(String address, String name, String filterString, boolean durable, String routingType)",
+            _LONG_FORM,
+        ),
     ),
     Operation(
         name="updateQueue",
@@ -254,7 +266,7 @@ QUEUE_CHANGE_OPERATIONS: Final = (
         result="the fields of the queue",
         arguments=(QUEUE, _ROUTING_TYPE, *_ATTRIBUTES, *_AUTO_DELETE),
         shows=QUEUES,
-        mbean=("String updateQueue(String queueConfiguration={name:queue})",),
+        mbean=("String updateQueue(String queueConfiguration={name=queue})",),
         work=_update,
     ),
     _on_queue("enable", "enable", "queue enable", "Let a disabled queue take messages again.", _enable),

@@ -122,8 +122,11 @@ SESSION_OPERATIONS: Final = (
         sentence="Close a session. A connection of STOMP has one, and is closed with it, by an ERROR.",
         result="closed: the session",
         arguments=(SESSION,),
-        mbean=("boolean closeSessionWithID(String connectionID=_, String ID=session)",),
         work=_close_session,
+        mbean=(
+            "boolean closeSessionWithID(String connectionID=_, String ID=session)",
+            "boolean closeSessionWithID(String connectionID=_, String ID=session, boolean force=_)",
+        ),
     ),
     listing(
         "listProducers",
@@ -164,8 +167,8 @@ SESSION_OPERATIONS: Final = (
         " failed delivery. The client is told by an ERROR when it goes on with the transaction.",
         result="rolledBack: the transaction",
         arguments=(TRANSACTION,),
-        no_mbean="Artemis' operations of this kind are about transactions of XA",
         work=_roll_back,
+        no_mbean="those of STOMP are not Artemis' prepared ones",
     ),
     Operation(
         name="commitTransaction",
@@ -177,7 +180,7 @@ SESSION_OPERATIONS: Final = (
         " more: it is told by an ERROR when it goes on. Refused when a destination has no room now.",
         result="committed: the transaction",
         arguments=(TRANSACTION,),
-        no_mbean="Artemis' operations of this kind are about transactions of XA",
         work=_commit,
+        no_mbean="those of STOMP are not Artemis' prepared ones",
     ),
 )

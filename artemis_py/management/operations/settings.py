@@ -68,8 +68,8 @@ SETTINGS_OPERATIONS: Final = (
         result="count: how many settings match; page and size; data: those of the page",
         arguments=(_NAME, *LISTING),
         lists=SETTINGS,
-        no_mbean="Artemis' answer has no place for the line that decided",
         work=_settings,
+        no_mbean="Artemis' JSON of settings has other names",
     ),
     Operation(
         name="getRolesAsJSON",
@@ -81,7 +81,7 @@ SETTINGS_OPERATIONS: Final = (
         result="count: how many permissions match; page and size; data: those of the page",
         arguments=(Argument("address", TEXT, "the address, or ADDRESS::QUEUE"), *LISTING),
         lists=ROLES,
-        no_mbean="Artemis' answer has no place for the line that decided",
         work=_roles,
+        no_mbean="Artemis lists by role, and this by permission",
     ),
 )

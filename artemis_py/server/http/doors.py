@@ -17,6 +17,7 @@ from artemis_py.security.identity import Credentials
 from artemis_py.security.login import Login, LoginDesk
 from artemis_py.security.rights import Authorizer
 from artemis_py.server import audit
+from artemis_py.server.console_sessions import Sessions
 from artemis_py.server.http.credentials import CHALLENGES, credentials_of
 from artemis_py.server.http.messages import Request, Response, text_response
 from artemis_py.server.http.routing import Route
@@ -47,6 +48,7 @@ class Doors:
         open_paths: frozenset[str] = frozenset(),
         domain: str | None = None,
         checks_names: bool = False,
+        sessions: Sessions | None = None,
     ) -> None:
         self.checks_names = checks_names
         self._desk = desk
@@ -54,9 +56,12 @@ class Doors:
         self._prefix = prefix
         self._open_paths = open_paths
         self._domain = domain
+        self._sessions = sessions
 
     @staticmethod
-    def of(acceptor: AcceptorConfig, prefix: str, desk: LoginDesk, authorizer: Authorizer) -> Doors:
+    def of(
+        acceptor: AcceptorConfig, prefix: str, desk: LoginDesk, authorizer: Authorizer, sessions: Sessions | None = None
+    ) -> Doors:
         """The doors of an acceptor as its parameters say."""
         is_near = is_loopback(acceptor.host)
         opened = acceptor.params.get("openWithoutLogin", "metrics" if is_near else "none")
@@ -67,6 +72,7 @@ class Doors:
             open_paths=_OPEN[opened],
             domain=acceptor.params.get("securityDomain"),
             checks_names=is_near,
+            sessions=sessions,
         )
 
     def is_shut(self, route: Route, method: str) -> bool:
@@ -79,6 +85,15 @@ class Doors:
         self, request: Request, peer: str, certificate: bytes | None, wake: Callable[[], None]
     ) -> Login | Response:
         """Begin the login of a request; a response if the request cannot even be tried."""
+        identity = (
+            None
+            if self._sessions is None
+            else self._sessions.identity_of(request.method, request.path, request.headers)
+        )
+        if identity is not None and request.authorization is None:
+            login = Login()
+            login.identity = identity
+            return login
         nobody = Credentials(None, certificate=certificate, domain=self._domain, peer=peer)
         given = credentials_of(request.authorization, nobody)
         return _challenge(_UNREADABLE) if given is None else self._desk.begin(given, wake)

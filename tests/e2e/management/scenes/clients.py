@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any, Final
 
 import pytest
@@ -55,11 +56,21 @@ def _sender(told: Told, answer: Any) -> None:
     assert int(row["creationTime"]) > 0
 
 
+def _sender_in_texts(told: Told, answer: str) -> None:
+    (row,) = json.loads(answer)["data"]
+    assert (row["address"], row["sessionID"], row["msgSent"], row["clientID"]) == ("orders", "s1", "1", "desk")
+
+
+def _was_closed(told: Told, answer: bool) -> None:
+    assert answer is True
+    _is_closed(told, {"closed": 1})
+
+
 CLIENTS: Final[dict[str, Scene]] = {
     "listSessions": Scene({}, rows("id", {"s1"}), _with_client, _gone),
-    "closeSessionWithID": Scene({"session": "s1"}, _is_closed, _with_client, _gone),
-    "listProducers": Scene({}, _sender, _with_client, _gone),
-    "closeConsumerWithID": Scene({"consumer": "1"}, _is_closed, _with_client, _gone),
+    "closeSessionWithID": Scene({"session": "s1"}, _is_closed, _with_client, _gone, _was_closed),
+    "listProducers": Scene({}, _sender, _with_client, _gone, _sender_in_texts),
+    "closeConsumerWithID": Scene({"consumer": "1"}, _is_closed, _with_client, _gone, _was_closed),
     "listTransactions": Scene({}, rows("id", {"s1:tx-1"}), _with_transaction, _gone),
     "rollbackTransaction": Scene({"transaction": "s1:tx-1"}, _holds_count(1), _with_transaction, _gone),
     "commitTransaction": Scene({"transaction": "s1:tx-1"}, _holds_count(2), _with_transaction, _gone),

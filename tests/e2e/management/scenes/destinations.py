@@ -58,6 +58,26 @@ def _purged(told: Told, answer: Any) -> None:
     assert told.queue("orders")["messageCount"] == 0
 
 
+def _counts(field: str) -> Callable[[Told, Any], None]:
+    """The bean says nothing, and the queue has counted nothing since."""
+
+    def check(told: Told, answer: Any) -> None:
+        assert answer is None
+        assert told.queue("orders")[field] == 0
+
+    return check
+
+
+def _no_group(told: Told, answer: Any) -> None:
+    assert answer is None
+    assert told.ask("POST", "/api/queues/orders/reset-groups")[1] == {"reset": 0}
+
+
+def _deleted(told: Told, answer: Any) -> None:
+    assert answer is None
+    _there_is_no_address(told, {"removed": 0, "queues": 0})
+
+
 def _there_is_no_address(told: Told, answer: Any) -> None:
     assert answer == {"removed": 0, "queues": 0}
     assert told.ask("GET", "/api/addresses/news")[0] == 404
@@ -89,17 +109,26 @@ DESTINATIONS: Final[dict[str, Scene]] = {
     "queue.enable": Scene({"queue": "orders"}, holds(enabled=True), _posted("/api/queues/orders/disable")),
     "queue.disable": Scene({"queue": "orders"}, holds(enabled=False)),
     "queue.setRingSize": Scene({"queue": "orders", "ring-size": "5"}, holds(ringSize=5)),
-    "queue.resetMessagesAdded": Scene({"queue": "orders"}, holds(was=2), _sent("orders", 2), by_bean=_nothing),
-    "queue.resetMessagesAcknowledged": Scene({"queue": "orders"}, holds(was=1), _acknowledged, by_bean=_nothing),
-    "queue.resetMessagesExpired": Scene({"queue": "orders"}, holds(was=0), by_bean=_nothing),
-    "queue.resetMessagesKilled": Scene({"queue": "orders"}, holds(was=1), _killed, by_bean=_nothing),
-    "queue.resetGroup": Scene({"queue": "orders", "group": "red"}, holds(reset=1), _grouped, _gone, by_bean=_nothing),
-    "queue.resetAllGroups": Scene({"queue": "orders"}, holds(reset=1), _grouped, _gone, by_bean=_nothing),
+    "queue.resetMessagesAdded": Scene(
+        {"queue": "orders"}, holds(was=2), _sent("orders", 2), by_bean=_counts("messagesAdded")
+    ),
+    "queue.resetMessagesAcknowledged": Scene(
+        {"queue": "orders"}, holds(was=1), _acknowledged, by_bean=_counts("messagesAcked")
+    ),
+    "queue.resetMessagesExpired": Scene({"queue": "orders"}, holds(was=0), by_bean=_counts("messagesExpired")),
+    "queue.resetMessagesKilled": Scene(
+        {"queue": "orders"},
+        holds(was=1),
+        lambda told: (told.send("orders", 1), _posted("/api/queues/orders/purge")(told)),
+        by_bean=_counts("messagesKilled"),
+    ),
+    "queue.resetGroup": Scene({"queue": "orders", "group": "red"}, holds(reset=1), _grouped, _gone, _no_group),
+    "queue.resetAllGroups": Scene({"queue": "orders"}, holds(reset=1), _grouped, _gone, _no_group),
     "createAddress": Scene({"address": "news"}, holds(name="news", routingTypes="MULTICAST", autoCreated=False)),
     "updateAddress": Scene(
         {"address": "news", "routing-types": "ANYCAST"}, holds(routingTypes="ANYCAST"), _posted(_NEWS)
     ),
-    "deleteAddress": Scene({"address": "news"}, _there_is_no_address, _posted(_NEWS), by_bean=_no_longer_there),
+    "deleteAddress": Scene({"address": "news"}, _there_is_no_address, _posted(_NEWS), by_bean=_deleted),
     "address.pause": Scene({"address": "orders"}, holds(paused=True)),
     "address.resume": Scene({"address": "orders"}, holds(paused=False), _posted("/api/addresses/orders/pause")),
     "address.block": Scene({"address": "orders"}, holds(blocked=True)),

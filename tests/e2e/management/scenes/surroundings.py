@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any, Final
 
 from tests.e2e.management.scene import Scene, rows
@@ -27,6 +28,10 @@ def _disks(told: Told, answer: Any) -> None:
         assert 0 <= int(row["usedPercent"]) <= 100
 
 
+def _disks_in_texts(told: Told, answer: str) -> None:
+    assert all(int(row["free"]) > 0 for row in json.loads(answer)["data"])
+
+
 def _journal(told: Told, answer: Any) -> None:
     assert len(answer["id"]) == 32
     assert (answer["files"], answer["cursors"]) == (1, 0)
@@ -40,7 +45,7 @@ def _compacted(told: Told, answer: Any) -> None:
 SURROUNDINGS: Final[dict[str, Scene]] = {
     "listAcceptors": Scene({}, rows("name", {"stomp", "http"})),
     "listDiverts": Scene({}, rows("name", set())),
-    "listDisks": Scene({}, _disks, stores=True),
+    "listDisks": Scene({}, _disks, by_bean=_disks_in_texts, stores=True),
     "getJournal": Scene({}, _journal, stores=True),
     "compact": Scene({}, _compacted, stores=True),
     "getAddressSettingsAsJSON": Scene({"address": "orders"}, _settings),
