@@ -82,6 +82,7 @@ def assemble(draft: Draft) -> BrokerConfig:
         journal_retention=draft.retention,
         users_file=draft.users_file,
         shared_store=draft.shared_store,
+        files=tuple(draft.files),
         notices=tuple(draft.problems.in_order(draft.file)),
         origins=dict(draft.core.origins),
         **core,

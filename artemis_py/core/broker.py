@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final, final
 
 from artemis_py.config.settings import BrokerConfig
@@ -12,6 +13,7 @@ from artemis_py.core.commits import Commits
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.depths import depths_of
 from artemis_py.core.destinations.deployment import Deployment
+from artemis_py.core.destinations.redeployment import Redeployment
 from artemis_py.core.destinations.registry import Registry
 from artemis_py.core.destinations.resolver import Resolver
 from artemis_py.core.due import Due
@@ -99,6 +101,17 @@ class Broker:
         self.log.now_ms = now_ms
         self.registry.give_retained()
         self.started = True
+
+    def redeploy(
+        self, config: BrokerConfig, now_ms: Callable[[], int], disconnect: Callable[[int, str], None]
+    ) -> Redeployment:
+        """Another configuration counts for what is created from now on. Its steps bring it into force for what is
+        there; ``disconnect`` ends the connections of this number.
+        """
+        self.config = config
+        self.registry.use(config)
+        self.resolver.use(config)
+        return Redeployment(self.host, self.registry, self.duplicates, config, now_ms, disconnect)
 
     @property
     def memory_bytes(self) -> int:

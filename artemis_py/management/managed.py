@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 from artemis_py.config.problems import nearest
 from artemis_py.core.broker import Broker
@@ -27,6 +27,19 @@ _SHOWN_MAX: Final = 200
 _NAMES_COMPARED_MAX: Final = 1_000
 
 
+class Configuration(Protocol):
+    """What operators ask about the configuration. The works raise BrokerError."""
+
+    def reload(self) -> Steps:
+        """Read it again and bring it into force."""
+
+    def diff(self) -> Steps:
+        """What that would change."""
+
+    def show(self) -> Row:
+        """What is in force, and what is wrong with the file as it is now."""
+
+
 @dataclass(frozen=True, slots=True)
 class Managed:
     """The broker, its name, the clients that are connected, and for how long it runs."""
@@ -41,6 +54,8 @@ class Managed:
     """The date of the turn, in epoch ms."""
     close: Callable[[int], bool]
     """Closes the connection of this number; False: there is none."""
+    configuration: Configuration | None = None
+    """The configuration of a broker that can read it again; None: nobody keeps one."""
 
 
 Work = Callable[[Managed, Given], Steps]

@@ -10,12 +10,14 @@ from typing import Final
 from artemis_py.management.operation import Operation
 from artemis_py.management.operations.addresses import ADDRESS_OPERATIONS
 from artemis_py.management.operations.broker import BROKER_OPERATIONS
+from artemis_py.management.operations.configuration import CONFIGURATION_OPERATIONS
 from artemis_py.management.operations.connections import CONNECTION_OPERATIONS
 from artemis_py.management.operations.consumers import CONSUMER_OPERATIONS
 from artemis_py.management.operations.queues import QUEUE_OPERATIONS
 
 OPERATIONS: Final[tuple[Operation, ...]] = (
     *BROKER_OPERATIONS,
+    *CONFIGURATION_OPERATIONS,
     *QUEUE_OPERATIONS,
     *ADDRESS_OPERATIONS,
     *CONSUMER_OPERATIONS,

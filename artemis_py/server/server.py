@@ -21,6 +21,9 @@ from artemis_py.security.authenticator import Authenticator
 from artemis_py.server.calls import Calls
 from artemis_py.server.clocks import NS_PER_MS, Clocks, wall_clock_ms
 from artemis_py.server.complaints import Complaints
+from artemis_py.server.configuration.keeper import ConfigurationKeeper
+from artemis_py.server.configuration.operated import OperatedConfiguration
+from artemis_py.server.configuration.reading import Source
 from artemis_py.server.connected import connected
 from artemis_py.server.disk_watch import DiskWatch
 from artemis_py.server.drain import Drain, remains
@@ -82,6 +85,7 @@ class Server:
         authenticator: Authenticator | None = None,
         around: Surroundings = OF_THIS_MACHINE,
         taken: Taken | None = None,
+        source: Source | None = None,
     ) -> None:
         taken = taken or Taken()
         self.config = config
@@ -150,6 +154,12 @@ class Server:
             load.is_busy,
             taken.sockets,
         )
+        self.configuration = ConfigurationKeeper(
+            source, config, loop, self.broker, self.ports, self.stats, self._gate, lambda: self.turns.isolation.turn_ms
+        )
+        self.stats.configuration = self.configuration.state
+        if self.turns.replays is not None:
+            self.configuration.on_redeployed = self.turns.replays.fills.begin
         self.ports.http.routes = self._routes(store)
         self.gives_back = False
         """Does the broker end because a primary waits for its directory?"""
@@ -164,7 +174,7 @@ class Server:
         return FailbackWatch(self.config, self._loop, self._give_back)
 
     def _routes(self, store: Store) -> list[Route]:
-        routes = metrics_routes(self._exporter) + health_routes(self._not_ready_because, self.ports.warnings)
+        routes = metrics_routes(self._exporter) + health_routes(self._not_ready_because, self._warnings)
         return routes + memory_routes(self.turns.guard) + self._log_routes(store) + self._management_routes()
 
     def _management_routes(self) -> list[Route]:
@@ -177,11 +187,15 @@ class Server:
             uptime_ms=lambda: round(1000 * (self._loop.time() - begun_s)),
             now_ms=lambda: self.turns.isolation.turn_ms,
             close=self._close_connection,
+            configuration=OperatedConfiguration(self.configuration),
         )
-        calls = self.turns.calls = Calls(
+        calls = self.configuration.calls = self.turns.calls = Calls(
             self._loop, self.turns.schedule, lambda call: self.turns.when_durable(self.broker.log.last_lsn, call)
         )
         return management_routes(managed, calls)
+
+    def _warnings(self) -> list[str]:
+        return self.ports.warnings() + self.configuration.warnings()
 
     def _close_connection(self, number: int) -> bool:
         client = next((one for one in self.stats.connections if one.session.state.origin == number), None)
@@ -259,6 +273,7 @@ class Server:
         self._look_at_disk()  # before any client can send
         self.ports.open(sockets)
         self.turns.schedule()
+        self.configuration.begin()
         self._look_at_blocked()
         self._look_after_store()
         self._look_at_clock()
@@ -315,6 +330,7 @@ class Server:
         not wait for clients that do not read.
         """
         self._is_stopping = True
+        self.configuration.end()
         left = remains(self.broker)
         if self.gives_back:
             self.store.hand_over()
@@ -341,6 +357,7 @@ class Server:
     def abandon(self) -> None:
         """End at once: no further frame is sent. The files stay open until ``release`` or the end of the process."""
         self._is_stopping = True
+        self.configuration.end()
         self.ports.abandon()
         self.turns.end()
         for connection in list(self.stats.connections):

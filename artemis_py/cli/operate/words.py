@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 WORDS: Final[dict[str, str]] = {
-    "broker": "show a running broker",
+    "broker": "show a running broker, its configuration, and what a reload would change; reload",
     "queue": "list, show, pause, purge and delete the queues of a running broker",
     "address": "list and show the addresses of a running broker",
     "consumer": "list the consumers of a running broker",

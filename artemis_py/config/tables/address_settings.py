@@ -15,7 +15,6 @@ from artemis_py.config.tables.fields import (
     LEVELS,
     NO_EFFECT,
     NO_MANAGEMENT,
-    NO_RELOAD,
     NO_SLOW_CONSUMERS,
     NOT_EMPTY,
     NOT_NEGATIVE,
@@ -370,14 +369,12 @@ class AddressSettings:
         5, "how often consumers are checked", unit="s", check=POSITIVE, ignored=NO_SLOW_CONSUMERS
     )
     config_delete_queues: str = choice(
-        "OFF", _DELETION, ("delete queues that were removed from the file"), ignored=NO_RELOAD
+        "OFF", _DELETION, "FORCE: delete queues that were removed from the file, with their messages"
     )
     config_delete_addresses: str = choice(
-        "OFF", _DELETION, "delete addresses that were removed from the file", ignored=NO_RELOAD
+        "OFF", _DELETION, "FORCE: delete addresses that were removed from the file, with their queues and messages"
     )
-    config_delete_diverts: str = choice(
-        "OFF", _DELETION, "delete diverts that were removed from the file", ignored=NO_RELOAD
-    )
+    config_delete_diverts: str = choice("OFF", _DELETION, "FORCE: delete diverts that were removed from the file")
     message_counter_history_day_limit: int = int32(0, "days of message counters", unit="days", tuning=NO_MANAGEMENT)
     management_browse_page_size: int = int32(200, "messages per page of management", ignored=NO_MANAGEMENT)
     management_message_attribute_size_limit: int = int32(

@@ -112,6 +112,16 @@ class Bindings:
             self._note_view()
         return address
 
+    def queue_changed(self, queue: Queue) -> None:
+        """A queue takes messages in another way than before (its filter, its limits, its routing type)."""
+        address = self.address_of(queue)
+        address.queue_changed()
+        if address.is_wildcard or queue.view is not None:
+            self._note_view()
+            for each in self._mixed.values():
+                each.plan = None
+            self._mixed.clear()
+
     # ---- addresses -------------------------------------------------------------------------------
 
     def address_of(self, queue: Queue) -> Address:

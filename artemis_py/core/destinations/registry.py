@@ -61,6 +61,10 @@ class Registry:
         """The last lsn of the log."""
         return self._host.log.last_lsn
 
+    def use(self, config: BrokerConfig) -> None:
+        """What is created from now on has the settings of this configuration."""
+        self._config = config
+
     # ---- addresses -------------------------------------------------------------------------------
 
     def create_address(self, name: str, *, auto_created: bool, temporary: bool = False) -> Address:
@@ -113,6 +117,7 @@ class Registry:
         auto_created: bool,
         temporary: bool = False,
         by: str | None = None,
+        configured: bool = False,
     ) -> Queue:
         """A new queue on an address, for the login ``by`` (None: for the broker itself). Raises BrokerError when the
         name is taken and when the address is that of a view, LimitError when there are as many as there may be.
@@ -133,6 +138,7 @@ class Registry:
         self._host.budget.spend(_CREATION_UNITS)
         self.queue_id += 1
         queue = build_queue(self.queue_id, config, address, self._host, auto_created=auto_created, temporary=temporary)
+        queue.configured = configured
         if queue.recovery is not None:
             queue.recovery.begin(self._host.log.last_lsn)
             self.fill_from_past(queue)
@@ -207,6 +213,7 @@ class Registry:
                     "paused": queue.gate.paused,
                     "ring_size": queue.ring_size_changed,
                     "attributes": queue.attributes,
+                    **({"configured": True} if queue.configured else {}),
                     "owner": exclusivity.owner if exclusivity.outlives_consumers else None,
                     "owner_by": exclusivity.policy,
                     **({} if queue.recovery is None else {"recovery": queue.recovery.fields()}),
@@ -259,6 +266,19 @@ class Registry:
                 queue.flow.overflow = overflow_for(config.ring_size)
         address.retention = wanted.divert
         address.plan = None
+
+    def rearrange_retention(self, address: Address) -> None:
+        """The settings of an address were changed: it keeps another number of messages for later queues, or none."""
+        if retroactive.retention_of(address) is not None:
+            self._arrange_retention(address)
+        elif address.retention is not None:
+            address.retention = None
+            address.plan = None
+            self._give_up_retained(address)
+
+    def selector_changed(self, before: str | None, after: str | None) -> None:
+        """A queue has another filter: count what it takes in memory."""
+        self._memory.holdings.move(SELECTORS, selector_bytes(after) - selector_bytes(before))
 
     def give_retained(self) -> None:
         """Give queues that were just created what their addresses keep for them."""

@@ -61,6 +61,17 @@ class Distribution(ABC):
                 if len(self._live) >= self._live_max:
                     return
 
+    def set_live_max(self, live_max: int) -> None:
+        """So many consumers are offered entries from now on; 0: all. The first in line stay live."""
+        if live_max == self._live_max:
+            return
+        self._live_max = live_max
+        self._live = {} if live_max > 0 else _NOBODY
+        self._fill_live()
+        for consumer in self.consumers:
+            if not self.is_served(consumer):
+                self.rest(consumer)
+
     def is_served(self, consumer: Consumer) -> bool:
         """Is the consumer one of those that are offered entries?"""
         return self._live_max <= 0 or consumer.browses or consumer.id in self._live

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final, final
 
+from artemis_py.config.tables.queue_settings import QueueSettings
 from artemis_py.config.tables.views import View
 from artemis_py.core.budget import Budget
 from artemis_py.core.consumer import Consumer, ConsumerDefaults
@@ -38,9 +39,9 @@ class Queue:
     """One queue. A verb that may take longer than a turn returns its unfinished work, or None when it is done."""
 
     __slots__ = (
-        "__weakref__", "_expiry", "_lapse", "address", "arrivals", "attributes", "auto_created",
+        "__weakref__", "_expiry", "_lapse", "address", "arrivals", "attributes", "auto_created", "configured",
         "consumer_defaults", "contents", "distribution", "durable", "enabled", "filling", "flow", "gate", "grouping",
-        "id", "name", "no_local", "non_destructive", "parts", "purge_on_no_consumers", "recovery", "reference",
+        "id", "name", "no_local", "non_destructive", "own", "parts", "purge_on_no_consumers", "recovery", "reference",
         "ring_size_changed", "routing_type", "seats", "selector", "temporary", "view",
     )  # fmt: skip
 
@@ -49,6 +50,7 @@ class Queue:
         parts: QueueParts,
         *,
         routing_type: str,
+        own: QueueSettings | None = None,
         selector: Selector | None = None,
         non_destructive: bool = False,
         consumers_max: int = -1,
@@ -83,7 +85,11 @@ class Queue:
         self.non_destructive = non_destructive
         self.purge_on_no_consumers = purge_on_no_consumers
         self.enabled = enabled
+        self.own = own
+        """What it is composed from, and was changed to since; None: composed by hand."""
         self.auto_created = auto_created
+        self.configured = False
+        """Did broker.xml declare it?"""
         self.temporary = temporary
         self.consumer_defaults = consumer_defaults or ConsumerDefaults()
         self.attributes: Mapping[str, object] = attributes or _NO_ATTRIBUTES
