@@ -13,8 +13,11 @@ from functools import lru_cache
 from typing import Final, final
 
 from artemis_py.config.tables.queue_settings import QueueSettings
+from artemis_py.config.tables.queue_types import PRIORITY
 
 _PAIRS_MAX: Final = 1024
+_LEVELS: Final = 10
+"""Those of a queue without a type: Artemis' priorities."""
 
 
 @final
@@ -34,6 +37,18 @@ _AMPS: Final = (
 )  # fmt: skip
 _DEPTH: Final = ("overflow_policy", "max_depth_messages", "max_depth_bytes", "file_backed_metadata")
 
+
+def _order_of(own: QueueSettings) -> tuple[str, object]:
+    """What the recipe makes an order of."""
+    if own.priority_expression is not None:
+        return "expression", own.priority_expression
+    if own.sort_key is not None:
+        return "header", own.sort_key
+    if own.queue_type == PRIORITY:
+        return "levels", own.priority_levels or _LEVELS
+    return "levels", 1 if own.queue_type is not None or own.activates_in_order else _LEVELS
+
+
 FIXED: Final = (
     Fixed("durability", ("durable",), lambda own: own.durable),
     Fixed(
@@ -42,9 +57,7 @@ FIXED: Final = (
             "queue_type", "priority_levels", "sort_key", "priority_expression", "barrier_expression",
             "target_queue_depth",
         ),
-        lambda own: (
-            own.queue_type, own.priority_levels, own.sort_key, own.priority_expression, own.activates_in_order
-        ),
+        _order_of,
     ),
     Fixed("last values", ("last_value", "last_value_key", "queue_type"), lambda own: own.last_value_key),
     Fixed(

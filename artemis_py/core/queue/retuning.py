@@ -1,7 +1,7 @@
 """Changes a running queue to other settings, as far as its composition allows.
 
-What a queue is composed of once is listed in ``config/changes/queue_effects.py``; such attributes stay as they are until
-a restart. Everything else takes effect here, in place: no message moves, and no consumer leaves.
+What a queue is composed of once is listed in ``config/changes/queue_effects.py``; such attributes stay as they are
+until a restart. Everything else takes effect here, in place: no message moves, and no consumer leaves.
 """
 
 from __future__ import annotations
