@@ -16,7 +16,7 @@ from artemis_py.config.changes.change import NOTHING, NOW, RESTART, WHEN_IDLE
 from artemis_py.config.changes.plan import plan_of
 from artemis_py.config.reader import load
 from artemis_py.errors import ArtemisError, ConfigError
-from artemis_py.shown import as_json, escaped, say, say_made
+from artemis_py.shown import as_json, say, say_made, warn
 
 HELP = "show what another configuration would change, and what would need a restart"
 
@@ -61,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
         print_problems([each for each in error.problems if each.severity == "error"], sys.stderr)
         return 2
     except ArtemisError as error:
-        say(f"artemis-py: {error}", stream=sys.stderr)
+        warn(f"artemis-py: {error}")
         return 2
     if args.json:
         say_made(as_json(answer, indent=2))
@@ -109,7 +109,7 @@ def print_changes(answer: Mapping[str, Any]) -> None:
     for row in pending:
         say(f"  {_text(row)}")
     if not changes:
-        say(f"{escaped(answer['file'])}: nothing would change")
+        say(f"{answer['file']}: nothing would change")
 
 
 def _text(row: Mapping[str, Any]) -> str:

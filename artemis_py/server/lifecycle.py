@@ -22,7 +22,7 @@ from artemis_py.server.faults import TurnError
 from artemis_py.server.malloc import keep_freed_memory
 from artemis_py.server.notify import Notifier
 from artemis_py.server.operational import write_to_stderr
-from artemis_py.server.ports import Bound
+from artemis_py.server.ports import Bound, shown_port
 from artemis_py.server.server import Server, Taken
 from artemis_py.server.stop_signals import SIGNALS, StopSignals
 from artemis_py.shown import say, warn
@@ -236,10 +236,7 @@ def _tell_of_failure(failure: ArtemisError) -> str:
 
 
 def _tell_of_port(bound: Bound) -> None:
-    acceptor, host, port = bound
-    shown = f"[{host}]" if ":" in host else host
-    tls = " over TLS" if acceptor.is_tls else ""
-    warn(f"listening on {shown}:{port} for {', '.join(acceptor.protocols)}{tls} (acceptor {acceptor.name})")
+    warn(shown_port(bound))
 
 
 def _report(config: BrokerConfig, server: Server) -> str:

@@ -209,6 +209,7 @@ class Ports:
             inherited = sockets.pop(bound_or_name, None) if isinstance(bound_or_name, str) else bound_or_name
             try:
                 self._serve(acceptor, inherited or bind(acceptor))
+                self._complaints.tell(shown_port(self.bound[-1]))
             except ArtemisError as error:
                 failures.append(str(error))
         for left in sockets.values():
@@ -249,6 +250,14 @@ class Ports:
         """Accept nobody from now on; no connection is told."""
         self.close_to_stomp()
         self.http.abandon()
+
+
+def shown_port(bound: Bound) -> str:
+    """Where an acceptor listens and for what, for people."""
+    acceptor, host, port = bound
+    shown = f"[{host}]" if ":" in host else host
+    tls = " over TLS" if acceptor.is_tls else ""
+    return f"listening on {shown}:{port} for {', '.join(acceptor.protocols)}{tls} (acceptor {acceptor.name})"
 
 
 def _is_same(one: AcceptorConfig, other: AcceptorConfig) -> bool:

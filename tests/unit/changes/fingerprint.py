@@ -16,8 +16,8 @@ _APART: Final = frozenset(
         # others' parts
         "host", "_host", "budget", "_budget", "memory", "_memory", "_holdings", "account", "_log", "_files", "log",
         # what happens, and what is worked out from the rest
-        "plan", "losses", "changes", "noted_ready", "had_binding", "empty_since_ms", "has_lost_one", "queue_id", "_queue_id",
-        "has_left", "dry", "id",
+        "plan", "losses", "changes", "noted_ready", "had_binding", "empty_since_ms", "has_lost_one", "queue_id",
+        "_queue_id", "has_left", "dry", "id",
         # compared apart
         "settings", "own", "attributes", "configured", "address",
     )

@@ -6,5 +6,6 @@ from typing import Final
 
 from tests.e2e.management.scene import Scene
 from tests.e2e.management.scenes.basics import BASICS
+from tests.e2e.management.scenes.configuration import CONFIGURATION
 
-SCENES: Final[dict[str, Scene]] = {**BASICS}
+SCENES: Final[dict[str, Scene]] = {**BASICS, **CONFIGURATION}
