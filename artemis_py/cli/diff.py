@@ -108,6 +108,9 @@ def print_changes(answer: Mapping[str, Any]) -> None:
         say_made(f"{paint(colour.YELLOW, 'waits for a restart since earlier')}:")
     for row in pending:
         say(f"  {_text(row)}")
+    count = answer.get("changeCount", len(changes))
+    if count > len(changes):
+        say(f"and {count - len(changes):,} more changes")
     if not changes:
         say(f"{answer['file']}: nothing would change")
 

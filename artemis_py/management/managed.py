@@ -22,7 +22,19 @@ Given = Mapping[str, Any]
 Result = Row | Selection[Any]
 WAIT: Final = True
 """What a step yields if the work can only go on in another turn."""
-Steps = Generator[bool | None, None, Result]
+
+
+class Awaited(Protocol):
+    """Something that comes from elsewhere, such as a thread. A step that yields it has the work sleep until it is
+    there, and costs nothing meanwhile.
+    """
+
+    def add_done_callback(self, call: Callable[[Any], object], /) -> None:
+        """Have ``call`` called when it is there."""
+
+
+Step = bool | Awaited | None
+Steps = Generator[Step, None, Result]
 _SHOWN_MAX: Final = 200
 _NAMES_COMPARED_MAX: Final = 1_000
 

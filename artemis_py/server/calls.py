@@ -9,7 +9,7 @@ from time import perf_counter_ns
 from typing import Any, Final, final
 
 from artemis_py.errors import StorageError
-from artemis_py.management.managed import WAIT, Steps
+from artemis_py.management.managed import WAIT, Awaited, Step, Steps
 
 _SLICE_NS: Final = 2_000_000
 """For how long steps are made in a turn. A step takes less than that."""
@@ -63,8 +63,12 @@ class Calls:
             work.close()
             return False
         try:
-            while next(work) is not WAIT and perf_counter_ns() < until_ns:
-                pass
+            step: Step = None
+            while step is not WAIT and perf_counter_ns() < until_ns:
+                step = next(work)
+                if step is not None and not isinstance(step, bool):
+                    self._sleep(work, future, step, changes=changes)
+                    return False
         except StopIteration as ended:
             result = ended.value
             if changes:
@@ -79,6 +83,15 @@ class Calls:
                 future.set_exception(error)
             return False
         return True
+
+    def _sleep(self, work: Steps, future: asyncio.Future[Any], awaited: Awaited, *, changes: bool) -> None:
+        """Go on with a work when something is there."""
+
+        def wake(_: object) -> None:
+            self._works.append((work, future, changes))
+            self._schedule()
+
+        awaited.add_done_callback(wake)
 
 
 def _settle(future: asyncio.Future[Any], result: Any) -> None:

@@ -378,7 +378,6 @@ def test_killed_while_a_reload_is_under_way(tmp_path: Path) -> None:
         it.broker.process.send_signal(signal.SIGHUP)
         it.broker.eventually("some are deleted", lambda: it.broker.said.count("QUE-1002"), lambda count: count > 0)
         it.broker.kill()
-        print("deleted", it.broker.said.count("QUE-1002"))
     with edited(after, tmp_path) as it:
         it.broker.eventually("the rest is deleted", it.names, lambda names: names == {"kept", "new"})
         assert it.attribute("kept", "messageCount") == 20

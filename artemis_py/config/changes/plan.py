@@ -146,7 +146,7 @@ def _held_by_queue(old: BrokerConfig, new: BrokerConfig) -> dict[str, frozenset[
     for address in new.addresses:
         for queue in address.queues:
             known = before.get(queue.name)
-            if known is not None and known.address == queue.address:
+            if known is not None and known.address == queue.address and not _is_alike(known, queue, old, new):
                 pair = (
                     queue_settings(known, old.settings_for(known.address)),
                     queue_settings(queue, new.settings_for(queue.address)),
@@ -154,6 +154,13 @@ def _held_by_queue(old: BrokerConfig, new: BrokerConfig) -> dict[str, frozenset[
                 if pair[0] != pair[1] and (held := held_back(*pair)):
                     found[queue.name] = held
     return found
+
+
+def _is_alike(known: QueueConfig, queue: QueueConfig, old: BrokerConfig, new: BrokerConfig) -> bool:
+    """Is the queue written as it was, on an address with the same settings? Most are, and there may be very many."""
+    if any(getattr(known, name) != getattr(queue, name) for name in _QUEUE_ROWS):
+        return False
+    return old.settings_for(known.address) == new.settings_for(queue.address)
 
 
 def _addresses(old: BrokerConfig, new: BrokerConfig, held: Mapping[str, frozenset[str]]) -> Iterator[Change]:
@@ -193,13 +200,15 @@ def _queue(
             part="queue", name=queue.name, action=CHANGED, effect=NOW, setting="routing type", old=known.routing_type,
             new=queue.routing_type, origin=queue.origin,
         )  # fmt: skip
+    differing = [name for name in _QUEUE_ROWS if getattr(known, name) != getattr(queue, name)]
+    if not differing:
+        return
     pair = (
         queue_settings(known, old.settings_for(known.address)),
         queue_settings(queue, new.settings_for(queue.address)),
     )
-    for attribute, row in _QUEUE_ROWS.items():
-        if getattr(known, attribute) == getattr(queue, attribute):
-            continue
+    for attribute in differing:
+        row = _QUEUE_ROWS[attribute]
         values = getattr(pair[0], attribute), getattr(pair[1], attribute)
         if values[0] != values[1]:
             effect, note = of_queue_attribute(attribute, held)

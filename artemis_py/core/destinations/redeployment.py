@@ -71,6 +71,8 @@ class Redeployment:
             queue.name: queue for address in config.addresses for queue in address.queues
         }
         self._running_diverts: dict[str, Address] = {}
+        self._settled: set[str] = set()
+        """Addresses whose settings are other ones now."""
 
     def run(self) -> Steps:
         """Everything that a reload changes in the core."""
@@ -103,6 +105,7 @@ class Redeployment:
                     yield None
 
     def _use_settings(self, address: Address, settings: AddressSettings) -> None:
+        self._settled.add(address.name)
         address.use_settings(settings)
         self._duplicates.settings_changed(address)
         self._registry.rearrange_retention(address)
@@ -244,7 +247,7 @@ class Redeployment:
             self._rewrite(queue, config, attributes, before)
             self._tune(queue, config)
             self._registry.note_queue(queue)
-        else:
+        elif queue.address.name in self._settled:
             self._tune(queue, config)
 
     def _rewrite(self, queue: Queue, config: QueueConfig, attributes: Mapping[str, object], before: str | None) -> None:

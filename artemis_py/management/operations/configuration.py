@@ -35,7 +35,7 @@ CONFIGURATION_OPERATIONS: Final = (
         path="/api/broker/reload",
         command="broker reload",
         sentence="Read the configuration again and bring it into force. A file with errors changes nothing.",
-        result="result: applied, unchanged or partly; changes; pendingRestart: what only a restart brings into force;"
+        result="result: applied, unchanged or partly; changeCount, and the first 1,000 changes; pendingRestart: what only a restart brings into force;"
         " failures: what could not be done; removedMessages: those of queues that were deleted",
         work=_reload,
     ),
@@ -57,7 +57,7 @@ CONFIGURATION_OPERATIONS: Final = (
         path="/api/broker/changes",
         command="broker changes",
         sentence="What a reload would change now, and which messages that would affect.",
-        result="changes, each with file, line and effect; affected: queues and addresses with their messages;"
+        result="changeCount, and the first 1,000 changes, each with file, line and effect; affected: what has messages;"
         " pendingRestart",
         work=_diff,
     ),

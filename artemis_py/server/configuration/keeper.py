@@ -7,12 +7,12 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, final
 
-from artemis_py.config.changes.change import NOW, WHEN_IDLE, Plan
+from artemis_py.config.changes.change import NOW, WHEN_IDLE, Change, Plan
 from artemis_py.config.settings import BrokerConfig
 from artemis_py.core.broker import Broker
 from artemis_py.core.destinations.redeployment import Redeployment
 from artemis_py.errors import ArtemisError, BrokerError
-from artemis_py.management.affected import Affected, affected_by
+from artemis_py.management.affected import ROWS_MAX, Affected, affected_by
 from artemis_py.management.managed import Steps
 from artemis_py.server.calls import Calls
 from artemis_py.server.clocks import wall_clock_ms
@@ -160,8 +160,9 @@ class ConfigurationKeeper:
         return {
             "result": what,
             "file": state.file,
-            "changes": [change.as_row() for change in changes],
-            "pendingRestart": [change.as_row() for change in state.pending],
+            "changeCount": len(changes),
+            "changes": _rows(changes),
+            "pendingRestart": _rows(state.pending),
             "failures": list(state.failures),
             "removedMessages": redeployment.removed_messages,
         }
@@ -219,9 +220,10 @@ class ConfigurationKeeper:
         await self._carry_out(affected_by(self._broker, reading.in_force, affected))
         return {
             "file": self.state.file,
-            "changes": [change.as_row() for change in reading.plan.changes],
+            "changeCount": len(reading.plan.changes),
+            "changes": _rows(reading.plan.changes),
             "affected": [row.as_row() for row in affected.rows],
-            "pendingRestart": [change.as_row() for change in reading.pending.need_restart],
+            "pendingRestart": _rows(reading.pending.need_restart),
         }
 
     # ---- telling ---------------------------------------------------------------------------------
@@ -249,6 +251,10 @@ class ConfigurationKeeper:
             _log(CODE_REFUSED, {"file": state.file, "failure": failure}, "could not be done, and stays as it was")
         fields = {"file": state.file, "result": what, "changes": len(live), "pending_restart": len(pending)}
         _log(CODE_APPLIED, fields, "configuration read")
+
+
+def _rows(changes: Sequence[Change]) -> list[dict[str, Any]]:
+    return [change.as_row() for change in changes[:ROWS_MAX]]
 
 
 def _refusal(error: ArtemisError) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, final
 
 from artemis_py.management.lists.field import Row
-from artemis_py.management.managed import WAIT, Steps
+from artemis_py.management.managed import Steps
 from artemis_py.server.configuration.keeper import ConfigurationKeeper
 
 
@@ -35,6 +35,6 @@ class OperatedConfiguration:
 
 def _waited_for(begin: Callable[[], asyncio.Task[dict[str, Any]]]) -> Steps:
     task = begin()
-    while not task.done():
-        yield WAIT
+    if not task.done():
+        yield task
     return task.result()

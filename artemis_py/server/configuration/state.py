@@ -21,6 +21,9 @@ some of it could not be done, and that stays as it was.
 """
 
 
+_SHOWN_MAX: Final = 100
+
+
 @final
 @dataclass
 class ConfigurationState:
@@ -64,8 +67,8 @@ class ConfigurationState:
             "readAt": self.read_ms,
             "triedAt": self.tried_ms,
             "watched": self.is_watched,
-            "problems": [str(each) for each in self.problems],
+            "problems": [str(each) for each in self.problems[:_SHOWN_MAX]],
             "failures": list(self.failures),
-            "pendingRestart": [str(each) for each in self.pending],
+            "pendingRestart": [str(each) for each in self.pending[:_SHOWN_MAX]],
             "reloads": dict(self.counts),
         }
