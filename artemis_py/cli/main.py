@@ -45,6 +45,10 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
         "start a broker for the tests of a program in any language, on a free port",
     ),
     "ha": ("artemis_py.cli.ha", "try whether two brokers can share a directory"),
+    "data": (
+        "artemis_py.cli.data.command",
+        "export the messages of a stopped broker to a file, and import them into a running one",
+    ),
     "pages": ("artemis_py.cli.pages", "list the pages of a stopped broker and their messages"),
 }
 
@@ -86,7 +90,7 @@ def run_command(name: str, arguments: Sequence[str]) -> int:
     with _interrupted_at_once(at_the_end=name == "run"):
         import argparse
 
-        command = _command(name)
+        command = command_of(name)
         parser = argparse.ArgumentParser(prog=f"{PROGRAM} {name}", description=command.HELP)
         command.add_arguments(parser)
         parsed = parser.parse_args(arguments)
@@ -96,7 +100,8 @@ def run_command(name: str, arguments: Sequence[str]) -> int:
     return command.run(parsed)
 
 
-def _command(name: str) -> Command:
+def command_of(name: str) -> Command:
+    """The command of this name, which is imported."""
     import importlib
 
     module = importlib.import_module(COMMANDS[name][0])

@@ -203,16 +203,18 @@ class Broker:
         due_ms = self.next_due_ms()
         if due_ms is not None and due_ms <= now_ms and self._due.run(now_ms):
             self._sweep.run(now_ms)
-        self._work_off(self.budget, now_ms)
+        if self.agenda:
+            share = self.budget.lend()
+            self._work_off(share, now_ms)
+            self.budget.take_back(share)
 
     def _work_off(self, budget: Budget, now_ms: int) -> None:
         """Go on with what was decided and is not done."""
-        if self.agenda:
-            self.agenda.run(budget, now_ms)
-            while self.agenda.broken:
-                name, failure = self.agenda.broken.pop()
-                self.step_broke_off(now_ms)
-                give_up(self.host, "", name, failure)
+        self.agenda.run(budget, now_ms)
+        while self.agenda.broken:
+            name, failure = self.agenda.broken.pop()
+            self.step_broke_off(now_ms)
+            give_up(self.host, "", name, failure)
 
     def dispatch(self, now_ms: int) -> None:
         """Offer what is ready to consumers, and publish the copies that this and the turn so far brought forth."""

@@ -16,6 +16,11 @@ TURN_UNITS: Final = 10_000
 take a little more. See ``Agenda`` for work that is larger than a turn.
 """
 
+WORK_PARTS: Final = 8
+"""Work that is larger than a turn takes one in so many of a turn's units, so that nobody waits long for their turn. It
+goes on in the next turn, which follows at once.
+"""
+
 OVERDRAFT_UNITS: Final = 2_000
 """How far work that cannot wait for the next turn may overdraw, in units, all of it together. For example, a full queue
 offers its entries to consumers before it refuses or drops anything.
@@ -53,6 +58,16 @@ class Budget:
         least = self._turn_units // parts
         if self.left < least:
             self.left = least
+
+    def lend(self) -> Budget:
+        """The share of this turn's work that may go on in later turns. ``take_back`` ends it."""
+        share = Budget()
+        share.refill(min(self.left, self._turn_units // WORK_PARTS))
+        return share
+
+    def take_back(self, share: Budget) -> None:
+        """Count what was spent of a share."""
+        self.left -= share._turn_units - share.left
 
     def spend(self, units: int) -> None:
         """Count work that was done."""

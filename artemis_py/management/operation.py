@@ -41,6 +41,9 @@ class Operation:
     the names of arguments in braces; ``command`` has the words of the command line.
 
     ``lists`` is the list that it answers with, ``shows`` the kind of one thing; None: the ``result`` says what.
+
+    ``mbean`` has its signatures in Artemis' beans (``management/artemis/signature.py``), for Jolokia; ``no_mbean`` says
+    why it has none.
     """
 
     name: str
@@ -55,6 +58,8 @@ class Operation:
     arguments: Sequence[Argument] = ()
     lists: AnyKind | None = None
     shows: AnyKind | None = None
+    mbean: Sequence[str] = ()
+    no_mbean: str = ""
 
     @property
     def permission(self) -> str:

@@ -6,6 +6,9 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
+from artemis_py.management.artemis.beans import KINDS, BeanKind
+from artemis_py.management.artemis.operations import kind_of
+from artemis_py.management.artemis.signature import ATTRIBUTES, signature_of
 from artemis_py.management.lists.addresses import ADDRESSES
 from artemis_py.management.lists.connections import CONNECTIONS
 from artemis_py.management.lists.consumers import CONSUMERS
@@ -34,10 +37,12 @@ curl 'http://127.0.0.1:8161/api/queues?where=messageCount%3E0&sort=messageCount:
   to a change comes when the change survives a crash.
 - **Permissions** are those of Artemis' management: `view` to look and `edit` to change, on the address in the column
   *permission*, with `management-rbac-prefix` (`mops`) before it ([security.md](security.md)).
+- **Beans** are those of Artemis, for tools that speak Jolokia: [jolokia.md](jolokia.md) says how. A queue has its own
+  beans, and so has an address; what concerns the broker is on its bean.
 - **The audit log** has a line for each change that somebody who may make it has asked for, with who, from where and
   what came of it: `AUD-1001` in the [operational log](queues.md#operational-log).
 - **Turns stay short.** Lists go on in steps, of at most 2 ms in a turn, however many rows there are. To remove very
-  many messages takes turns of 20 ms, as all work on a queue does that is larger than a turn.
+  many messages goes on in an eighth of each turn.
 """
 
 _LISTS: Final = """\
@@ -50,6 +55,12 @@ A list answers with `count` (how many rows match), `page`, `size`, and the rows 
 A condition is a field, an operator and a value: `=` and `!=` for all fields, `~` (contains, in any case) and `!~` for
 texts, `>`, `<`, `>=` and `<=` for numbers. Equal rows stay in the order in which they were made. At most 100,000 rows
 are sorted: with more, say with `where` which of them you want.
+"""
+
+_BEANS: Final = """\
+## Beans
+
+What tools read of Artemis' beans by [Jolokia](jolokia.md). Nothing of it can be written.
 """
 
 _KINDS: Final[tuple[AnyKind, ...]] = (QUEUES, ADDRESSES, CONSUMERS, CONNECTIONS)
@@ -71,6 +82,8 @@ def reference() -> str:
         "## Change\n\n" + _operations(changes),
         _LISTS.format(arguments=_table(["argument", "", "default"], rows).rstrip()),
         *[_fields(kind) for kind in _KINDS],
+        _BEANS,
+        *[_attributes(kind) for kind in KINDS],
     ]
     return "\n".join(parts)
 
@@ -81,11 +94,22 @@ def _operations(operations: Sequence[Operation]) -> str:
             f"`artemis-py {one.command}{_words(one)}`",
             f"`{one.method} {one.path}`",
             f"`{_PLACE.sub(lambda found: found[1].upper(), one.permission)}`",
+            _beans(one),
             f"{one.sentence} Answers with {one.result}.",
         ]
         for one in operations
     ]
-    return _table(["command", "HTTP", "permission", ""], rows)
+    return _table(["command", "HTTP", "permission", "bean", ""], rows)
+
+
+def _beans(operation: Operation) -> str:
+    """Its forms in Artemis' beans, or why it has none."""
+    kind = kind_of(operation).component
+    forms = [
+        f"`{kind}` attributes" if text == ATTRIBUTES else f"`{kind}` `{signature_of(text).shown}`"
+        for text in operation.mbean
+    ]
+    return "<br>".join(forms) or operation.no_mbean
 
 
 def _words(operation: Operation) -> str:
@@ -95,6 +119,14 @@ def _words(operation: Operation) -> str:
 def _fields(kind: AnyKind) -> str:
     rows = [[f"`{field.name}`", _TYPES[field.type], field.unit, field.sentence] for field in kind.fields.values()]
     return f"### Fields of {kind.several}\n\n" + _table(["field", "type", "unit", ""], rows)
+
+
+def _attributes(kind: BeanKind) -> str:
+    rows = [
+        [f"`{one.name}`", f"`{one.type.rpartition('.')[2].replace(';', '[]')}`", one.sentence]
+        for one in kind.attributes.values()
+    ]
+    return f"### Attributes: {kind.component}\n\n" + _table(["attribute", "type", ""], rows)
 
 
 def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

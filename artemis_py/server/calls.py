@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from time import perf_counter_ns
 from typing import Any, Final, final
 
 from artemis_py.errors import StorageError
-from artemis_py.management.managed import WAIT, Awaited, Step, Steps
+from artemis_py.management.managed import WAIT, Awaited, Step
 
+Steps = Generator[Step, None, Any]
 _SLICE_NS: Final = 2_000_000
 """For how long steps are made in a turn. A step takes less than that."""
 

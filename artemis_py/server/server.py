@@ -15,6 +15,8 @@ from artemis_py.core.broker import Broker
 from artemis_py.core.filling.fills import Fills
 from artemis_py.core.replay.desk import Replays
 from artemis_py.errors import ArtemisError
+from artemis_py.management.artemis.beans import Beans
+from artemis_py.management.jolokia.agent import Agent
 from artemis_py.management.managed import Managed
 from artemis_py.metrics import MetricsExporter
 from artemis_py.security.authenticator import Authenticator
@@ -30,6 +32,8 @@ from artemis_py.server.drain import Drain, remains
 from artemis_py.server.faults import Faults
 from artemis_py.server.gate import gate_of
 from artemis_py.server.http import Response
+from artemis_py.server.http.guards import guard_of
+from artemis_py.server.http.jolokia_routes import jolokia_routes
 from artemis_py.server.http.management_routes import management_routes
 from artemis_py.server.http.memory_routes import memory_routes
 from artemis_py.server.http.routes import health_routes, metrics_routes, no_log_routes
@@ -192,7 +196,11 @@ class Server:
         calls = self.configuration.calls = self.turns.calls = Calls(
             self._loop, self.turns.schedule, lambda call: self.turns.when_durable(self.broker.log.last_lsn, call)
         )
-        return management_routes(managed, calls)
+        guard = partial(guard_of, self._gate, self.config.management_rbac_prefix)
+        return [
+            *management_routes(managed, calls),
+            *jolokia_routes(Agent(Beans(managed, self.config)), calls, guard, wall_clock_ms),
+        ]
 
     def _warnings(self) -> list[str]:
         return self.ports.warnings() + self.configuration.warnings()

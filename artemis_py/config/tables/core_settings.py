@@ -184,8 +184,8 @@ class CoreSettings:
         False, ("suppress notifications about sessions"), ignored=NO_MANAGEMENT
     )
     jmx_management_enabled: bool = boolean(True, "management by JMX", tuning=JAVA)
-    jmx_domain: str = text("org.apache.activemq.artemis", "name in JMX", tuning=JAVA)
-    jmx_use_broker_name: bool = boolean(True, "use the broker's name in JMX", tuning=JAVA)
+    jmx_domain: str = text("org.apache.activemq.artemis", "domain of the beans that Jolokia names", check=NOT_EMPTY)
+    jmx_use_broker_name: bool = boolean(True, "name beans after the broker; false: `broker=artemis`")
     message_counter_enabled: bool = boolean(False, "keep message counters", ignored=NO_MANAGEMENT)
     message_counter_sample_period: int = int64(
         10000, "period of message counters", unit="ms", check=POSITIVE, ignored=NO_MANAGEMENT

@@ -34,12 +34,12 @@ class Tasks(Chore):
 
     def begin(self, work: QueueWork, now_ms: int, budget: Budget | None = None) -> QueueWork | None:
         """Carry out a work, behind those begun before. Returns it when it is unfinished: it goes on in later turns.
-        ``budget``: that of the chore that asks, instead of the turn's.
+        ``budget``: that of the chore that asks, instead of a share of the turn's.
         """
         if self._works.first is not None:
             self._works.add(work)
             return work
-        if work.work(self._host.budget if budget is None else budget, now_ms):
+        if self._is_done(work, now_ms, budget):
             if work.added_count:
                 self._growth.run(work.added_count, now_ms)
             self._aftermath.run()
@@ -48,6 +48,15 @@ class Tasks(Chore):
         self._host.agenda.add(self)
         self._aftermath.run()
         return work
+
+    def _is_done(self, work: QueueWork, now_ms: int, budget: Budget | None) -> bool:
+        if budget is not None:
+            return work.work(budget, now_ms)
+        share = self._host.budget.lend()
+        try:
+            return work.work(share, now_ms)
+        finally:
+            self._host.budget.take_back(share)
 
     def work(self, budget: Budget, now_ms: int) -> bool:
         first = self._works.first

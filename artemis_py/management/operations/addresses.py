@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from artemis_py.management.artemis.signature import ATTRIBUTES
 from artemis_py.management.lists.addresses import ADDRESSES
 from artemis_py.management.lists.field import TEXT
 from artemis_py.management.managed import Given, Managed, Steps, at_once, found
@@ -35,5 +36,6 @@ ADDRESS_OPERATIONS: Final = (
         arguments=(ADDRESS,),
         shows=ADDRESSES,
         work=_show,
+        mbean=(ATTRIBUTES,),
     ),
 )

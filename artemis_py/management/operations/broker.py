@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from artemis_py.management.artemis.signature import ATTRIBUTES
 from artemis_py.management.lists.selection import LOOKS_PER_STEP
 from artemis_py.management.managed import Given, Managed, Steps
 from artemis_py.management.operation import VIEW, Operation
@@ -43,5 +44,6 @@ BROKER_OPERATIONS: Final = (
         sentence="What the broker is and how much it has.",
         result="name, version, uptime in ms, and the numbers of addresses, queues, consumers, connections and messages",
         work=_show_broker,
+        mbean=(ATTRIBUTES,),
     ),
 )

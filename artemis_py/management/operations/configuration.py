@@ -8,6 +8,8 @@ from artemis_py.errors import BrokerError
 from artemis_py.management.managed import Configuration, Given, Managed, Steps, at_once
 from artemis_py.management.operation import EDIT, VIEW, Operation
 
+_NONE: Final = "Artemis has no such operation"
+
 
 def _configuration(managed: Managed) -> Configuration:
     if managed.configuration is None:
@@ -35,8 +37,10 @@ CONFIGURATION_OPERATIONS: Final = (
         path="/api/broker/reload",
         command="broker reload",
         sentence="Read the configuration again and bring it into force. A file with errors changes nothing.",
-        result="result: applied, unchanged or partly; changeCount, and the first 1,000 changes; pendingRestart: what only a restart brings into force;"
+        result="result: applied, unchanged or partly; changeCount, and the first 1,000 changes; pendingRestart: what only"
+        " a restart brings into force;"
         " failures: what could not be done; removedMessages: those of queues that were deleted",
+        mbean=("void reloadConfigurationFile()",),
         work=_reload,
     ),
     Operation(
@@ -48,6 +52,7 @@ CONFIGURATION_OPERATIONS: Final = (
         sentence="The file that is in force, when it was read, and what is wrong with it as it is now.",
         result="file; valid; readAt and triedAt in epoch ms; watched; problems with their lines; failures;"
         " pendingRestart; reloads by result",
+        no_mbean=_NONE,
         work=_show,
     ),
     Operation(
@@ -59,6 +64,7 @@ CONFIGURATION_OPERATIONS: Final = (
         sentence="What a reload would change now, and which messages that would affect.",
         result="changeCount, and the first 1,000 changes, each with file, line and effect; affected: what has messages;"
         " pendingRestart",
+        no_mbean=_NONE,
         work=_diff,
     ),
 )

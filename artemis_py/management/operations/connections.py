@@ -44,5 +44,6 @@ CONNECTION_OPERATIONS: Final = (
         result="closed: the number of the connection",
         arguments=(CONNECTION,),
         work=_close,
+        mbean=("boolean closeConnectionWithID(String ID=connection)",),
     ),
 )

@@ -18,11 +18,14 @@ from artemis_py.management.operation import TEXTS, VIEW, Argument, Operation
 LISTING: Final = (
     Argument("where", TEXTS, "a condition, such as messageCount>10 or name~orders; all must hold", ()),
     Argument("sort", TEXT, "the field to sort by; with :desc behind it the greatest first", ""),
-    Argument("page", NUMBER, "which page, from 1", 1),
+    Argument("page", NUMBER, "which page, from 1; -1 for page and size: all rows", 1),
     Argument("size", NUMBER, f"rows on a page, at most {PAGE_SIZE_MAX}", PAGE_SIZE),
     Argument("fields", TEXTS, "the fields to show, with commas between; without it all", ()),
     Argument("options", TEXT, "conditions and order in the JSON of Artemis' lists, instead of where and sort", ""),
 )
+ALL: Final = -1
+"""As page and as size: all rows, as in Artemis."""
+_ROWS_MAX: Final = 1 << 62
 _SHOWN_MAX: Final = 200
 
 
@@ -39,6 +42,7 @@ def listing(name: str, path: str, command: str, kind: AnyKind, sentence: str, wo
         arguments=LISTING,
         lists=kind,
         work=work,
+        mbean=(f"String {name}(String options, int pageNumber=page, int pageSize=size)",),
     )
 
 
@@ -51,7 +55,11 @@ def wanted(kind: AnyKind, given: Given) -> Wanted:
     """Which rows the arguments of a list mean. Raises BadRequestError."""
     where, sort = list(given["where"]), given["sort"]
     fields = [name.strip() for name in chain.from_iterable(text.split(",") for text in given["fields"])]
-    found = wanted_of(kind, where=where, sort=sort, page=given["page"], size=given["size"], fields=fields)
+    page, size = given["page"], given["size"]
+    if page == ALL and size == ALL:
+        found = replace(wanted_of(kind, where=where, sort=sort, fields=fields), size=_ROWS_MAX)
+    else:
+        found = wanted_of(kind, where=where, sort=sort, page=page, size=size, fields=fields)
     return found if not given["options"] else _with_options(kind, found, given["options"])
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Final
 
 from artemis_py.core.queue.works import QueueWork
+from artemis_py.management.artemis.signature import ATTRIBUTES
 from artemis_py.management.lists.field import TEXT
 from artemis_py.management.lists.queues import QUEUES
 from artemis_py.management.managed import WAIT, Given, Managed, Steps, at_once, found
@@ -68,6 +69,7 @@ QUEUE_OPERATIONS: Final = (
         arguments=(QUEUE,),
         shows=QUEUES,
         work=_show,
+        mbean=(ATTRIBUTES,),
     ),
     Operation(
         name="pause",
@@ -81,6 +83,7 @@ QUEUE_OPERATIONS: Final = (
         arguments=(QUEUE,),
         shows=QUEUES,
         work=_pause,
+        mbean=("void pause()", "void pause(boolean persist=_)"),
     ),
     Operation(
         name="resume",
@@ -94,6 +97,7 @@ QUEUE_OPERATIONS: Final = (
         arguments=(QUEUE,),
         shows=QUEUES,
         work=_resume,
+        mbean=("void resume()",),
     ),
     Operation(
         name="removeAllMessages",
@@ -106,6 +110,7 @@ QUEUE_OPERATIONS: Final = (
         result="removed: how many messages",
         arguments=(QUEUE,),
         work=_purge,
+        mbean=("int removeAllMessages() -> removed",),
     ),
     Operation(
         name="destroyQueue",
@@ -118,5 +123,6 @@ QUEUE_OPERATIONS: Final = (
         result="removed: how many messages it had",
         arguments=(QUEUE,),
         work=_destroy,
+        mbean=("void destroyQueue(String name=queue)",),
     ),
 )

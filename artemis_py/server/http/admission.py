@@ -51,7 +51,7 @@ class Admission:
 
     def begin(self, request: Request, route: Route, client: HttpClient, transport: asyncio.Transport) -> None:
         """Decide, or begin to; then ``is_awaited``, and ``go_on`` is called later."""
-        self.response = client.user = None
+        self.response = client.user = client.identity = None
         doors = self._site.doors
         if doors is None or not doors.is_shut(route, request.method):
             return
@@ -81,6 +81,7 @@ class Admission:
         assert route is not None
         self._login = None
         client.is_known = client.is_known or (login.identity is not None and self._has_shown)
+        client.identity = login.identity
         client.user = None if login.identity is None else login.identity.user
         self.response = doors.answer(request, route, login, has_shown=self._has_shown)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
+from artemis_py.security.identity import Identity
+
 
 class HttpClient(Protocol):
     """One client of HTTP. ``HttpConnection`` is the one that has a socket."""
@@ -19,6 +21,8 @@ class HttpClient(Protocol):
     """Has somebody logged in here?"""
     user: str | None
     """Who has logged in for the current request."""
+    identity: Identity | None
+    """The same with the roles; None where nobody logs in."""
     waiting_since_ms: int
     """When the last response was sent, or the connection accepted."""
 

@@ -16,6 +16,7 @@ from typing import cast, final
 
 import h11
 
+from artemis_py.security.identity import Identity
 from artemis_py.server.http.admission import Admission
 from artemis_py.server.http.channel import Channel
 from artemis_py.server.http.incoming import Incoming, Refusal
@@ -41,6 +42,7 @@ class HttpConnection(asyncio.Protocol):
         self.is_spare = False
         self.is_known = False
         self.user: str | None = None
+        self.identity: Identity | None = None
         self.peer = ""
         self.number = 0
 
@@ -207,7 +209,7 @@ class HttpConnection(asyncio.Protocol):
         self._read_events()
 
     def _answer(self) -> None:
-        answer = self._incoming.answer(self.user, self.peer)
+        answer = self._incoming.answer(self.identity, self.user, self.peer)
         if isinstance(answer, Response):
             self._send(answer)
             return

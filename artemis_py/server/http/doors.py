@@ -88,6 +88,8 @@ class Doors:
             return text_response(HTTPStatus.SERVICE_UNAVAILABLE, login.refusal, _LATER)
         if login.identity is None:
             return _challenge(login.refusal if has_shown else _NO_LOGIN)
+        if route.checks_itself:
+            return None
         operation = route.operation(request.method)
         if operation is None:
             return text_response(HTTPStatus.FORBIDDEN, f"nobody may {request.method} {route.path}")

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple, final
 
 import h11
 
+from artemis_py.security.identity import Identity
 from artemis_py.server.http.messages import Answer, HttpLimits, Request, Response, text_response
 from artemis_py.server.http.routing import Route, Routes
 from artemis_py.shown import escaped
@@ -121,10 +122,10 @@ class Incoming:
             self._body.append(bytes(data))
         return None
 
-    def answer(self, user: str | None, peer: str) -> Answer:
+    def answer(self, identity: Identity | None, user: str | None, peer: str) -> Answer:
         """The request of a user, from an IP address, is complete: its route's response."""
         assert self.request is not None
-        request = replace(self.request, body=b"".join(self._body), user=user, peer=peer)
+        request = replace(self.request, body=b"".join(self._body), identity=identity, user=user, peer=peer)
         self._body = []
         if self.denial is not None:
             return self.denial

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, final
 
+from artemis_py.security.identity import Identity
+
 
 @dataclass(frozen=True, slots=True)
 class Request:
@@ -30,6 +32,8 @@ class Request:
     """The header of this name, which ``headers`` lacks: no handler and no message needs to know it."""
     user: str | None = None
     """Who has logged in for it; None where nobody logs in."""
+    identity: Identity | None = field(default=None, repr=False)
+    """The same with the roles, for handlers that check permissions themselves."""
     peer: str = ""
     """The client's IP address; empty if unknown."""
 

@@ -15,7 +15,8 @@ _WITH_BODY: Final = frozenset({"POST", "PUT", "PATCH"})
 @dataclass(frozen=True, slots=True)
 class Route:
     """A path and its handlers by method; the handler of GET also answers HEAD. A part ``{name}`` of the path matches
-    any text without a slash, which the handler finds in the request's parameters.
+    any text without a slash, which the handler finds in the request's parameters. ``/*`` at the end of the path matches
+    all paths below it that no other route has.
     """
 
     path: str
@@ -27,6 +28,8 @@ class Route:
     """
     is_open: bool = False
     """Is it answered for any host name, even while all regular connections are in use?"""
+    checks_itself: bool = False
+    """Does its handler know which permission a request needs? Then whoever has logged in gets there."""
 
     def handler(self, method: str) -> Handler | None:
         """The handler of a method, or None."""
@@ -52,8 +55,11 @@ class Routes:
     def __init__(self, routes: Iterable[Route]) -> None:
         self._plain: dict[str, Route] = {}
         self._patterns: list[tuple[list[str], Route]] = []
+        self._below: list[tuple[str, Route]] = []
         for route in routes:
-            if "{" in route.path:
+            if route.path.endswith("/*"):
+                self._below.append((route.path[:-1], route))
+            elif "{" in route.path:
                 self._patterns.append((route.path.split("/"), route))
             else:
                 self._plain[route.path] = route
@@ -68,7 +74,8 @@ class Routes:
             parameters = _matched(pattern, parts)
             if parameters is not None:
                 return its_route, parameters
-        return None
+        below = next((route for prefix, route in self._below if path.startswith(prefix)), None)
+        return None if below is None else (below, {})
 
 
 def _matched(pattern: list[str], parts: list[str]) -> dict[str, str] | None:

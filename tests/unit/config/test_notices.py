@@ -57,10 +57,12 @@ def test_what_makes_a_difference_is_named(core: str, name: str) -> None:
 
 
 def test_what_tunes_the_inside_of_artemis_is_one_note() -> None:
-    core = "<journal-type>NIO</journal-type>\n<journal-buffer-size>5</journal-buffer-size>\n<jmx-domain>x</jmx-domain>"
+    core = """<journal-type>NIO</journal-type>
+<journal-buffer-size>5</journal-buffer-size>
+<journal-max-io>3</journal-max-io>"""
     (note,) = [problem for problem in problems_of(core) if problem.code == "tuning"]
     assert (note.severity, note.line) == ("note", 3)
-    assert note.message.endswith(": journal-type (3), journal-buffer-size (4), jmx-domain (5)")
+    assert note.message.endswith(": journal-type (3), journal-buffer-size (4), journal-max-io (5)")
 
 
 def test_a_file_that_opens_no_port_says_so_loudly() -> None:
@@ -152,7 +154,7 @@ def test_notices_come_in_the_order_of_lines() -> None:
     lines = [
         each.line
         for each in load_core(
-            "<journal-type>NIO</journal-type>\n<bridges>\n</bridges>\n<jmx-domain>x</jmx-domain>"
+            "<journal-type>NIO</journal-type>\n<bridges>\n</bridges>\n<journal-max-io>3</journal-max-io>"
         ).notices
     ]
     assert lines == sorted(lines)

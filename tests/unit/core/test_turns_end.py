@@ -11,6 +11,7 @@ from typing import Any, Final
 import pytest
 
 from artemis_py.core.broker import Broker
+from artemis_py.core.budget import WORK_PARTS
 from artemis_py.core.queue.contents import Contents
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue.works import QueueWork, QueueWorks
@@ -258,6 +259,14 @@ def test_the_name_of_a_deleted_queue_is_free_at_once() -> None:
     bench.run(int)
     assert (old.message_count, old.contents.tally.killed, broker.queues["q"].message_count) == (0, FEW, 1)
     assert broker.addresses["a"].account.message_count == 1
+
+
+def test_a_purge_takes_its_share_of_a_turn() -> None:
+    """Two in the first turn, which begins it and goes on with it: so nobody waits long for theirs."""
+    bench = _filled(FEW * 10)
+    bench.run(lambda: bench.broker.operations.purge("q", NOW_MS))
+    assert bench.queue.message_count == 0
+    assert bench.units <= 2 * (UNITS // WORK_PARTS) + UNITS_OVER
 
 
 def test_what_comes_during_a_purge_stays() -> None:

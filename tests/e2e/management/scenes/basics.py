@@ -60,6 +60,11 @@ BASICS: Final[dict[str, Scene]] = {
         ),
         lambda told: told.send("orders", 2),
     ),
-    "destroyQueue": Scene({"queue": "orders"}, _there_is_no("orders"), lambda told: told.send("orders", 2)),
+    "destroyQueue": Scene(
+        {"queue": "orders"},
+        _there_is_no("orders"),
+        lambda told: told.send("orders", 2),
+        by_bean=lambda told, answer: _there_is_no("orders")(told, {"removed": 2}),
+    ),
     "closeConnectionWithID": Scene({"connection": "1"}, _is_closed, _with_consumer, _gone),
 }

@@ -29,7 +29,7 @@ def _shown(told: Told, answer: Any) -> None:
 
 
 CONFIGURATION: Final = {
-    "reloadConfigurationFile": Scene({}, _is_there, before=_edit),
+    "reloadConfigurationFile": Scene({}, _is_there, before=_edit, by_bean=lambda told, _: told.queue("new")),
     "getConfiguration": Scene({}, _shown),
     "getConfigurationChanges": Scene({}, lambda told, answer: answer["affected"] == []),
 }

@@ -1,0 +1,150 @@
+"""``artemis-py data exp`` and ``imp``: takes messages out of a stopped broker, and brings them into a running one."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from artemis_py.cli import logins
+from artemis_py.cli.configuration import add_file, add_properties, file_or_default
+from artemis_py.errors import ArtemisError
+from artemis_py.shown import many, say, warn
+
+if TYPE_CHECKING:
+    from artemis_py.cli.data.stopped import Found
+
+HELP: Final = "export the messages of a stopped broker to a file, and import them into a running one"
+_URL: Final = "stomp://127.0.0.1:61613"
+_WAIT_S: Final = 30.0
+_EXIT_DAMAGED: Final = 1
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """``exp [FILE] --output OUT`` and ``imp IN [--url URL]``."""
+    commands = parser.add_subparsers(dest="command", required=True, metavar="exp|imp")
+    out = commands.add_parser(
+        "exp",
+        help="write the messages of a stopped broker as lines of JSON",
+        description="Write the addresses, queues and messages of a stopped broker as lines of JSON, with bodies. Its "
+        "files are not changed.",
+    )
+    add_file(out)
+    add_properties(out)
+    out.add_argument("--output", metavar="OUT", default="-", help="the file to write; - is standard output (default)")
+    out.add_argument("--queue", action="append", default=[], metavar="NAME", help="only of this queue; may be repeated")
+    back = commands.add_parser(
+        "imp",
+        help="send the messages of an export to a running broker",
+        description="Send each message of an export to the queues that it was on. The queues must be there. An import "
+        "that broke off goes on where it was when the same command runs again.",
+    )
+    back.add_argument("input", type=Path, metavar="IN", help="a file that exp has written")
+    back.add_argument("--url", default=_URL, help="stomp://host:port, or stomp+ssl://host:port (default %(default)s)")
+    back.add_argument(
+        "--queue", action="append", default=[], metavar="NAME", help="only into this one; may be repeated"
+    )
+    running = back.add_argument_group("a running broker")
+    logins.add_login(running)
+    logins.add_tls(running)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Runs the subcommand. Raises ArtemisError, and ConfigError for a broker.xml that is refused."""
+    return _export(args) if args.command == "exp" else _import(args)
+
+
+# ---- exp -------------------------------------------------------------------------------------------
+
+
+def _export(args: argparse.Namespace) -> int:
+    from artemis_py.cli.data.exporting import TO_STDOUT, export, writing
+    from artemis_py.cli.data.stopped import Directories, StoppedBroker
+    from artemis_py.config.reader import load
+    from artemis_py.storage.disk.lock import DirectoryLock
+
+    config = load(file_or_default(args.file, "data exp"), properties=args.properties)
+    directories = Directories(
+        Path(config.journal_directory), Path(config.paging_directory), Path(config.large_messages_directory)
+    )
+    if not directories.journal.is_dir():
+        raise ArtemisError(f"{directories.journal} is no directory: has this broker ever run with persistence?")
+    wanted = frozenset(args.queue)
+
+    def wants(found: Found) -> list[str]:
+        return [name for name in found.queues if not wanted or name in wanted]
+
+    async def go() -> None:
+        async with writing(args.output) as file:
+            with _progress("messages", broker.count) as progress:
+                done = await export(broker, config.name, file, wants, progress)
+            where = "" if args.output == TO_STDOUT else f" to {args.output}"
+            warn(f"exported {many(done.messages, 'message')}{where} ({done.body_bytes:,} bytes of bodies)")
+
+    lock = DirectoryLock(directories.journal.resolve())
+    try:
+        with _progress("files of the journal", 0) as reading:
+            broker = StoppedBroker(directories, lambda done, _total: reading(done))
+        unknown = wanted - {str(queue["name"]) for queue in broker.queues}
+        if unknown:
+            raise ArtemisError(f"there is no queue {', '.join(sorted(unknown))} in {directories.journal}")
+        asyncio.run(go())
+    finally:
+        lock.release()
+    for damage in broker.damages:
+        warn(f"DAMAGED {damage}")
+    return _EXIT_DAMAGED if broker.damages else 0
+
+
+# ---- imp -------------------------------------------------------------------------------------------
+
+
+def _import(args: argparse.Namespace) -> int:
+    from artemis_py.cli.data.client import Sender
+    from artemis_py.cli.data.importing import Import
+    from artemis_py.perf.target import is_tls_url, parse_url
+
+    url, user = logins.without_user(args.url)
+    host, port = parse_url(url)
+    login = logins.login_of(args, user)
+    context = logins.tls_of(args).context() if is_tls_url(url) else None
+    try:
+        size_bytes = args.input.stat().st_size
+    except OSError as error:
+        raise ArtemisError(f"{args.input}: {error.strerror or error}") from None
+
+    async def go() -> None:
+        sender = await Sender.to(url, host, port, login, context, _WAIT_S)
+        try:
+            with _progress("bytes", size_bytes) as progress:
+                before, done = await Import(args.input, sender, url, frozenset(args.queue), progress).run()
+        finally:
+            sender.close()
+        if before.lines:
+            say(f"went on behind line {before.lines}: {many(before.messages, 'message')} had been imported before")
+        say(f"imported {many(done.messages, 'message')} into {many(done.sends, 'place')} on queues of {url}")
+
+    asyncio.run(go())
+    return 0
+
+
+# ---- progress --------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _progress(what: str, total: int) -> Iterator[Callable[[int], None]]:
+    """A bar on a terminal; elsewhere nothing is shown. ``total`` 0: it is unknown."""
+    if not sys.stderr.isatty():
+        yield lambda _done: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = TextColumn("{task.completed:,.0f} of {task.total:,.0f} {task.description}"), BarColumn()
+    with Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=max(total, 1))
+        yield lambda done: bar.update(task, completed=done)

@@ -1,0 +1,137 @@
+"""The messages of a stopped broker, from its journal, pages and files of large bodies. Nothing is changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from operator import attrgetter
+from pathlib import Path
+from typing import Any, Final
+
+from artemis_py.cli.data.lines import PIECE_BYTES, ExportError
+from artemis_py.cli.read_only import ReadOnlyDisk
+from artemis_py.message import LargeBody, Message
+from artemis_py.paged import Page
+from artemis_py.storage.format import codec
+from artemis_py.storage.format.body_names import find_body
+from artemis_py.storage.format.codec import CodecError, Kept
+from artemis_py.storage.format.page_codec import decode_paged, page_name
+from artemis_py.storage.pages.files import whole_records
+from artemis_py.storage.recovery.absent import DataDirectories
+from artemis_py.storage.recovery.recovery import weigh
+
+_REMEMBERED: Final = frozenset({"recovery"})
+"""What queues remember of the log in which they are, which another broker does not have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Directories:
+    """Where a broker has its files."""
+
+    journal: Path
+    paging: Path
+    large: Path
+
+
+@dataclass(slots=True)
+class Found:
+    """A message that queues need: their names, its failed deliveries, and for when it waits (epoch ms), by queue."""
+
+    message: Message
+    queues: list[str]
+    attempts: dict[str, int] = field(default_factory=dict)
+    due_ms: dict[str, int] = field(default_factory=dict)
+
+
+class StoppedBroker:
+    """The content of a broker's directories. Raises DiskError, VersionError, and LossError if files are missing.
+
+    ``progress`` gets (files read, files in total).
+    """
+
+    def __init__(self, directories: Directories, progress: Callable[[int, int], None]) -> None:
+        self._directories = directories
+        self._pages = ReadOnlyDisk(directories.paging)
+        data = DataDirectories([directories.large], [directories.paging])
+        self._index = weigh(ReadOnlyDisk(directories.journal), progress, data).index
+        self._index.drop_orphans()
+        self.damages: list[str] = []
+        """What could not be read of pages, a line each."""
+
+    @property
+    def addresses(self) -> list[dict[str, Any]]:
+        """The fields of each address."""
+        return list(self._index.addresses.values())
+
+    @property
+    def queues(self) -> list[dict[str, Any]]:
+        """The fields of each queue."""
+        return [
+            {name: value for name, value in queue.items() if name not in _REMEMBERED}
+            for queue in self._index.queues.values()
+        ]
+
+    @property
+    def count(self) -> int:
+        """How many messages there are, at most: a page is not read before its turn."""
+        return len(self._index.home) + sum(page.kept_count for page in self._index.pages.pages())
+
+    def messages(self) -> Iterator[Found]:
+        """Each message once: those in memory in the order of their publication, then those in pages."""
+        index = self._index
+        for kept in sorted((segment.live[number] for number, segment in index.home.items()), key=attrgetter("lsn")):
+            found = self._found(kept, kept.queue_ids)
+            for queue_id, detail in (kept.details or {}).items():
+                name = self._name(queue_id)
+                if detail.attempts:
+                    found.attempts[name] = detail.attempts
+                if detail.due_ms:
+                    found.due_ms[name] = detail.due_ms
+            yield found
+        for stream in index.pages.recovered_state():
+            for page in stream.pages:
+                yield from self._in_page(page, stream.attempts)
+
+    def _in_page(self, page: Page, failed: dict[tuple[int, int], tuple[int, int]]) -> Iterator[Found]:
+        data = self._pages.read(page_name(page.stream, page.number), 0, page.kept_bytes)
+        for record, _ in whole_records(page, data, 0, self._note_damage):
+            if record.type_code != codec.PAGED:
+                continue
+            try:
+                kept = decode_paged(record.payload)[1]
+            except CodecError as error:
+                self._note_damage(page, record.lsn, str(error))
+                continue
+            queue_ids = [number for number in kept.queue_ids if self._index.pages.needs(number, page, record.lsn)]
+            if not queue_ids or kept.flags & codec.FLAG_TRANSIENT:
+                continue
+            found = self._found(kept, queue_ids)
+            for queue_id in queue_ids:
+                attempts, due_ms = failed.get((queue_id, record.lsn), (0, 0))
+                if attempts:
+                    found.attempts[self._name(queue_id)] = attempts
+                if due_ms:
+                    found.due_ms[self._name(queue_id)] = due_ms
+            yield found
+
+    def _found(self, kept: Kept, queue_ids: list[int]) -> Found:
+        return Found(kept.message, [self._name(queue_id) for queue_id in queue_ids])
+
+    def _name(self, queue_id: int) -> str:
+        return str(self._index.queues[queue_id]["name"])
+
+    def _note_damage(self, page: Page, offset: int, reason: str) -> None:
+        self.damages.append(f"{page_name(page.stream, page.number)} at {offset}: {reason}")
+
+    def pieces(self, body: LargeBody) -> Iterator[bytes]:
+        """A body that has a file of its own. Raises ExportError if it is missing or too short."""
+        path = find_body(body.number, [self._directories.large])
+        if path is None:
+            raise ExportError(f"the file of a large body is missing in {self._directories.large}: {body.number:016x}")
+        left = body.size_bytes
+        with path.open("rb") as file:
+            while left and (data := file.read(min(left, PIECE_BYTES))):
+                left -= len(data)
+                yield data
+        if left:
+            raise ExportError(f"{path} is {left} bytes too short")

@@ -1,0 +1,179 @@
+"""The beans of a broker, found by their names: the broker itself, acceptors, addresses, queues and diverts.
+
+A bean is made when somebody asks for it. Its name has the properties in the order in which Artemis makes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, Final
+
+from artemis_py.config.settings import BrokerConfig
+from artemis_py.core.queue.queue import Queue
+from artemis_py.errors import BadRequestError
+from artemis_py.management.artemis.attribute import Attribute
+from artemis_py.management.artemis.attributes import (
+    ACCEPTOR_ATTRIBUTES,
+    ADDRESS_ATTRIBUTES,
+    DIVERT_ATTRIBUTES,
+    QUEUE_ATTRIBUTES,
+)
+from artemis_py.management.artemis.broker_attributes import BROKER_ATTRIBUTES, BrokerOwner
+from artemis_py.management.artemis.names import ObjectName, has_wildcard, matcher_of, quote, unquote
+from artemis_py.management.managed import Managed
+
+BEANS_MAX: Final = 100_000
+"""So many beans may one HTTP request find."""
+_BEANS_PER_STEP: Final = 50
+_IMPLEMENTATION: Final = "org.apache.activemq.artemis.core.management.impl."
+"""Tools tell beans apart by their Java classes; there are none here."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BeanKind:
+    """``component`` is its word in permissions: ``mops.queue.orders.pause``. ``keys`` are those of its names."""
+
+    component: str
+    java_class: str
+    keys: tuple[str, ...]
+    attributes: Mapping[str, Attribute]
+
+
+_ON_ADDRESS: Final = ("broker", "component", "address")
+BROKER: Final = BeanKind("broker", f"{_IMPLEMENTATION}ActiveMQServerControlImpl", ("broker",), BROKER_ATTRIBUTES)
+ACCEPTOR: Final = BeanKind(
+    "acceptors", f"{_IMPLEMENTATION}AcceptorControlImpl", ("broker", "component", "name"), ACCEPTOR_ATTRIBUTES
+)
+ADDRESS: Final = BeanKind("address", f"{_IMPLEMENTATION}AddressControlImpl", _ON_ADDRESS, ADDRESS_ATTRIBUTES)
+QUEUE: Final = BeanKind(
+    "queue",
+    f"{_IMPLEMENTATION}QueueControlImpl",
+    (*_ON_ADDRESS, "subcomponent", "routing-type", "queue"),
+    QUEUE_ATTRIBUTES,
+)
+DIVERT: Final = BeanKind(
+    "divert", f"{_IMPLEMENTATION}DivertControlImpl", (*_ON_ADDRESS, "subcomponent", "divert"), DIVERT_ATTRIBUTES
+)
+KINDS: Final = (BROKER, ACCEPTOR, ADDRESS, QUEUE, DIVERT)
+_OF_KEYS: Final = {frozenset(kind.keys): kind for kind in KINDS}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bean:
+    """A bean: ``name`` is that of what it stands for, ``values`` are those of its keys."""
+
+    kind: BeanKind
+    name: str
+    values: tuple[str, ...]
+    owner: Any
+
+    @property
+    def address(self) -> str:
+        """Where somebody must be permitted to see it, behind the prefix."""
+        return self.kind.component if self.kind is BROKER else f"{self.kind.component}.{self.name}"
+
+
+class Beans:
+    """The beans of one broker."""
+
+    def __init__(self, managed: Managed, config: BrokerConfig) -> None:
+        self.managed = managed
+        self.domain: Final = config.jmx_domain
+        self._config = config
+        self._own: Final = quote(managed.name) if config.jmx_use_broker_name else "artemis"
+        self._makers: Final[dict[str, Callable[[Any], Bean]]] = {
+            BROKER.component: lambda _: Bean(BROKER, managed.name, (self._own,), BrokerOwner(managed, config)),
+            ACCEPTOR.component: lambda it: Bean(ACCEPTOR, it.name, (self._own, "acceptors", quote(it.name)), it),
+            ADDRESS.component: lambda it: Bean(ADDRESS, it.name, (self._own, "addresses", quote(it.name)), it),
+            QUEUE.component: self.of_queue,
+            DIVERT.component: lambda it: Bean(
+                DIVERT, it.name, (self._own, "addresses", quote(it.address), "diverts", quote(it.name)), it
+            ),
+        }
+
+    def of_queue(self, queue: Queue) -> Bean:
+        """The bean of a queue."""
+        values = (
+            self._own, "addresses", quote(queue.address.name), "queues", quote(queue.routing_type.lower()),
+            quote(queue.name),
+        )  # fmt: skip
+        return Bean(QUEUE, queue.name, values, queue)
+
+    def name_of(self, bean: Bean, *, is_canonical: bool) -> str:
+        """Its whole name."""
+        return f"{self.domain}:{self.properties_of(bean, is_canonical=is_canonical)}"
+
+    @staticmethod
+    def properties_of(bean: Bean, *, is_canonical: bool) -> str:
+        """The properties of its name, in the order of the alphabet or in Artemis'."""
+        pairs = zip(bean.kind.keys, bean.values, strict=True)
+        return ",".join(f"{key}={value}" for key, value in (sorted(pairs) if is_canonical else pairs))
+
+    def one(self, name: ObjectName) -> Bean | None:
+        """The bean of a name that is no pattern."""
+        kind = _OF_KEYS.get(frozenset(name.properties))
+        if kind is None or name.domain != self.domain:
+            return None
+        wanted = tuple(name.properties[key] for key in kind.keys)
+        return next((bean for bean in self._named(kind, unquote(wanted[-1])) if bean.values == wanted), None)
+
+    def all(self) -> Generator[None, None, list[Bean]]:
+        """All beans."""
+        return (yield from self.matching(ObjectName(self.domain, {}, is_open=True)))
+
+    def matching(self, pattern: ObjectName) -> Generator[None, None, list[Bean]]:
+        """The beans that a pattern stands for, found in steps. Raises BadRequestError if they are too many."""
+        found: list[Bean] = []
+        if matcher_of(pattern.domain).fullmatch(self.domain) is None:
+            return found
+        for kind in KINDS:
+            tests = _tests(kind, pattern)
+            if tests is None:
+                continue
+            beans = iter(self._candidates(kind, pattern))
+            while some := list(islice(beans, _BEANS_PER_STEP)):
+                found += [bean for bean in some if all(test(bean.values[place]) for place, test in tests)]
+                if len(found) > BEANS_MAX:
+                    raise BadRequestError(f"more than {BEANS_MAX} beans match; write a narrower pattern")
+                yield
+        return found
+
+    def _candidates(self, kind: BeanKind, pattern: ObjectName) -> Iterable[Bean]:
+        """Those of a kind that may match; few if the pattern has the name."""
+        last = pattern.properties.get(kind.keys[-1])
+        if last is not None and not has_wildcard(last) and kind is not BROKER:
+            return self._named(kind, unquote(last))
+        make = self._makers[kind.component]
+        return map(make, self._owners(kind))
+
+    def _owners(self, kind: BeanKind) -> Sequence[Any]:
+        broker = self.managed.broker
+        if kind is QUEUE:
+            return list(broker.queues.values())
+        if kind is ADDRESS:
+            return list(broker.addresses.values())
+        if kind is ACCEPTOR:
+            return self._config.acceptors
+        return self._config.diverts if kind is DIVERT else (None,)
+
+    def _named(self, kind: BeanKind, name: str) -> Iterator[Bean]:
+        broker = self.managed.broker
+        make = self._makers[kind.component]
+        if kind is BROKER:
+            yield make(None)
+        elif kind in (QUEUE, ADDRESS):
+            owner: object = broker.queues.get(name) if kind is QUEUE else broker.addresses.get(name)
+            if owner is not None:
+                yield make(owner)
+        else:
+            yield from (make(one) for one in self._owners(kind) if one.name == name)
+
+
+def _tests(kind: BeanKind, pattern: ObjectName) -> list[tuple[int, Callable[[str], object]]] | None:
+    """What the values of a bean must fulfil, by place; None if no bean of the kind matches."""
+    properties = pattern.properties
+    if not properties.keys() <= set(kind.keys) or (not pattern.is_open and len(properties) != len(kind.keys)):
+        return None
+    return [(kind.keys.index(key), matcher_of(value).fullmatch) for key, value in properties.items()]

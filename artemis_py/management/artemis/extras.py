@@ -1,0 +1,63 @@
+"""Operations that tools call on beans and that are none of ours: small ones, whose answer is known here."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NamedTuple
+
+from artemis_py.management.artemis.beans import BROKER, QUEUE, Bean, BeanKind
+from artemis_py.management.artemis.signature import Signature, signature_of
+from artemis_py.management.managed import Managed, found
+
+
+class Extra(NamedTuple):
+    """An operation that only looks. ``work`` gets the arguments by position."""
+
+    kind: BeanKind
+    signature: Signature
+    sentence: str
+    work: Callable[[Managed, Bean, Sequence[Any]], Any]
+
+
+def _nothing(_managed: Managed, _bean: Bean, _given: Sequence[Any]) -> None:
+    """Whatever is read after it is true already."""
+
+
+def _topology(managed: Managed, _bean: Bean, _given: Sequence[Any]) -> str:
+    return "[]"
+
+
+def _address_names(managed: Managed, _bean: Bean, given: Sequence[Any]) -> str:
+    separator = "," if given[0] is None else str(given[0])
+    return separator.join(managed.broker.addresses)
+
+
+def _bindings(managed: Managed, _bean: Bean, given: Sequence[Any]) -> str:
+    address = found(managed.broker.addresses, "address", str(given[0]))
+    return ",".join([*(queue.name for queue in address.queues.values()), *(one.name for one in address.diverts)])
+
+
+def _queue_names(managed: Managed, _bean: Bean, given: Sequence[Any]) -> list[str]:
+    wanted = str(given[0] or "").upper()
+    return [queue.name for queue in managed.broker.queues.values() if not wanted or queue.routing_type == wanted]
+
+
+def _count(_managed: Managed, bean: Bean, _given: Sequence[Any]) -> int:
+    return int(bean.owner.message_count)
+
+
+def _address_info(managed: Managed, _bean: Bean, given: Sequence[Any]) -> str:
+    address = found(managed.broker.addresses, "address", str(given[0]))
+    return json.dumps({"name": address.name, "routingTypes": sorted(address.routing_types)})
+
+
+EXTRAS: Final = (
+    Extra(QUEUE, signature_of("void flushExecutor()"), "Do nothing: counts are exact at any time.", _nothing),
+    Extra(QUEUE, signature_of("long countMessages()"), "How many messages are on the queue.", _count),
+    Extra(BROKER, signature_of("String listNetworkTopology()"), "The cluster: empty.", _topology),
+    Extra(BROKER, signature_of("String listAddresses(String separator)"), "All addresses.", _address_names),
+    Extra(BROKER, signature_of("String listBindingsForAddress(String address)"), "Its queues and diverts.", _bindings),
+    Extra(BROKER, signature_of("String[] getQueueNames(String routingType)"), "The names of queues.", _queue_names),
+    Extra(BROKER, signature_of("String getAddressInfo(String address)"), "Name and routing types.", _address_info),
+)

@@ -1,0 +1,157 @@
+"""The operations of beans: those of the table in the forms that their rows name, and a few more.
+
+``chosen`` finds the one that a client means, ``BeanOperation.prepare`` makes our arguments of its own, and the call
+that this returns does the work in steps.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from artemis_py.errors import BrokerError, NotFoundError
+from artemis_py.management.artemis.beans import BROKER, KINDS, Bean, BeanKind
+from artemis_py.management.artemis.extras import EXTRAS, Extra
+from artemis_py.management.artemis.given import arguments_by_name, typed
+from artemis_py.management.artemis.problem import failed, illegal
+from artemis_py.management.artemis.results import value_of
+from artemis_py.management.artemis.signature import ATTRIBUTES, Signature, signature_of
+from artemis_py.management.given import given_of
+from artemis_py.management.managed import Managed
+from artemis_py.management.operation import EDIT, VIEW, Operation
+from artemis_py.management.table import OPERATIONS
+
+Steps = Generator[bool | None, None, Any]
+_CHOICE: Final = re.compile(r"(\w+)(?:\((.*)\))?")
+_SHOWN_MAX: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """An operation with its arguments: ``permission`` is where the ``right`` is needed, ``id`` and ``given`` are for
+    the audit log.
+    """
+
+    id: str
+    right: str
+    permission: str
+    given: Mapping[str, Any]
+    begin: Callable[[], Steps]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BeanOperation:
+    """One operation of one kind of beans, with one signature."""
+
+    kind: BeanKind
+    signature: Signature
+    sentence: str
+    source: Operation | Extra
+
+    @property
+    def right(self) -> str:
+        """``view`` or ``edit``."""
+        return self.source.right if isinstance(self.source, Operation) else VIEW
+
+    def prepare(self, managed: Managed, bean: Bean, values: Sequence[Any]) -> Call:
+        """The call with these arguments, by position. Raises JavaError, BrokerError."""
+        signature, source = self.signature, self.source
+        if isinstance(source, Extra):
+            given = typed(signature, values)
+            names = [parameter.name for parameter in signature.parameters]
+            begin = _of_extra(source, managed, bean, given)
+            shown = dict(zip(names, given, strict=True))
+            return Call(signature.name, VIEW, f"{bean.address}.{signature.name}", shown, begin)
+        sent = arguments_by_name(signature, values)
+        if source.on != BROKER.component and bean.kind.component == source.on:
+            sent[source.on] = [bean.name]
+        by_name = given_of(source, sent)
+        permission = source.permission
+        for name, value in by_name.items():
+            permission = permission.replace(f"{{{name}}}", str(value))
+        return Call(source.id, source.right, permission, by_name, _of_row(source, signature, managed, by_name))
+
+
+def _of_extra(extra: Extra, managed: Managed, bean: Bean, given: list[Any]) -> Callable[[], Steps]:
+    def begin() -> Steps:
+        yield from ()
+        try:
+            return extra.work(managed, bean, given)
+        except BrokerError as error:
+            raise failed(error, extra.signature.name) from None
+
+    return begin
+
+
+def _of_row(row: Operation, signature: Signature, managed: Managed, given: Mapping[str, Any]) -> Callable[[], Steps]:
+    def begin() -> Steps:
+        try:
+            result = yield from row.begin(managed, given)
+        except NotFoundError as error:
+            if signature.returns == "boolean":
+                return False
+            raise failed(error, signature.name) from None
+        except BrokerError as error:
+            raise failed(error, signature.name) from None
+        return value_of(signature, result)
+
+    return begin
+
+
+def kind_of(row: Operation) -> BeanKind:
+    """On which beans an operation of the table is: those of what it is about, else the broker's."""
+    return next((kind for kind in KINDS if kind.component == row.on), BROKER)
+
+
+def _all(rows: Iterable[Operation]) -> dict[BeanKind, dict[str, list[BeanOperation]]]:
+    """By kind and name; a name may have several signatures."""
+    found: dict[BeanKind, dict[str, list[BeanOperation]]] = {kind: {} for kind in KINDS}
+
+    def add(one: BeanOperation) -> None:
+        found[one.kind].setdefault(one.signature.name, []).append(one)
+
+    for row in rows:
+        for text in row.mbean:
+            if text != ATTRIBUTES:
+                add(BeanOperation(kind_of(row), signature_of(text), row.sentence, row))
+    for extra in EXTRAS:
+        add(BeanOperation(extra.kind, extra.signature, extra.sentence, extra))
+    return found
+
+
+BEAN_OPERATIONS: Final = _all(OPERATIONS)
+
+
+def chosen(kind: BeanKind, text: str, shown: str, count: int) -> BeanOperation:
+    """The operation that ``name(type,type)`` or a bare name means; ``shown`` is the name of the bean, ``count`` is how
+    many arguments there are. Raises JavaError.
+    """
+    asked = _CHOICE.fullmatch(text.replace(" ", ""))
+    overloads = () if asked is None else BEAN_OPERATIONS[kind].get(asked[1], ())
+    if asked is None or not overloads:
+        raise illegal(f"No operation {text[:_SHOWN_MAX]} found on MBean {shown}")
+    known = ",".join(f"({one.signature.types})" for one in overloads)
+    if asked[2] is not None:
+        overloads = [one for one in overloads if one.signature.types == asked[2]]
+        if not overloads:
+            raise illegal(f"No operation {text[:_SHOWN_MAX]} on MBean {shown} exists. Known signatures: {known}")
+    elif len(overloads) > 1:
+        raise illegal(
+            f"Operation {text} on MBean {shown} is overloaded. Signatures found: {known}. Use a signature when "
+            "specifying the operation."
+        )
+    found = overloads[0]
+    if len(found.signature.parameters) != count:
+        raise illegal(
+            f"Invalid number of operation arguments. Operation {text} on {shown} requires "
+            f"{len(found.signature.parameters)} parameters, not {count} as given"
+        )
+    return found
+
+
+def changes(kind: BeanKind, text: str) -> bool:
+    """May an operation of this name change something?"""
+    name = text.partition("(")[0].strip()
+    return any(one.right == EDIT for one in BEAN_OPERATIONS[kind].get(name, ()))

@@ -1,0 +1,76 @@
+"""Results of operations as Artemis' beans return them: many lists are JSON in a text, with texts as values."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from artemis_py.management.artemis.signature import Signature
+from artemis_py.management.lists.field import Row, Value
+from artemis_py.management.lists.selection import Selection
+from artemis_py.management.managed import Result
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RowsInText:
+    """A text that has rows as JSON, made while it is sent."""
+
+    pieces: Iterator[str]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Items:
+    """A list, made while it is sent, some values at a time."""
+
+    pieces: Iterator[list[Any]]
+
+
+def value_of(signature: Signature, result: Result) -> Any:
+    """The answer: a value of JSON, ``Items`` or ``RowsInText``."""
+    returns, key = signature.returns, signature.key
+    if returns == "void":
+        return None
+    if isinstance(result, Selection):
+        if returns.startswith("["):
+            return Items(result.rows())
+        if returns == "java.lang.String":
+            return RowsInText(_list(result) if key == "data" else _page(result))
+        return result.count
+    found: Any = result if key is None else result[key]
+    if returns == "boolean":
+        return True if key is None else bool(found)
+    if returns == "java.lang.String" and not isinstance(found, str):
+        return json.dumps(found, ensure_ascii=False)
+    return found
+
+
+def _page(selection: Selection[Any]) -> Iterator[str]:
+    yield '{"data":['
+    separator = ""
+    for rows in selection.rows():
+        yield separator + ",".join(_compact({name: _text(value) for name, value in row.items()}) for row in rows)
+        separator = ","
+    yield f'],"count":{selection.count}}}'
+
+
+def _list(selection: Selection[Any]) -> Iterator[str]:
+    yield "["
+    separator = ""
+    for rows in selection.rows():
+        yield separator + ",".join(map(_compact, rows))
+        separator = ","
+    yield "]"
+
+
+def _compact(row: Row) -> str:
+    return json.dumps(row, ensure_ascii=False, separators=(",", ":"))
+
+
+def _text(value: Value) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return "" if value is None else str(value)

@@ -1,0 +1,1 @@
+"""The protocol of Jolokia over the beans: requests and answers in JSON."""

@@ -1,0 +1,178 @@
+"""Answers requests of Jolokia, one after the other, in steps; each with its own errors."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from artemis_py.errors import BrokerError
+from artemis_py.management.artemis.beans import Bean, Beans
+from artemis_py.management.artemis.guard import Guard
+from artemis_py.management.artemis.names import BadNameError, parse_name
+from artemis_py.management.artemis.operations import changes, chosen
+from artemis_py.management.artemis.problem import JavaError, failed, illegal, no_attribute, no_instance
+from artemis_py.management.artemis.results import Items
+from artemis_py.management.jolokia.describing import everything, of_bean, of_domain
+from artemis_py.management.jolokia.options import Options
+from artemis_py.management.jolokia.reading import read
+from artemis_py.management.jolokia.request import EXEC, LIST, READ, SEARCH, WRITE, JolokiaRequest
+from artemis_py.management.jolokia.values import in_pieces, inner, json_pieces
+from artemis_py.management.operation import EDIT, VIEW
+from artemis_py.version import VERSION as OUR_VERSION
+
+Steps = Generator[bool | None, None, Any]
+Note = Callable[[str, Mapping[str, Any], str], None]
+"""Tells the audit log of a change: id, arguments, result."""
+AGENT: Final = "2.2.8"
+PROTOCOL: Final = "8.0"
+"""The versions of Jolokia whose protocol this is: tools choose by them what they ask for."""
+BULK_MAX: Final = 1_000
+"""So many requests may stand in one body."""
+_DONE: Final = "done"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A value, or a problem; ``request`` is None if it could not be read."""
+
+    request: JolokiaRequest | None
+    value: Any = None
+    problem: JavaError | None = None
+
+    def pieces(self, timestamp_s: int) -> Iterator[str]:
+        """The answer as JSON, in pieces."""
+        request, problem = self.request, self.problem
+        options = Options() if request is None else request.options
+        head = {"request": request.echo()} if request is not None and options.has_request else {}
+        if problem is not None:
+            shown = {"error_type": problem.type, "error": f"{problem.type} : {problem}", "status": problem.status}
+            yield json.dumps({**head, **shown, "timestamp": timestamp_s}, ensure_ascii=False, separators=(",", ":"))
+            return
+        begin = json.dumps(head, ensure_ascii=False, separators=(",", ":"))[:-1]
+        yield f'{begin}{"," if head else ""}"value":'
+        yield from json_pieces(self.value, options)
+        yield f',"status":200,"timestamp":{timestamp_s}}}'
+
+
+class Agent:
+    """Answers for one broker."""
+
+    def __init__(self, beans: Beans) -> None:
+        self._beans = beans
+
+    def run(self, requests: Sequence[JolokiaRequest | JavaError], guard: Guard, note: Note) -> Steps:
+        """The answers, in the order of the requests; one that could not be read is its problem."""
+        answers: list[Answer] = []
+        for request in requests:
+            if isinstance(request, JavaError):
+                answers.append(Answer(None, problem=request))
+                continue
+            try:
+                value = yield from self._value(request, guard, note)
+                answers.append(Answer(request, value))
+            except JavaError as error:
+                answers.append(Answer(request, problem=error))
+            except BrokerError as error:
+                answers.append(Answer(request, problem=failed(error)))
+            yield None
+        return answers
+
+    def changes(self, requests: Sequence[JolokiaRequest | JavaError]) -> bool:
+        """May one of the requests change something?"""
+        return any(self._changes(request) for request in requests if isinstance(request, JolokiaRequest))
+
+    def _changes(self, request: JolokiaRequest) -> bool:
+        if request.type != EXEC or request.name.is_pattern:
+            return False
+        bean = self._beans.one(request.name)
+        return bean is not None and changes(bean.kind, request.operation)
+
+    def _value(self, request: JolokiaRequest, guard: Guard, note: Note) -> Steps:
+        if request.type == READ:
+            return (yield from read(self._beans, guard, request))
+        if request.type == EXEC:
+            return (yield from self._execute(request, guard, note))
+        if request.type == SEARCH:
+            return (yield from self._search(request, guard))
+        if request.type == LIST:
+            return (yield from self._list(request, guard))
+        if request.type == WRITE:
+            return self._write(request)
+        return _version()
+
+    def _one(self, request: JolokiaRequest) -> Bean:
+        bean = None if request.name.is_pattern else self._beans.one(request.name)
+        if bean is None:
+            raise no_instance(request.name.canonical)
+        return bean
+
+    def _execute(self, request: JolokiaRequest, guard: Guard, note: Note) -> Steps:
+        bean = self._one(request)
+        given = request.arguments or ()
+        operation = chosen(bean.kind, request.operation, request.name.canonical, len(given))
+        call = operation.prepare(self._beans.managed, bean, given)
+        guard.demand(call.right, call.permission)
+        if call.right != EDIT:
+            return inner((yield from call.begin()), request.path)
+        try:
+            value = yield from call.begin()
+        except Exception as error:
+            note(call.id, call.given, str(error))
+            raise
+        note(call.id, call.given, _DONE)
+        return inner(value, request.path)
+
+    def _search(self, request: JolokiaRequest, guard: Guard) -> Steps:
+        guard.demand(VIEW, "mbeanserver.queryNames")
+        beans, is_canonical = self._beans, request.options.is_canonical
+        found = yield from beans.matching(request.name)
+        seen = yield from _seen(found, guard)
+        return Items([beans.name_of(bean, is_canonical=is_canonical) for bean in some] for some in in_pieces(seen))
+
+    def _list(self, request: JolokiaRequest, guard: Guard) -> Steps:
+        guard.demand(VIEW, "mbeanserver.queryMBeans")
+        beans, path, options = self._beans, request.path, request.options
+        if not path:
+            found = yield from beans.all()
+            return everything(beans, (yield from _seen(found, guard)), options)
+        if path[0] != beans.domain:
+            return {}
+        if len(path) == 1:
+            found = yield from beans.all()
+            return of_domain(beans, (yield from _seen(found, guard)), options)
+        name = f"{path[0]}:{path[1]}"
+        try:
+            bean = beans.one(parse_name(name))
+        except BadNameError:
+            bean = None
+        if bean is None or not guard.may(VIEW, bean.address):
+            raise illegal(f"No MBean '{name}' found")
+        return of_bean(bean, name, path[2:])
+
+    def _write(self, request: JolokiaRequest) -> None:
+        bean = self._one(request)
+        name = request.attributes[0] if request.attributes else ""
+        word = "Read-only" if name in bean.kind.attributes else "No such"
+        raise no_attribute(f"{word} attribute: {name}")
+
+
+def _seen(found: Sequence[Bean], guard: Guard) -> Generator[None, None, list[Bean]]:
+    """Those that somebody may see."""
+    seen: list[Bean] = []
+    for some in in_pieces(found):
+        seen += [bean for bean in some if guard.may(VIEW, bean.address)]
+        yield
+    return seen
+
+
+def _version() -> dict[str, Any]:
+    return {
+        "agent": AGENT,
+        "protocol": PROTOCOL,
+        "details": {"agent_version": AGENT, "agent_id": "artemis_py", "secured": False},
+        "id": "artemis_py",
+        "config": {"agentId": "artemis_py"},
+        "info": {"product": "artemis_py", "vendor": "artemis_py", "version": OUR_VERSION, "proxy": {}, "jmx": {}},
+    }

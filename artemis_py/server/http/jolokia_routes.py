@@ -1,0 +1,173 @@
+"""``/console/jolokia``, ``/jolokia`` and ``/api/jolokia``: Jolokia's protocol, for the tools that speak it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from http import HTTPStatus
+from typing import Any, Final
+from urllib.parse import parse_qsl
+
+from artemis_py.management.artemis.guard import Guard
+from artemis_py.management.artemis.problem import JavaError, illegal
+from artemis_py.management.jolokia.agent import BULK_MAX, Agent, Answer
+from artemis_py.management.jolokia.options import Options
+from artemis_py.management.jolokia.request import JolokiaRequest, of_json, of_path
+from artemis_py.server import audit
+from artemis_py.server.calls import Calls
+from artemis_py.server.http.json_body import parse_json
+from artemis_py.server.http.messages import Answer as HttpAnswer
+from artemis_py.server.http.messages import Request, Response, json_response
+from artemis_py.server.http.routing import Route
+
+BASES: Final = ("/console/jolokia", "/jolokia", "/api/jolokia")
+_JSON: Final = "application/json"
+_TYPES: Final = frozenset({_JSON, "text/plain"})
+_ELSEWHERE: Final = frozenset({"cross-site", "same-site"})
+_PIECE_BYTES: Final = 8 * 1024
+_QUERY_FIELDS_MAX: Final = 100
+_BY_LINK: Final = "java.lang.SecurityException"
+
+
+def jolokia_routes(
+    agent: Agent, calls: Calls, guard_of: Callable[[Request], Guard], clock_ms: Callable[[], int]
+) -> list[Route]:
+    """The routes. ``guard_of`` says what the user of a request may do, ``clock_ms`` is the date."""
+    carry_out = partial(_carry_out, agent, calls, guard_of, clock_ms)
+    handlers = {"GET": partial(carry_out, _from_path), "POST": partial(carry_out, _from_body)}
+    paths = [path for base in BASES for path in (base, f"{base}/*")]
+    return [Route(path, handlers, checks_itself=True) for path in paths]
+
+
+_Read = tuple[Sequence[JolokiaRequest | JavaError], bool]
+"""Requests, and whether they came as a list."""
+
+
+def _carry_out(
+    agent: Agent,
+    calls: Calls,
+    guard_of: Callable[[Request], Guard],
+    clock_ms: Callable[[], int],
+    read: Callable[[Request, Options], _Read],
+    request: Request,
+) -> HttpAnswer:
+    try:
+        query = dict(parse_qsl(request.query, keep_blank_values=True, max_num_fields=_QUERY_FIELDS_MAX))
+        options = Options().changed(query)
+        requests, is_bulk = read(request, options)
+    except ValueError as error:
+        return _unreadable(str(error))
+    changes = agent.changes(requests)
+    if changes and request.method != "POST" and request.headers.get("sec-fetch-site") in _ELSEWHERE:
+        return _problem(HTTPStatus.FORBIDDEN, _BY_LINK, "a link on another site may not change anything; use POST")
+
+    def note(id: str, given: Mapping[str, Any], result: str) -> None:
+        audit.tell(id, given, request.user, request.peer, result)
+
+    work = calls.begin(agent.run(requests, guard_of(request), note), changes=changes)
+    shape = partial(_response, options, _origin(request), clock_ms, is_bulk=is_bulk)
+    return _answered(work, shape, may_be_given_up=not changes)
+
+
+def _from_path(request: Request, options: Options) -> _Read:
+    base = next(base for base in BASES if request.path == base or request.path.startswith(f"{base}/"))
+    path = request.path[len(base) :].removeprefix("/")
+    if not path:
+        query = dict(parse_qsl(request.query, keep_blank_values=True))
+        path = query.get("p", "").removeprefix("/")
+    try:
+        return [of_path(path, options)], False
+    except JavaError as error:
+        return [error], False
+
+
+def _from_body(request: Request, options: Options) -> _Read:
+    """Raises ValueError."""
+    sent = parse_json(request.body)
+    if not isinstance(sent, list):
+        return [_of_json(sent, options)], False
+    if len(sent) > BULK_MAX:
+        raise ValueError(f"the body has {len(sent)} requests, the limit is {BULK_MAX}; send them in several bodies")
+    return [_of_json(one, options) for one in sent], True
+
+
+def _of_json(sent: object, options: Options) -> JolokiaRequest | JavaError:
+    if not isinstance(sent, dict):
+        return illegal("a request must be a JSON object")
+    try:
+        return of_json(sent, options)
+    except JavaError as error:
+        return error
+
+
+def _answered(
+    work: asyncio.Future[Any], shape: Callable[[list[Answer]], Response], *, may_be_given_up: bool
+) -> asyncio.Future[Response]:
+    answer: asyncio.Future[Response] = work.get_loop().create_future()
+
+    def pass_on(done: asyncio.Future[Any]) -> None:
+        if answer.done() or done.cancelled():
+            return
+        failure = done.exception()
+        if failure is None:
+            answer.set_result(shape(done.result()))
+        else:
+            answer.set_exception(failure)
+
+    work.add_done_callback(pass_on)
+    if may_be_given_up:
+        answer.add_done_callback(lambda _: work.cancel())
+    return answer
+
+
+def _response(
+    options: Options,
+    headers: tuple[tuple[str, str], ...],
+    clock_ms: Callable[[], int],
+    answers: list[Answer],
+    *,
+    is_bulk: bool,
+) -> Response:
+    type = options.mime_type if options.mime_type in _TYPES else _JSON
+    body = _gathered(_pieces(answers, clock_ms() // 1000, is_bulk=is_bulk))
+    return Response(HTTPStatus.OK, f"{type}; charset=utf-8", body, headers)
+
+
+def _pieces(answers: list[Answer], timestamp_s: int, *, is_bulk: bool) -> Iterator[str]:
+    if not is_bulk:
+        yield from answers[0].pieces(timestamp_s)
+        return
+    yield "["
+    for number, answer in enumerate(answers):
+        if number:
+            yield ","
+        yield from answer.pieces(timestamp_s)
+    yield "]"
+
+
+def _gathered(pieces: Iterator[str]) -> Iterator[bytes]:
+    """Small pieces together: each piece of a body costs a round of the event loop."""
+    waiting: list[str] = []
+    size = 0
+    for piece in pieces:
+        waiting.append(piece)
+        size += len(piece)
+        if size >= _PIECE_BYTES:
+            yield "".join(waiting).encode()
+            waiting, size = [], 0
+    yield "".join(waiting).encode()
+
+
+def _origin(request: Request) -> tuple[tuple[str, str], ...]:
+    """A web page whose origin is let in may read the answer."""
+    origin = request.headers.get("origin")
+    return () if origin is None else (("Access-Control-Allow-Origin", origin), ("Vary", "Origin"))
+
+
+def _unreadable(reason: str) -> Response:
+    return _problem(HTTPStatus.BAD_REQUEST, "java.lang.IllegalArgumentException", f"no request of Jolokia: {reason}")
+
+
+def _problem(status: int, type: str, reason: str) -> Response:
+    return json_response(status, {"error_type": type, "error": f"{type} : {reason}", "status": status})

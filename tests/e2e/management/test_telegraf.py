@@ -1,0 +1,49 @@
+"""A real Telegraf with its input jolokia2_agent reads a broker."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.e2e.broker_process import WAIT_S
+from tests.e2e.management.told import Told
+
+pytestmark = pytest.mark.e2e
+ROOT: Final = Path(__file__).resolve().parents[3]
+EXAMPLE: Final = re.compile(r"```toml\n(.*?)```", re.DOTALL)
+
+
+@pytest.fixture(scope="module")
+def telegraf() -> str:
+    """Its path: ``TELEGRAF``, or what is on the path."""
+    found = os.environ.get("TELEGRAF") or shutil.which("telegraf")
+    if found is None:
+        pytest.skip("no telegraf: neither TELEGRAF nor on the path")
+    return found
+
+
+def test_the_example_of_the_documentation(told: Told, telegraf: str, tmp_path: Path) -> None:
+    told.send("orders", 2)
+    example = EXAMPLE.findall((ROOT / "docs" / "jolokia.md").read_text("utf-8"))[0]
+    text = example.replace("http://127.0.0.1:8161", told.url)
+    output = '[[outputs.file]]\n  files = ["stdout"]\n  data_format = "influx"\n'
+    file = tmp_path / "telegraf.conf"
+    file.write_text(f"[agent]\n  omit_hostname = true\n{text}\n{output}")
+    own = (
+        Path(telegraf).name == "telegraf"
+        and b"--once" in subprocess.run([telegraf, "--help"], capture_output=True, timeout=WAIT_S, check=False).stdout
+    )
+    arguments = ["--config", str(file), "--once"] if own else [str(file)]
+    printed = subprocess.run([telegraf, *arguments], capture_output=True, text=True, timeout=60, check=False)
+    assert printed.returncode == 0, printed.stderr
+    lines = printed.stdout.splitlines()
+    queue = next(line for line in lines if line.startswith("artemis_queue,") and "queue=orders" in line)
+    assert "MessageCount=2" in queue
+    assert "address=orders" in queue
+    assert any("TotalMessageCount=2" in line for line in lines if line.startswith("artemis_broker,"))

@@ -1,0 +1,278 @@
+"""``artemis-py data``: everything that a stopped broker has is on the queues of another one afterwards, once."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.broker_process import LOOPBACK, STOMP, WAIT_S, BrokerProcess, eventually, running
+from tests.e2e.stomp_socket import StompSocket, connected, frame
+
+pytestmark = pytest.mark.e2e
+
+CONFIGURATION = """\
+<?xml version="1.0"?>
+<configuration xmlns="urn:activemq">
+  <core xmlns="urn:activemq:core">
+    <name>{name}</name>
+    <journal-directory>{folder}/journal</journal-directory>
+    <large-messages-directory>{folder}/large-messages</large-messages-directory>
+    <paging-directory>{folder}/paging</paging-directory>
+    <bindings-directory>{folder}/bindings</bindings-directory>
+    <security-enabled>false</security-enabled>
+    <acceptors><acceptor name="stomp">{stomp};stompMinLargeMessageSize=100000</acceptor></acceptors>
+    <addresses>
+      <address name="orders"><anycast><queue name="orders"/></anycast></address>
+      <address name="later"><anycast><queue name="later"/></anycast></address>
+      <address name="news"><multicast><queue name="news.a"/><queue name="news.b"/></multicast></address>
+    </addresses>
+    <address-settings>
+      <address-setting match="#">
+        <max-size-messages>{in_memory}</max-size-messages>
+        <page-size-bytes>4K</page-size-bytes>
+        <redelivery-delay>0</redelivery-delay>
+      </address-setting>
+      <address-setting match="locked"><auto-create-queues>false</auto-create-queues></address-setting>
+    </address-settings>
+  </core>
+</configuration>
+"""
+FIRST = '{"export":{"format":1,"id":"x"}}\n'
+END = '{"end":{}}\n'
+BINARY = bytes(range(256))
+LARGE = os.urandom(1 << 20) * 2
+
+
+def a_broker(folder: Path, name: str, in_memory: int = 5) -> tuple[str, Path]:
+    """A configuration, and the folder of its files."""
+    place = folder / name
+    place.mkdir()
+    text = CONFIGURATION.format(name=name, folder=place, stomp=STOMP, in_memory=in_memory)
+    (place / "broker.xml").write_text(text, "utf-8")
+    return text, place
+
+
+def data(*words: object) -> subprocess.CompletedProcess[str]:
+    """The command."""
+    command = [sys.executable, "-m", "artemis_py", "data", *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+def exported(text: str, folder: Path, fill: Any) -> Path:
+    """A broker that was filled and stopped, and its export."""
+    with running(text, folder) as broker:
+        with connected(broker.port) as client:
+            fill(client)
+        assert broker.stop() == 0
+    told = data("exp", folder / "broker.xml", "--output", folder / "out.jsonl")
+    assert told.returncode == 0, told.stderr
+    return folder / "out.jsonl"
+
+
+def a_line(**fields: object) -> str:
+    """The line of a message."""
+    return json.dumps({"message": {"id": 1, "headers": [], **fields}}) + "\n"
+
+
+def lines(path: Path, kind: str) -> list[Any]:
+    """The lines of a kind."""
+    found = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    return [line[kind] for line in found if kind in line]
+
+
+def url(broker: BrokerProcess) -> str:
+    """Its STOMP acceptor."""
+    return f"stomp://{LOOPBACK}:{broker.port}"
+
+
+def take(client: StompSocket, destination: str, count: int) -> list[Any]:
+    """The messages of a queue."""
+    client.subscribe(destination, id=destination, ack="auto")
+    found = [client.message() for _ in range(count)]
+    client.ask("UNSUBSCRIBE", {"id": destination})
+    return found
+
+
+def _many_things(client: StompSocket) -> None:
+    def send(destination: str, body: bytes, **headers: object) -> None:
+        client.ask("SEND", {"destination": destination, "persistent": "true", **headers}, body)
+
+    for number in range(20):  # five in memory, the others in pages
+        send("/queue/orders", b"%d" % number, color="green\\cblue", priority=number % 3)
+    send("/queue/orders", BINARY)
+    send("/queue/orders", LARGE, kind="large")
+    client.ask("SEND", {"destination": "/queue/orders"}, b"transient: it did not survive the stop")
+    send("/topic/news", "für zwei".encode())
+    send("/topic/news", b"second")
+    client.subscribe("/queue/news::news.a", id="a")
+    first = client.message()
+    client.acknowledge(first)
+    second = client.message()
+    client.send("NACK", {"id": second.header("ack")})
+    again = client.message()
+    assert again.header("redelivered") == "true"
+    client.ask("UNSUBSCRIBE", {"id": "a"})
+    send("/queue/later", b"tomorrow", AMQ_SCHEDULED_TIME=round((time.time() + 86_400) * 1000))
+    send("/queue/later", b"today", expires=round((time.time() + 86_400) * 1000))
+
+
+def test_everything_arrives_once(tmp_path: Path) -> None:
+    text, place = a_broker(tmp_path, "old")
+    path = exported(text, place, _many_things)
+    assert path.stat().st_mode & 0o777 == 0o600
+    (end,) = lines(path, "end")
+    assert end["messages"] == len(lines(path, "message")) == 26
+    assert {queue["name"] for queue in lines(path, "queue")} == {"orders", "later", "news.a", "news.b"}
+    (tried,) = [one for one in lines(path, "message") if "attempts" in one]
+    assert (tried["attempts"], tried["queues"]) == ({"news.a": 1}, ["news.a", "news.b"])
+    text, place = a_broker(tmp_path, "new", in_memory=-1)
+    with running(text, place) as broker:
+        told = data("imp", path, "--url", url(broker))
+        assert (told.returncode, told.stderr) == (0, "")
+        assert told.stdout == f"imported 26 messages into 27 places on queues of {url(broker)}\n"
+        with connected(broker.port) as client:
+            orders = take(client, "/queue/orders", 22)
+            assert [one.body for one in orders[:2]] == [BINARY, LARGE], "of the default priority, 4"
+            assert orders[1].header("kind") == "large"
+            assert [one.body for one in orders[2:]] == _by_priority(range(20))
+            assert {one.header("color") for one in orders[2:]} == {"green\\cblue"}
+            assert [one.body for one in take(client, "/queue/news::news.a", 1)] == [b"second"]
+            assert [one.body for one in take(client, "/queue/news::news.b", 2)] == ["für zwei".encode(), b"second"]
+            (today,) = take(client, "/queue/later", 1)
+            assert today.body == b"today"
+            assert today.header("expires") == str(_expires(path))
+        told = data("imp", path, "--url", url(broker))  # a second time: each is known
+        assert told.returncode == 0
+        assert broker.stop() == 0
+    told = data("exp", place / "broker.xml")
+    left = [json.loads(line) for line in told.stdout.splitlines()]
+    (waits,) = [line["message"] for line in left if "message" in line]
+    assert (waits["text"], list(waits["due"])) == ("tomorrow", ["later"])
+    assert told.stderr == "exported 1 message (8 bytes of bodies)\n"
+
+
+def _by_priority(numbers: range) -> list[bytes]:
+    return [b"%d" % number for number in sorted(numbers, key=lambda number: (-(number % 3), number))]
+
+
+def _expires(path: Path) -> int:
+    from datetime import datetime
+
+    (one,) = [one for one in lines(path, "message") if "expires" in one]
+    return round(datetime.fromisoformat(one["expires"]).timestamp() * 1000)
+
+
+def _five_thousand(client: StompSocket) -> None:
+    frames = [
+        frame("SEND", {"destination": "/queue/orders", "persistent": "true"}, b"%d" % number) for number in range(5000)
+    ]
+    client.raw(b"".join(frames))
+    client.ask("SEND", {"destination": "/queue/later", "persistent": "true"}, b"last")
+
+
+def test_an_import_that_is_killed_goes_on(tmp_path: Path) -> None:
+    """Each message is there once, however often it was killed."""
+    text, place = a_broker(tmp_path, "old", in_memory=-1)
+    path = exported(text, place, _five_thousand)
+    text, place = a_broker(tmp_path, "new", in_memory=-1)
+    notes = Path(f"{path}.imported")
+    with running(text, place) as broker:
+        before = 0
+        for _ in range(3):
+            command = [sys.executable, "-m", "artemis_py", "data", "imp", str(path), "--url", url(broker)]
+            with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
+                while process.poll() is None and _noted(notes) <= before:
+                    time.sleep(0.0005)
+                process.send_signal(signal.SIGKILL)
+            before = _noted(notes)
+            assert 0 < before < 5000 + 5, "it was killed in the middle"
+        told = data("imp", path, "--url", url(broker))
+        assert told.returncode == 0, told.stderr
+        assert re.match(r"went on behind line \d+: [\d,]+ messages had been imported before\n", told.stdout)
+        assert not notes.exists()
+        with connected(broker.port) as client:
+            assert [one.body for one in take(client, "/queue/orders", 5000)] == [b"%d" % n for n in range(5000)]
+            assert [one.body for one in take(client, "/queue/later", 1)] == [b"last"]
+            client.subscribe("/queue/orders", id="more")
+            client.ask("SEND", {"destination": "/queue/orders"}, b"end")
+            assert client.message().body == b"end", "there is none twice"
+
+
+def _noted(notes: Path) -> int:
+    try:
+        return int(json.loads(notes.read_text("utf-8"))["lines"])
+    except (OSError, ValueError):
+        return 0
+
+
+def test_only_some_queues(tmp_path: Path) -> None:
+    text, place = a_broker(tmp_path, "old")
+    exported(text, place, _many_things)
+    told = data("exp", place / "broker.xml", "--queue", "news.b", "--queue", "later")
+    kept = [json.loads(line) for line in told.stdout.splitlines()]
+    assert [line["message"]["queues"] for line in kept if "message" in line] == [["news.b"]] * 2 + [["later"]] * 2
+    told = data("exp", place / "broker.xml", "--queue", "nix")
+    assert (told.returncode, told.stderr) == (1, f"artemis-py: there is no queue nix in {place}/journal\n")
+
+
+def test_what_cannot_be_done(tmp_path: Path) -> None:
+    text, place = a_broker(tmp_path, "old")
+    with running(text, place) as broker:
+        told = data("exp", place / "broker.xml")
+        assert told.returncode == 1
+        assert "artemis-py: " in told.stderr
+        assert "is in use by" in told.stderr or "another" in told.stderr
+        bad = tmp_path / "bad.jsonl"
+        for content, said in (
+            ("", "bad.jsonl is empty"),
+            ("hello\n", "bad.jsonl:1: this is no line of an export: "),
+            ('{"message":{}}\n', "bad.jsonl:1: an export begins with a line that says so"),
+            ('{"export":{"format":9,"id":"x"}}\n', "bad.jsonl:1: this export has format 9, and this version reads 1"),
+            (
+                '{"export":{"format":1,"id":"x"}}\n{"message":{"id":1}}\n',
+                "bad.jsonl:2: this message lacks something or has it wrong: KeyError('address')",
+            ),
+            (FIRST, "bad.jsonl is not whole: it ends at line 1"),
+            (
+                FIRST + a_line(address="orders", queues=["orders"], piece_bytes=9) + END,
+                "bad.jsonl:2: 9 bytes of this message's body are missing",
+            ),
+            (FIRST + a_line(address="locked", queues=["none"], text="x") + END, "refuses: "),
+        ):
+            bad.write_text(content, "utf-8")
+            told = data("imp", bad, "--url", url(broker))
+            assert told.returncode == 1, content
+            assert said in told.stderr
+            assert "Traceback" not in told.stderr
+        assert broker.stop() == 0
+    told = data("imp", bad, "--url", "stomp://127.0.0.1:1")
+    assert told.stderr == "artemis-py: stomp://127.0.0.1:1: nothing listens there\n"
+
+
+def test_a_bar_on_a_terminal(tmp_path: Path) -> None:
+    text, place = a_broker(tmp_path, "old", in_memory=-1)
+    exported(text, place, _five_thousand)
+    parent, child = pty.openpty()
+    command = [sys.executable, "-m", "artemis_py", "data", "exp", str(place / "broker.xml")]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=child) as process:
+        os.close(child)
+        seen = b""
+        try:
+            while part := os.read(parent, 65536):
+                seen += part
+        except OSError:  # the end of a terminal
+            pass
+        assert process.wait(WAIT_S) == 0
+    os.close(parent)
+    assert b"of 5,001 messages" in seen
+    eventually("told", lambda: seen, lambda text: b"exported 5001 messages" in text)
