@@ -37,8 +37,8 @@ CONFIGURATION_OPERATIONS: Final = (
         path="/api/broker/reload",
         command="broker reload",
         sentence="Read the configuration again and bring it into force. A file with errors changes nothing.",
-        result="result: applied, unchanged or partly; changeCount, and the first 1,000 changes; pendingRestart: what only"
-        " a restart brings into force;"
+        result="result: applied, unchanged or partly; changeCount, and the first 1,000 changes; pendingRestart: what"
+        " only a restart brings into force;"
         " failures: what could not be done; removedMessages: those of queues that were deleted",
         mbean=("void reloadConfigurationFile()",),
         work=_reload,

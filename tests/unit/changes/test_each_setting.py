@@ -4,6 +4,7 @@ is what a start would have made of it, or it is listed as one that needs a resta
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
@@ -12,6 +13,7 @@ from artemis_py.config.changes.change import NOTHING, RESTART
 from artemis_py.config.changes.effects import QUEUE_ATTRIBUTES
 from artemis_py.config.changes.plan import plan_of
 from artemis_py.config.changes.queue_effects import FIXED, NAMES
+from artemis_py.config.changes.reference import reference
 from artemis_py.config.tables.address_settings import AddressSettings
 from artemis_py.config.tables.entities import QueueConfig
 from artemis_py.config.tables.fields import BOOLEAN, CHOICE, DOUBLE, HONOURED, TEXT, Setting, settings_of
@@ -20,6 +22,7 @@ from artemis_py.core.queue.recipe import own_settings
 from tests.unit.changes.fingerprint import fingerprint
 from tests.unit.core.parts import NOW_MS, broker_of, queue_config
 
+ROOT: Final = Path(__file__).parents[3]
 _TEXTS: Final[dict[str, tuple[Any, Any]]] = {
     "filter": ("color = 'red'", "color = 'blue'"),
     "consumer_selector": ("a = 1", "a = 2"),
@@ -123,3 +126,8 @@ def test_each_setting_of_an_address(setting: str, base: str, pair: tuple[int | N
 
 def test_what_is_fixed_is_named_by_attributes_that_exist() -> None:
     assert {name for part in FIXED for name in part.attributes} <= set(NAMES)
+
+
+def test_the_page_is_up_to_date() -> None:
+    written = (ROOT / "docs" / "reload.md").read_text(encoding="utf-8")
+    assert written == reference(), "make docs writes docs/reload.md anew"
