@@ -13,7 +13,6 @@ from artemis_py.core.commits import Commits
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.depths import depths_of
 from artemis_py.core.destinations.deployment import Deployment
-from artemis_py.core.destinations.redeployment import Redeployment
 from artemis_py.core.destinations.registry import Registry
 from artemis_py.core.destinations.resolver import Resolver
 from artemis_py.core.due import Due
@@ -26,6 +25,7 @@ from artemis_py.core.pages.streams import Streams
 from artemis_py.core.placing.enqueuer import Enqueuer
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue.works import QueueWork
+from artemis_py.core.reload.redeployment import Redeployment
 from artemis_py.core.restoring import restore_ids, restore_messages, restore_streams
 from artemis_py.core.routing.admission import Admission
 from artemis_py.core.routing.duplicates import Duplicates

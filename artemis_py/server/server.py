@@ -100,14 +100,9 @@ class Server:
         self.failure: ArtemisError | None = None
         self._descriptors = self.stats.descriptors = around.descriptors()
         self._look_is_due = False
+        files_max, open_disk = self._descriptors.open_files_max, around.open_disk
         self.store = store = open_store(
-            config,
-            self._wake,
-            self._look_soon,
-            self._descriptors.open_files_max,
-            around.open_disk,
-            taken.lock,
-            taken.progress,
+            config, self._wake, self._look_soon, files_max, open_disk, taken.lock, taken.progress
         )
         self.stats.rooms = store.rooms
         self.stats.large = store.large
@@ -158,12 +153,7 @@ class Server:
             load.is_busy,
             taken.sockets,
         )
-        self.configuration = ConfigurationKeeper(
-            source, config, loop, self.broker, self.ports, self.stats, self._gate, lambda: self.turns.isolation.turn_ms
-        )
-        self.stats.configuration = self.configuration.state
-        if self.turns.replays is not None:
-            self.configuration.on_redeployed = self.turns.replays.fills.begin
+        self.configuration = ConfigurationKeeper(source, config, loop, self.turns, self.ports, self._gate)
         self.ports.http.routes = self._routes(store)
         self.gives_back = False
         """Does the broker end because a primary waits for its directory?"""
@@ -178,7 +168,7 @@ class Server:
         return FailbackWatch(self.config, self._loop, self._give_back)
 
     def _routes(self, store: Store) -> list[Route]:
-        routes = metrics_routes(self._exporter) + health_routes(self._not_ready_because, self._warnings)
+        routes = metrics_routes(self._exporter) + health_routes(self._not_ready_because, self.configuration.warnings)
         return routes + memory_routes(self.turns.guard) + self._log_routes(store) + self._management_routes()
 
     def _management_routes(self) -> list[Route]:
@@ -201,9 +191,6 @@ class Server:
             *management_routes(managed, calls),
             *jolokia_routes(Agent(Beans(managed, self.config)), calls, guard, wall_clock_ms),
         ]
-
-    def _warnings(self) -> list[str]:
-        return self.ports.warnings() + self.configuration.warnings()
 
     def _close_connection(self, number: int) -> bool:
         client = next((one for one in self.stats.connections if one.session.state.origin == number), None)

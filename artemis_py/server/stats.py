@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from artemis_py.records import Durability
     from artemis_py.server.blocked import Blocked
     from artemis_py.server.client import Client
-    from artemis_py.server.configuration.state import ConfigurationState
     from artemis_py.server.cursor_desk import CursorDesk, CursorView
     from artemis_py.server.descriptors import Descriptors
     from artemis_py.server.listener import Listener
@@ -56,7 +55,7 @@ class ServerStats:
         self.descriptors: Descriptors | None = None
         self.listeners: list[Listener] = []
         self.tls_sites: Sequence[TlsSite] = ()
-        self.configuration: ConfigurationState | None = None
+        self.configuration: ConfigurationView | None = None
         """What is known of the configuration file."""
         self.turns = 0
         self.turn_ns_sum = 0

@@ -212,26 +212,10 @@ class Address(Home):
         if added != known:
             self.routing_types = _TYPES.get(added, added)
 
-    def narrow_routing_types(self, routing_types: Iterable[str]) -> frozenset[str]:
-        """The address has only these routing types from now on, and those of its queues. Returns what it has beside the
-        wanted ones.
-        """
-        wanted = frozenset(routing_types)
-        if self.routing_types == wanted:
-            return _NO_TYPES
-        used = frozenset({queue.routing_type for queue in self.queues.values()})
-        kept = wanted | used
-        self.routing_types = _TYPES.get(kept, kept)
-        return used - wanted
-
     def add_divert(self, divert: Divert) -> None:
         """Add a divert, which copies or moves what is sent here."""
-        self.set_diverts([*self.diverts, divert])
-
-    def set_diverts(self, diverts: list[Divert]) -> None:
-        """These are the diverts from now on."""
-        self.diverts = diverts or _NO_DIVERTS
-        self.had_binding = self.had_binding or bool(diverts)
+        self.diverts = [*self.diverts, divert]
+        self.had_binding = True
         self.plan = None
 
     def bind(self, queue: Queue) -> None:
@@ -275,29 +259,12 @@ class Address(Home):
             settings.no_expiry or max(settings.expiry_delay, settings.min_expiry_delay, settings.max_expiry_delay) >= 0
         )
 
-    def keep_in_memory(self, settings: AddressSettings) -> None:
-        """Use these settings, and never pages."""
-        self.can_page = False
-        self.use_settings(settings)
-
     def use_settings(self, settings: AddressSettings) -> None:
         """These settings count from now on. What the address holds stays, also where a limit is lower now."""
         self.settings = settings
         self._apply(settings)
         if self.stream is not None:
             self.stream.page_bytes = settings.page_size_bytes
-
-    def change_type_of(self, queue: Queue, routing_type: str) -> None:
-        """A queue here gets its messages by another routing type from now on."""
-        self.anycast_count += (routing_type == ANYCAST) - (queue.routing_type == ANYCAST)
-        queue.routing_type = routing_type
-        self.add_routing_types((routing_type,))
-        self.losses += 1
-
-    def queue_changed(self) -> None:
-        """A queue here takes messages in another way than before: what was worked out about it is void."""
-        self.changes += 1
-        self.plan = None
 
     def _choose_policy(self) -> None:
         settings = self.settings

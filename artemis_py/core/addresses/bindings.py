@@ -115,7 +115,8 @@ class Bindings:
     def queue_changed(self, queue: Queue) -> None:
         """A queue takes messages in another way than before (its filter, its limits, its routing type)."""
         address = self.address_of(queue)
-        address.queue_changed()
+        address.changes += 1
+        address.plan = None
         if address.is_wildcard or queue.view is not None:
             self._note_view()
             for each in self._mixed.values():

@@ -257,7 +257,8 @@ class Registry:
             return
         name = wanted.inner_address
         inner = self.bindings.addresses.get(name) or self.create_address(name, auto_created=False)
-        inner.keep_in_memory(AddressSettings())
+        inner.can_page = False
+        inner.use_settings(AddressSettings())
         for config in wanted.rings:
             queue = self.bindings.queues.get(config.name)
             if queue is None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final, final
 
 from artemis_py.config.changes.change import NOW, WHEN_IDLE, Change, Plan
 from artemis_py.config.settings import BrokerConfig
 from artemis_py.core.broker import Broker
-from artemis_py.core.destinations.redeployment import Redeployment
+from artemis_py.core.reload.redeployment import Redeployment
 from artemis_py.errors import ArtemisError, BrokerError
 from artemis_py.management.affected import ROWS_MAX, Affected, affected_by
 from artemis_py.management.managed import Steps
@@ -23,6 +23,7 @@ from artemis_py.server.gate import SecurityGate
 from artemis_py.server.operational import LOGGER_NAME, quoted
 from artemis_py.server.ports import Ports
 from artemis_py.server.stats import ServerStats
+from artemis_py.server.turns import Turns
 from artemis_py.stomp.service import StompService
 
 CODE_APPLIED: Final = "CFG-1001"
@@ -37,8 +38,7 @@ _CLOSED_PER_STEP: Final = 16
 class ConfigurationKeeper:
     """For the event loop's thread. One reload runs at a time; those that are asked for meanwhile are one more after it.
 
-    ``source`` is None for a broker that was not started from a file: it cannot read one again. ``now_ms`` is the date
-    of the turn.
+    ``source`` is None for a broker that was not started from a file: it cannot read one again.
     """
 
     def __init__(
@@ -46,27 +46,24 @@ class ConfigurationKeeper:
         source: Source | None,
         config: BrokerConfig,
         loop: asyncio.AbstractEventLoop,
-        broker: Broker,
+        turns: Turns,
         ports: Ports,
-        stats: ServerStats,
         gate: SecurityGate | None,
-        now_ms: Callable[[], int],
     ) -> None:
         now = wall_clock_ms()
         self.state = ConfigurationState(config.file, now, now)
         self.calls: Calls | None = None
         """Carries out what a reload changes in the core."""
-        self.on_redeployed: Callable[[], None] = lambda: None
-        """Called when the core has what is declared."""
         self._source = source
         self._start = config
         self._in_force = config
         self._loop = loop
-        self._broker = broker
+        self._broker: Final[Broker] = turns.broker
+        self._turns = turns
         self._ports = ports
-        self._stats = stats
+        self._stats: Final[ServerStats] = turns.stats
+        turns.stats.configuration = self.state
         self._gate = gate
-        self._now_ms = now_ms
         self._lock = asyncio.Lock()
         self._next: asyncio.Task[dict[str, Any]] | None = None
         """A reload that waits for its turn."""
@@ -108,8 +105,11 @@ class ConfigurationKeeper:
         return self._run(self._compare(self._named_source()))
 
     def warnings(self) -> list[str]:
-        """For ``/health``."""
-        return self.state.warnings()
+        """For ``/health``: what an operator must see to, of ports and of the configuration."""
+        return self._ports.warnings() + self.state.warnings()
+
+    def _now_ms(self) -> int:
+        return self._turns.isolation.turn_ms
 
     def _named_source(self) -> Source:
         if self._source is None:
@@ -180,7 +180,8 @@ class ConfigurationKeeper:
                 self._gate.desk.use(reading.authenticator)
         redeployment = self._broker.redeploy(config, self._now_ms, self._disconnect)
         await self._carry_out(redeployment.run())
-        self.on_redeployed()
+        if self._turns.replays is not None:
+            self._turns.replays.fills.begin()  # for new queues that begin in the log
         ended, failures = self._ports.exchange(reading.exchange)
         for service in ended:
             await self._carry_out(self._close_connections(service))

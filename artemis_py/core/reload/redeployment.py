@@ -16,6 +16,7 @@ from artemis_py.config.tables.queue_settings import known_attributes, written_at
 from artemis_py.core.addresses import retroactive
 from artemis_py.core.addresses.address import Address, Divert
 from artemis_py.core.addresses.bindings import Bindings
+from artemis_py.core.addresses.changes import change_type_of, narrow_routing_types, set_diverts
 from artemis_py.core.destinations.deployment import divert_of
 from artemis_py.core.destinations.registry import Registry
 from artemis_py.core.events import OPERATION
@@ -147,7 +148,7 @@ class Redeployment:
         if address is not None and address.name == config.address:
             diverts = [divert if each.name == config.name else each for each in address.diverts]
             if [_facts(each) for each in diverts] != [_facts(each) for each in address.diverts]:
-                address.set_diverts(diverts)
+                set_diverts(address, diverts)
             return
         target = self._bindings.addresses.get(config.address) or self._registry.create_address(
             config.address, auto_created=False
@@ -224,7 +225,7 @@ class Redeployment:
             for queue_config in config.queues:
                 self._try(f"queue {queue_config.name}", lambda: self._deploy_queue(address, queue_config))  # noqa: B023
                 yield None
-            kept = address.narrow_routing_types(config.routing_types) if config.routing_types else ()
+            kept = narrow_routing_types(address, config.routing_types) if config.routing_types else ()
             for routing_type in kept:
                 self._fail(f"address {address.name}", f"it stays {routing_type}: queues of that type are there")
             yield None
@@ -257,7 +258,7 @@ class Redeployment:
             self._registry.selector_changed(before, config.filter or None)
             self._bindings.queue_changed(queue)
         if queue.routing_type != config.routing_type:
-            self._bindings.address_of(queue).change_type_of(queue, config.routing_type)
+            change_type_of(queue, config.routing_type, self._bindings.address_of(queue))
             self._bindings.queue_changed(queue)
         queue.attributes = attributes
         queue.configured, queue.auto_created = True, False
@@ -290,7 +291,7 @@ def _config_of(queue: Queue) -> QueueConfig:
 
 
 def _remove_divert(address: Address, name: str) -> None:
-    address.set_diverts([each for each in address.diverts if each.name != name])
+    set_diverts(address, [each for each in address.diverts if each.name != name])
 
 
 def _facts(divert: Divert) -> tuple[object, ...]:
