@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final, final
 
 from artemis_py.config.changes.change import NOW, WHEN_IDLE, Change, Plan
+from artemis_py.config.changes.plan import FORCE
 from artemis_py.config.settings import BrokerConfig
 from artemis_py.core.broker import Broker
 from artemis_py.core.reload.redeployment import Redeployment
@@ -76,7 +77,8 @@ class ConfigurationKeeper:
         """Delete what broker.xml does not declare any more, and watch its files, if ``configuration-file-refresh-
         period`` says so.
         """
-        self._run(self._delete_undeclared())
+        if _deletes(self._in_force):
+            self._run(self._delete_undeclared())
         period_ms = self._start.configuration_file_refresh_period
         if self._source is None or period_ms <= 0:
             return
@@ -252,6 +254,12 @@ class ConfigurationKeeper:
             _log(CODE_REFUSED, {"file": state.file, "failure": failure}, "could not be done, and stays as it was")
         fields = {"file": state.file, "result": what, "changes": len(live), "pending_restart": len(pending)}
         _log(CODE_APPLIED, fields, "configuration read")
+
+
+def _deletes(config: BrokerConfig) -> bool:
+    """Does some address have what is not declared any more deleted?"""
+    settings = ("config_delete_addresses", "config_delete_queues")
+    return any(entry.values.get(name) == FORCE for entry in config.address_settings.entries for name in settings)
 
 
 def _rows(changes: Sequence[Change]) -> list[dict[str, Any]]:
