@@ -209,6 +209,8 @@ class Redeployment:
         unfinished: list[QueueWork | None] = []
         name = f"queue {queue.name}"
         self._try(name, lambda: unfinished.append(self._registry.delete_queue(queue, self._now_ms())))
+        if not queue.deleted:
+            queue.seats.consumers_max = -1 if queue.own is None else queue.own.max_consumers
         yield None
         while unfinished and unfinished[0] is not None and not unfinished[0].may_go_on:
             yield WAIT

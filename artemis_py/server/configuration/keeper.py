@@ -17,8 +17,8 @@ from artemis_py.management.affected import ROWS_MAX, Affected, affected_by
 from artemis_py.management.managed import Steps
 from artemis_py.server.calls import Calls
 from artemis_py.server.clocks import wall_clock_ms
-from artemis_py.server.configuration.reading import Reading, Source, problems_of, read
-from artemis_py.server.configuration.state import APPLIED, PARTLY, REFUSED, UNCHANGED, ConfigurationState
+from artemis_py.server.configuration.reading import Reading, Source, Stamps, problems_of, read
+from artemis_py.server.configuration.state import APPLIED, PARTLY, REFUSED, UNCHANGED, ConfigurationState, told
 from artemis_py.server.configuration.watch import ConfigurationWatch
 from artemis_py.server.gate import SecurityGate
 from artemis_py.server.operational import LOGGER_NAME, quoted
@@ -83,7 +83,7 @@ class ConfigurationKeeper:
         if self._source is None or period_ms <= 0:
             return
         watch = self._watch = ConfigurationWatch(self._loop, self._source.path, period_ms / 1000, self.reload_soon)
-        watch.begin(self._in_force.files)
+        self._run(watch.begin(self._in_force.files))
         self.state.is_watched = True
 
     def end(self) -> None:
@@ -141,19 +141,26 @@ class ConfigurationKeeper:
     async def _reload(self, source: Source) -> dict[str, Any]:
         state = self.state
         state.tried_ms = wall_clock_ms()
+        stamps = () if self._watch is None else self._watch.stamps()
         try:
             reading = await self._read(source, binds=True)
-        except ArtemisError as error:
-            self._note_files(self._in_force)
+        except Exception as error:
+            self._note_files(self._in_force, stamps)
             self._refused(error)
             raise BrokerError(_refusal(error)) from None
-        self._note_files(reading.config)
+        self._note_files(reading.config, stamps)
         state.problems = ()
         state.pending = reading.pending.need_restart
         state.read_ms = state.tried_ms
-        redeployment, result = await self._bring_into_force(reading)
         changes = reading.plan.changes
-        state.failures = (*redeployment.failures, *result)
+        removed_count = 0
+        try:
+            redeployment, failures = await self._bring_into_force(reading)
+        except Exception as error:  # what is done stands; the next reload or start does the rest
+            state.failures = (f"the reload broke off: {type(error).__name__}: {error}",)
+        else:
+            state.failures = (*redeployment.failures, *failures)
+            removed_count = redeployment.removed_messages
         if changes:
             state.changes = changes
         what = PARTLY if state.failures else APPLIED if changes else UNCHANGED
@@ -166,7 +173,7 @@ class ConfigurationKeeper:
             "changes": _rows(changes),
             "pendingRestart": _rows(state.pending),
             "failures": list(state.failures),
-            "removedMessages": redeployment.removed_messages,
+            "removedMessages": removed_count,
         }
 
     async def _read(self, source: Source, *, binds: bool) -> Reading:
@@ -231,16 +238,16 @@ class ConfigurationKeeper:
 
     # ---- telling ---------------------------------------------------------------------------------
 
-    def _note_files(self, config: BrokerConfig) -> None:
+    def _note_files(self, config: BrokerConfig, read: Stamps) -> None:
         if self._watch is not None:
-            self._watch.note(config.files)
+            self._watch.note(config.files, read)
 
-    def _refused(self, error: ArtemisError) -> None:
+    def _refused(self, error: Exception) -> None:
         state = self.state
         state.problems = problems_of(error)
         state.counts[REFUSED] += 1
         for problem in state.problems[:_LINES_MAX]:
-            fields = {"file": problem.file or state.file, "line": problem.line, "problem": str(problem)}
+            fields = {"file": problem.file or state.file, "line": problem.line, "problem": told(problem)}
             _log(CODE_REFUSED, fields, "configuration refused; the one read before stays in force")
 
     def _tell_applied(self, what: str, plan: Plan) -> None:
@@ -266,8 +273,8 @@ def _rows(changes: Sequence[Change]) -> list[dict[str, Any]]:
     return [change.as_row() for change in changes[:ROWS_MAX]]
 
 
-def _refusal(error: ArtemisError) -> str:
-    problems = [str(problem) for problem in problems_of(error)]
+def _refusal(error: Exception) -> str:
+    problems = [told(problem) for problem in problems_of(error)]
     return "the configuration is refused, and nothing has changed: " + "; ".join(problems)
 
 

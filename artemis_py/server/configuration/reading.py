@@ -18,7 +18,7 @@ from artemis_py.config.codes import told
 from artemis_py.config.problems import WARNING, Problems
 from artemis_py.config.reader import PROPERTIES_FILE, load
 from artemis_py.config.settings import AcceptorConfig, BrokerConfig
-from artemis_py.errors import ConfigError, Problem
+from artemis_py.errors import ArtemisError, ConfigError, Problem
 from artemis_py.security.authenticator import Authenticator
 from artemis_py.security.realms import open_realms
 from artemis_py.server.ports import Exchange
@@ -153,4 +153,5 @@ def problems_of(error: Exception) -> list[Problem]:
     """What is wrong, with places where they are known."""
     if isinstance(error, ConfigError):
         return [each for each in error.problems if each.severity != "note"]
-    return [Problem("error", "", 0, str(error))]
+    told = str(error) if isinstance(error, ArtemisError) else f"{type(error).__name__}: {error}"
+    return [Problem("error", "", 0, told)]

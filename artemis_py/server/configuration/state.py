@@ -24,6 +24,11 @@ some of it could not be done, and that stays as it was.
 _SHOWN_MAX: Final = 100
 
 
+def told(problem: Problem) -> str:
+    """A problem for people. Some have their place in their text."""
+    return str(problem) if problem.file else problem.message
+
+
 @final
 @dataclass
 class ConfigurationState:
@@ -56,7 +61,8 @@ class ConfigurationState:
         if self.problems:
             count = len(self.problems)
             more = f" (and {count - 1} more)" if count > 1 else ""
-            return [f"the configuration is refused, and the one read before is in force: {self.problems[0]}{more}"]
+            first = told(self.problems[0])
+            return [f"the configuration is refused, and the one read before is in force: {first}{more}"]
         return [f"the configuration is in force but for this: {failure}" for failure in self.failures[:1]]
 
     def row(self) -> dict[str, Any]:
@@ -67,7 +73,7 @@ class ConfigurationState:
             "readAt": self.read_ms,
             "triedAt": self.tried_ms,
             "watched": self.is_watched,
-            "problems": [str(each) for each in self.problems[:_SHOWN_MAX]],
+            "problems": [told(each) for each in self.problems[:_SHOWN_MAX]],
             "failures": list(self.failures),
             "pendingRestart": [str(each) for each in self.pending[:_SHOWN_MAX]],
             "reloads": dict(self.counts),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Iterable
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, final
 
@@ -51,19 +52,31 @@ class ConfigurationWatch:
         """When the first event came that was not looked at; 0: none."""
         self._is_ended = False
 
-    def begin(self, files: Iterable[str]) -> None:
-        """Watch from now on."""
-        self.note(files)
-        self._loop.call_later(self._period_s, self._look_sometimes)
-
-    def note(self, files: Iterable[str]) -> None:
-        """These are the files of the configuration, and their content as it is now is known."""
+    async def begin(self, files: Iterable[str]) -> None:
+        """Watch from now on. What has changed since the call is seen, too."""
         self._files = tuple(files)
         self._stamps = stamps_of(self._path, self._files)
+        await self._loop.run_in_executor(None, import_module, "watchdog.observers")  # not while the broker starts
+        if not self._is_ended:
+            self.note(self._files, self._stamps)
+            self._loop.call_later(self._period_s, self._look_sometimes)
+
+    def stamps(self) -> Stamps:
+        """What the files are now."""
+        return stamps_of(self._path, self._files)
+
+    def note(self, files: Iterable[str], read: Stamps) -> None:
+        """These are the files of the configuration. ``read`` says what they were when they were read: what has changed
+        since is read again.
+        """
+        self._files = tuple(files)
+        known = dict(read)
+        self._stamps = tuple((name, known.get(name, stamp)) for name, stamp in self.stamps())
         folders = _folders_of(self._path, self._files)
         if folders != self._folders:
             self._folders = folders
             self._watch(folders)
+        self._look()
 
     def end(self) -> None:
         """Watch no longer."""
@@ -118,6 +131,8 @@ class ConfigurationWatch:
         self._timer = self._loop.call_later(min(_QUIET_S, max(self._first_s + _LATEST_S - now_s, 0)), self._look)
 
     def _look(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
         self._timer, self._first_s = None, 0.0
         if not self._is_ended and stamps_of(self._path, self._files) != self._stamps:
             self._changed()
