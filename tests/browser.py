@@ -21,6 +21,7 @@ _ARGUMENTS: Final = (
     "--disable-component-update", "--disable-sync", "--no-first-run", "--force-color-profile=srgb",
 )  # fmt: skip
 _PORT: Final = re.compile(r"started successfully on port (\d+)")
+_CODES: Final = {"Enter": 13, "Escape": 27, "ArrowUp": 38, "ArrowDown": 40}
 WAIT_S: Final = 60.0
 
 
@@ -36,7 +37,10 @@ class Browser:
     def __init__(self, port: int) -> None:
         self._base = f"http://127.0.0.1:{port}/session"
         program = next(filter(None, map(shutil.which, _BROWSERS)))
-        options = {"goog:chromeOptions": {"binary": program, "args": list(_ARGUMENTS)}}
+        options = {
+            "goog:chromeOptions": {"binary": program, "args": list(_ARGUMENTS)},
+            "goog:loggingPrefs": {"browser": "ALL"},
+        }
         begun = self._ask("", {"capabilities": {"alwaysMatch": options}})
         self._base += f"/{begun['sessionId']}"
 
@@ -51,9 +55,7 @@ class Browser:
 
     def show(self, page: Path, width: int, scheme: str) -> None:
         """Draws a page on a screen so wide; ``scheme`` is light or dark."""
-        metrics = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600}
-        self._command("Emulation.setDeviceMetricsOverride", **metrics)
-        self._command("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+        self.size(width, 900, scheme)
         self.go(page.absolute().as_uri())
 
     def go(self, url: str) -> None:
@@ -63,6 +65,25 @@ class Browser:
     def run(self, script: str) -> Any:
         """What a piece of JavaScript returns."""
         return self._ask("/execute/sync", {"script": script, "args": []})
+
+    def size(self, width: int, height: int, scheme: str) -> None:
+        """Makes the window so large; ``scheme`` is light or dark."""
+        metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}
+        self._command("Emulation.setDeviceMetricsOverride", **metrics)
+        self._command("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+
+    def keys(self, *names: str) -> None:
+        """Presses keys, each a character or a name such as Enter."""
+        for name in names:
+            for type in ("keyDown", "keyUp"):
+                shown = {"text": "\r" if name == "Enter" else name} if len(name) == 1 or name == "Enter" else {}
+                code = {"windowsVirtualKeyCode": _CODES[name]} if name in _CODES else {}
+                key = {"type": type, "key": name, **code, **(shown if type == "keyDown" else {})}
+                self._command("Input.dispatchKeyEvent", **key)
+
+    def complaints(self) -> list[str]:
+        """What the pages have written to the console since the last time, and what the browser refused to do."""
+        return [one["message"] for one in self._ask("/se/log", {"type": "browser"})]
 
     def picture(self, file: Path, height_max: int = 6000) -> None:
         """The whole page as a PNG, or the upper part of it."""

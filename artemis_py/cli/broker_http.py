@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import ssl
 import urllib.error
 import urllib.request
+from collections.abc import Iterator, Mapping
 from http import HTTPStatus
+from http.client import HTTPException, HTTPResponse
 from typing import Final, final
 
 from artemis_py.cli import logins
@@ -15,6 +18,18 @@ from artemis_py.errors import ArtemisError
 from artemis_py.security.client_tls import why_refused
 
 TIMEOUT_S: Final = 30.0
+DEFAULT_URL: Final = "http://127.0.0.1:8161"
+URL_NAME: Final = "ARTEMIS_PY_URL"
+_LINE_BYTES_MAX: Final = 1 << 20
+
+
+def add_url(parser: argparse.ArgumentParser) -> None:
+    """Adds the argument that says which broker is meant."""
+    parser.add_argument(
+        "--url",
+        default=os.environ.get(URL_NAME, DEFAULT_URL),
+        help=f"the broker's HTTP acceptor (else {URL_NAME}, else {DEFAULT_URL})",
+    )
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -47,30 +62,52 @@ class BrokerHttp:
         status, body = self.answer(path, method)
         if status < HTTPStatus.BAD_REQUEST:
             return body
+        raise self._refused(path, status, body)
+
+    def lines(self, path: str, headers: Mapping[str, str]) -> Iterator[str]:
+        """The lines of an answer that does not end, as they come, until it ends all the same. Raises ArtemisError with
+        what the broker says otherwise, and if there is no answer.
+        """
+        try:
+            with self._open(path, "GET", headers) as answer:
+                while line := answer.readline(_LINE_BYTES_MAX):
+                    yield line.decode(errors="replace").rstrip("\r\n")
+        except urllib.error.HTTPError as error:
+            raise self._refused(path, error.code, error.read()) from None
+        except (OSError, HTTPException) as error:
+            raise self._unanswered(path, error) from None
+
+    def _refused(self, path: str, status: int, body: bytes) -> ArtemisError:
         said = _said(body) or f"HTTP status {status}"
         if status == HTTPStatus.UNAUTHORIZED:
             url = self._url + path
             said = f"{url}: the broker refuses {self._login} (--user, --password-file, --token-file): {said}"
-        raise ArtemisError(said)
+        return ArtemisError(said)
 
     def answer(self, path: str, method: str = "GET") -> tuple[int, bytes]:
         """Status and body, whatever they are. Raises ArtemisError if there is no answer."""
-        url = self._url + path
-        request = urllib.request.Request(url, method=method)
-        if self._login.authorization is not None:
-            request.add_unredirected_header("Authorization", self._login.authorization)
         try:
-            with urllib.request.urlopen(request, timeout=self._timeout_s, context=self._context) as answer:
+            with self._open(path, method, {}) as answer:
                 return answer.status, answer.read()
         except urllib.error.HTTPError as error:
             return error.code, error.read()
         except OSError as error:
-            reason = getattr(error, "reason", error)
-            if isinstance(reason, ConnectionRefusedError):
-                reason = "nothing listens there"
-            elif isinstance(reason, ssl.SSLError):
-                reason = why_refused(reason, logins.TLS_NAMES)
-            raise ArtemisError(f"{url}: {reason}") from None
+            raise self._unanswered(path, error) from None
+
+    def _open(self, path: str, method: str, headers: Mapping[str, str]) -> HTTPResponse:
+        request = urllib.request.Request(self._url + path, method=method, headers={**headers})
+        if self._login.authorization is not None:
+            request.add_unredirected_header("Authorization", self._login.authorization)
+        answer: HTTPResponse = urllib.request.urlopen(request, timeout=self._timeout_s, context=self._context)
+        return answer
+
+    def _unanswered(self, path: str, error: Exception) -> ArtemisError:
+        reason = getattr(error, "reason", error)
+        if isinstance(reason, ConnectionRefusedError):
+            reason = "nothing listens there"
+        elif isinstance(reason, ssl.SSLError):
+            reason = why_refused(reason, logins.TLS_NAMES)
+        return ArtemisError(f"{self._url}{path}: {reason}")
 
 
 def _said(body: bytes) -> str:

@@ -20,6 +20,7 @@ from artemis_py.core.events import SUBSCRIBED, UNSUBSCRIBED
 from artemis_py.core.faults import give_up, set_aside
 from artemis_py.core.host import Host
 from artemis_py.core.memory import Memory
+from artemis_py.core.notices import CONSUMER_CLOSED, CONSUMER_CREATED
 from artemis_py.core.operations import Operations
 from artemis_py.core.pages.streams import Streams
 from artemis_py.core.placing.enqueuer import Enqueuer
@@ -32,7 +33,9 @@ from artemis_py.core.routing.duplicates import Duplicates
 from artemis_py.core.routing.forwarding import Forwarding
 from artemis_py.core.routing.forwards import Forwards
 from artemis_py.core.routing.router import Router
+from artemis_py.core.slow_consumers import SlowConsumers
 from artemis_py.core.sweep import Sweep
+from artemis_py.core.telling import tell_consumer
 from artemis_py.message import Head, LargeBody, Message
 from artemis_py.records import PageLog, RecordLog, RecoveredState
 
@@ -66,7 +69,7 @@ class Broker:
         self.log = log
         host = self.host = Host(log)
         self.clock, self.budget, self.agenda = host.clock, host.budget, host.agenda
-        self.timers, self.events = host.timers, host.events
+        self.timers, self.events, self.notices = host.timers, host.events, host.notices
         limit_bytes = config.global_max_size if global_max_bytes is None else global_max_bytes
         self.memory = Memory(limit_bytes, config.global_max_messages)
         self.holdings = self.memory.holdings
@@ -87,6 +90,7 @@ class Broker:
         self.operations = Operations(host, self.registry)
         self._due = Due(host, bindings.by_id)
         self._sweep = Sweep(host, self.registry, config, now_ms)
+        self.slow_consumers = SlowConsumers(host, bindings.by_id)
         self._consumer_id = 0
         self._start(kept or RecoveredState(), now_ms)
 
@@ -149,8 +153,11 @@ class Broker:
         selector = "" if consumer.selector is None else consumer.selector.text
         fields: dict[str, str | int] = {"consumer": consumer.id, "kind": kind, "selector": selector}
         self.note_event(SUBSCRIBED, queue, fields, kind=str(consumer.id))
+        if self.notices.is_heard:
+            tell_consumer(self.notices, CONSUMER_CREATED, queue, consumer)
         if exclusivity.outlives_consumers and owner is None:
             self.registry.note_queue(queue)
+        self.slow_consumers.note_consumer(queue, consumer, now_ms)
         if queue.gate.opens_at_ms:
             self.timers.note_gate(queue.gate.opens_at_ms, queue.id)
 
@@ -167,6 +174,8 @@ class Broker:
         except Exception as error:
             set_aside(self.host, queue, "detach", error)
         self.note_event(UNSUBSCRIBED, queue, {"consumer": consumer.id}, kind=str(consumer.id))
+        if self.notices.is_heard:
+            tell_consumer(self.notices, CONSUMER_CLOSED, queue, consumer)
         if queue.temporary and not queue.consumer_count:
             unfinished = self.registry.delete_queue(queue, now_ms) or unfinished
         return unfinished
@@ -203,6 +212,7 @@ class Broker:
         due_ms = self.next_due_ms()
         if due_ms is not None and due_ms <= now_ms and self._due.run(now_ms):
             self._sweep.run(now_ms)
+            self.slow_consumers.run(now_ms)
         if self.agenda:
             share = self.budget.lend()
             self._work_off(share, now_ms)
@@ -268,7 +278,7 @@ class Broker:
         """The date at which ``tick`` has something to do next if nobody sets the clock until then, or None."""
         shift_ms = self.clock.shift_ms
         first_ms = self.timers.next_due_ms(shift_ms)
-        sweep_ms = self._sweep.next_due_ms()
-        if sweep_ms is not None and (first_ms is None or sweep_ms + shift_ms < first_ms):
-            first_ms = sweep_ms + shift_ms
+        for steady_ms in (self._sweep.next_due_ms(), self.slow_consumers.next_due_ms()):
+            if steady_ms is not None and (first_ms is None or steady_ms + shift_ms < first_ms):
+                first_ms = steady_ms + shift_ms
         return first_ms

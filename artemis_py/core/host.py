@@ -10,6 +10,7 @@ from artemis_py.core.budget import Budget
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.copies import Copies
 from artemis_py.core.events import Events
+from artemis_py.core.notices import Notices
 from artemis_py.core.reference.reference import QueueReference
 from artemis_py.core.timing.clock import Clock
 from artemis_py.core.timing.timers import Timers
@@ -20,7 +21,8 @@ from artemis_py.records import RecordLog
 class Host:
     """One for each broker. It runs no queue."""
 
-    __slots__ = ("agenda", "budget", "clock", "copies", "events", "log", "message_id", "outgoing", "ready", "timers")
+    __slots__ = ("agenda", "budget", "clock", "copies", "events", "log", "message_id", "notices", "outgoing", "ready",
+                 "timers")  # fmt: skip
 
     def __init__(self, log: RecordLog) -> None:
         self.log = log
@@ -34,6 +36,8 @@ class Host:
         self.copies = Copies(log)
         self.events = Events()
         """What the operational log is to tell."""
+        self.notices = Notices()
+        """What listeners are to be told."""
         self.ready: deque[QueueReference] = deque()
         """Queues that may have something to dispatch, in the order in which it is their turn."""
         self.outgoing: list[Consumer] = []

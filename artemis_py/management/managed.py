@@ -15,6 +15,7 @@ from artemis_py.errors import NotFoundError
 from artemis_py.management.lists.connections import Connected
 from artemis_py.management.lists.field import Row
 from artemis_py.management.lists.selection import Selection
+from artemis_py.management.why.vitals import Vitals
 
 Owner = TypeVar("Owner")
 Given = Mapping[str, Any]
@@ -24,17 +25,14 @@ WAIT: Final = True
 """What a step yields if the work can only go on in another turn."""
 
 
-class Awaited(Protocol):
-    """Something that comes from elsewhere, such as a thread. A step that yields it has the work sleep until it is
-    there, and costs nothing meanwhile.
-    """
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """What a step yields if the work can go on after so many ms, and not before."""
 
-    def add_done_callback(self, call: Callable[[Any], object], /) -> None:
-        """Have ``call`` called when it is there."""
+    span_ms: int
 
 
-Step = bool | Awaited | None
-Steps = Generator[Step, None, Result]
+Steps = Generator[bool | Pause | None, None, Result]
 _SHOWN_MAX: Final = 200
 _NAMES_COMPARED_MAX: Final = 1_000
 
@@ -66,6 +64,8 @@ class Managed:
     """The date of the turn, in epoch ms."""
     close: Callable[[int], bool]
     """Closes the connection of this number; False: there is none."""
+    vitals: Vitals
+    """How the server does."""
     configuration: Configuration | None = None
     """The configuration of a broker that can read it again; None: nobody keeps one."""
 

@@ -22,11 +22,43 @@ _PROBLEM: Final[dict[str, Any]] = {
 }
 
 
+_EVENTS: Final[dict[str, Any]] = {
+    "operationId": "getEvents",
+    "summary": "What happens in the broker, and what changes in the answers to other requests, as it happens.",
+    "description": "Command: `artemis-py events --follow`. Permission: `view` on `mops.broker.getEvents`.",
+    "x-command": "events",
+    "parameters": [
+        {
+            "name": "type",
+            "in": "query",
+            "required": False,
+            "description": "only notifications of this type",
+            "schema": _TYPES[TEXTS],
+        },
+        {
+            "name": "watch",
+            "in": "query",
+            "required": False,
+            "description": "a request, without /api/, of whose answer the changes are told",
+            "schema": _TYPES[TEXTS],
+        },
+    ],
+    "responses": {
+        "200": {
+            "description": "server-sent events, without an end",
+            "content": {"text/event-stream": {"schema": {"type": "string"}}},
+        },
+    },
+}
+"""The one request that is no operation: its answer does not end."""
+
+
 def description_of(operations: Iterable[Operation]) -> dict[str, Any]:
     """The description, as JSON's values."""
     paths: dict[str, dict[str, Any]] = {}
     for operation in operations:
         paths.setdefault(operation.path, {})[operation.method.lower()] = _operation(operation)
+    paths["/api/events"] = {"get": _EVENTS}
     return {
         "openapi": "3.1.0",
         "info": {
@@ -50,6 +82,9 @@ def _operation(operation: Operation) -> dict[str, Any]:
     found: dict[str, Any] = {
         "operationId": operation.id,
         "summary": operation.sentence,
+        "x-command": operation.command,
+        "x-right": operation.right,
+        "x-watchable": operation.is_watchable,
         "description": f"Command: `artemis-py {operation.command}`. Permission: `{operation.right}` on "
         f"`mops.{operation.permission}`.",
         "responses": {
@@ -112,6 +147,8 @@ def _row(kind: AnyKind, *, is_whole: bool) -> dict[str, Any]:
         properties[field.name] = {
             "type": [type, "null"] if field.type == TEXT else type,
             "description": sentence.replace("?,", ",").replace("?.", "?"),
+            **({"x-unit": field.unit} if field.unit else {}),
+            **({"x-brief": True} if field.is_brief else {}),
         }
     required = {"required": list(properties)} if is_whole else {}
     return {"type": "object", "properties": properties, "additionalProperties": False, **required}

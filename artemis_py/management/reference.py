@@ -9,11 +9,14 @@ from typing import Final
 from artemis_py.management.artemis.beans import KINDS, BeanKind
 from artemis_py.management.artemis.operations import kind_of
 from artemis_py.management.artemis.signature import ATTRIBUTES, signature_of
+from artemis_py.management.events_reference import EVENTS, MESSAGES
 from artemis_py.management.lists.addresses import ADDRESSES
 from artemis_py.management.lists.connections import CONNECTIONS
 from artemis_py.management.lists.consumers import CONSUMERS
 from artemis_py.management.lists.field import FLAG, NUMBER, TEXT, AnyKind
 from artemis_py.management.lists.queues import QUEUES
+from artemis_py.management.lists.reasons import REASONS
+from artemis_py.management.notifications import HEADERS, SENTENCES
 from artemis_py.management.operation import EDIT, Operation
 from artemis_py.management.operations.listing import LISTING
 from artemis_py.management.table import OPERATIONS
@@ -63,7 +66,7 @@ _BEANS: Final = """\
 What tools read of Artemis' beans by [Jolokia](jolokia.md). Nothing of it can be written.
 """
 
-_KINDS: Final[tuple[AnyKind, ...]] = (QUEUES, ADDRESSES, CONSUMERS, CONNECTIONS)
+_KINDS: Final[tuple[AnyKind, ...]] = (QUEUES, ADDRESSES, CONSUMERS, CONNECTIONS, REASONS)
 _PLACE: Final = re.compile(r"{(\w+)}")
 _TYPES: Final = {TEXT: "text", NUMBER: "number", FLAG: "true or false"}
 
@@ -84,6 +87,8 @@ def reference() -> str:
         *[_fields(kind) for kind in _KINDS],
         _BEANS,
         *[_attributes(kind) for kind in KINDS],
+        MESSAGES.format(types=_types(), fields=_notified()),
+        EVENTS,
     ]
     return "\n".join(parts)
 
@@ -119,6 +124,16 @@ def _words(operation: Operation) -> str:
 def _fields(kind: AnyKind) -> str:
     rows = [[f"`{field.name}`", _TYPES[field.type], field.unit, field.sentence] for field in kind.fields.values()]
     return f"### Fields of {kind.several}\n\n" + _table(["field", "type", "unit", ""], rows)
+
+
+def _types() -> str:
+    """The notifications that there are."""
+    return _table(["type", "when"], [[f"`{type}`", sentence] for type, sentence in SENTENCES.items()])
+
+
+def _notified() -> str:
+    """The fields of notifications."""
+    return _table(["field", "header"], [[f"`{field}`", f"`{header}`"] for field, header in HEADERS.items()]).rstrip()
 
 
 def _attributes(kind: BeanKind) -> str:

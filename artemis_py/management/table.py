@@ -14,6 +14,7 @@ from artemis_py.management.operations.configuration import CONFIGURATION_OPERATI
 from artemis_py.management.operations.connections import CONNECTION_OPERATIONS
 from artemis_py.management.operations.consumers import CONSUMER_OPERATIONS
 from artemis_py.management.operations.queues import QUEUE_OPERATIONS
+from artemis_py.management.operations.why import WHY_OPERATIONS
 
 OPERATIONS: Final[tuple[Operation, ...]] = (
     *BROKER_OPERATIONS,
@@ -22,4 +23,5 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     *ADDRESS_OPERATIONS,
     *CONSUMER_OPERATIONS,
     *CONNECTION_OPERATIONS,
+    *WHY_OPERATIONS,
 )

@@ -72,7 +72,7 @@ class Authorizer:
     """
 
     __slots__ = ("_characters", "_deciders", "_nobody", "_of_setting", "_populates", "_rejects", "_rights", "_security",
-                 "_size_max", "_tell", "_told", "checks")  # fmt: skip
+                 "_size_max", "_tell", "_told", "checks", "on_denial")  # fmt: skip
 
     def __init__(self, config: BrokerConfig, tell: Callable[[str, str], None] | None = None) -> None:
         self.checks: Final = Checks()
@@ -87,6 +87,8 @@ class Authorizer:
         self._rights: WeakValueDictionary[tuple[str, frozenset[str]], Rights] = WeakValueDictionary()
         self._tell: Final = tell
         self._told: set[tuple[str, str]] = set()
+        self.on_denial: Callable[[str, str, str], None] | None = None
+        """Hears of each denial: who, which permission in the words of Artemis, and on which address."""
 
     def use(self, config: BrokerConfig) -> None:
         """The security-settings of another configuration count from now on, also for those who have logged in. Whoever
@@ -131,9 +133,11 @@ class Authorizer:
         """Return the setting with exactly this match, without wildcards, or None."""
         return self._of_setting[name] if self._security.is_written_out(name) else None
 
-    def note_denial(self, user: str, address: str, reason: str) -> None:
+    def note_denial(self, user: str, permission: str, address: str, reason: str) -> None:
         """Count a denial, and tell of it if it is the first for this user and address."""
         self.checks.failure += 1
+        if self.on_denial is not None:
+            self.on_denial(user, permission, address[:_SHOWN_MAX])
         known = (user, address[:_SHOWN_MAX])
         if self._tell is None or known in self._told:
             return
@@ -211,5 +215,5 @@ class Rights:
             reason = f"AMQ229032: {what} {place}"
         else:
             reason = f"AMQ229213: {what} for queue {queue[:_SHOWN_MAX]} {place}"
-        self._authorizer.note_denial(self.user, address, reason)
+        self._authorizer.note_denial(self.user, _TEXTS[permission], address, reason)
         return reason

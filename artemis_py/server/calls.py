@@ -9,9 +9,9 @@ from time import perf_counter_ns
 from typing import Any, Final, final
 
 from artemis_py.errors import StorageError
-from artemis_py.management.managed import WAIT, Awaited, Step
+from artemis_py.management.managed import WAIT, Pause
 
-Steps = Generator[Step, None, Any]
+Steps = Generator[bool | Pause | None, None, Any]
 _SLICE_NS: Final = 2_000_000
 """For how long steps are made in a turn. A step takes less than that."""
 
@@ -24,7 +24,7 @@ class Calls:
     waits for that. ``schedule`` has a turn run soon.
     """
 
-    __slots__ = ("_loop", "_schedule", "_when_durable", "_works")
+    __slots__ = ("_loop", "_rest_ms", "_schedule", "_when_durable", "_works")
 
     def __init__(
         self,
@@ -35,6 +35,8 @@ class Calls:
         self._loop = loop
         self._schedule = schedule
         self._when_durable = when_durable
+        self._rest_ms = 0
+        """How long the work that made the last step is to rest; 0: not at all."""
         self._works: deque[tuple[Steps, asyncio.Future[Any], bool]] = deque()
 
     def __len__(self) -> int:
@@ -56,20 +58,27 @@ class Calls:
             work, future, changes = self._works.popleft()
             if self._goes_on(work, future, until_ns, changes=changes):
                 self._works.append((work, future, changes))
+            elif self._rest_ms:
+                self._loop.call_later(self._rest_ms / 1000, self._go_on_later, (work, future, changes))
             if perf_counter_ns() >= until_ns:
                 return
 
+    def _go_on_later(self, one: tuple[Steps, asyncio.Future[Any], bool]) -> None:
+        self._works.append(one)
+        self._schedule()
+
     def _goes_on(self, work: Steps, future: asyncio.Future[Any], until_ns: int, *, changes: bool) -> bool:
+        self._rest_ms = 0
         if future.done() and not changes:
             work.close()
             return False
         try:
-            step: Step = None
-            while step is not WAIT and perf_counter_ns() < until_ns:
-                step = next(work)
-                if step is not None and not isinstance(step, bool):
-                    self._sleep(work, future, step, changes=changes)
+            while (step := next(work)) is not WAIT:
+                if isinstance(step, Pause):
+                    self._rest_ms = step.span_ms
                     return False
+                if perf_counter_ns() >= until_ns:
+                    break
         except StopIteration as ended:
             result = ended.value
             if changes:
@@ -84,15 +93,6 @@ class Calls:
                 future.set_exception(error)
             return False
         return True
-
-    def _sleep(self, work: Steps, future: asyncio.Future[Any], awaited: Awaited, *, changes: bool) -> None:
-        """Go on with a work when something is there."""
-
-        def wake(_: object) -> None:
-            self._works.append((work, future, changes))
-            self._schedule()
-
-        awaited.add_done_callback(wake)
 
 
 def _settle(future: asyncio.Future[Any], result: Any) -> None:

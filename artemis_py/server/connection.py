@@ -123,11 +123,11 @@ class Connection(asyncio.BufferedProtocol):
         turns = self._turns
         turns.stats.connections.add(self)
         turns.stats.connections_total += 1
-        turns.guard.came()
         self._is_held = True
         transport.set_write_buffer_limits(WRITE_HIGH_BYTES, WRITE_LOW_BYTES)
         self.session.state.address = shown_address(transport.get_extra_info("peername"))
         self.session.state.certificate = transport.get_extra_info(CLIENT_CERTIFICATE)
+        turns.came(self)
         self.socket.set_up(transport)
         acceptance = self._acceptance
         now_ms = turns.clock_ms()
@@ -358,7 +358,7 @@ class Connection(asyncio.BufferedProtocol):
         turns.forget(self)
         if self._is_held:
             self._is_held = False
-            turns.guard.went(self)
+            turns.went(self)
             self.weight = NOTHING
 
     def fail(self, now_ms: int) -> None:

@@ -22,6 +22,7 @@ from artemis_py.server.listener import Listener
 from artemis_py.server.logins.networks import Newcomers
 from artemis_py.server.turns import Turns
 from artemis_py.server.websocket.rules import WebSocketRules
+from artemis_py.stomp.requests import Receiver
 from artemis_py.stomp.service import StompService
 from artemis_py.stomp.temporaries import Temporaries
 
@@ -85,6 +86,8 @@ class Ports:
         self.http = HttpPorts(
             config, loop, turns.stats, turns.broker.holdings, complaints, descriptors, gate, stored, is_busy
         )
+        self.receiver: Receiver | None = None
+        """Answers management messages; to be set before clients come."""
         self.temporaries = Temporaries(partial(secrets.token_hex, 16))
         self._acceptors = config.acceptors
         self._loop = loop
@@ -153,6 +156,7 @@ class Ports:
             wake=turns.schedule,
             replays=None if turns.replays is None else turns.replays.desk,
         )
+        service.receiver = self.receiver
         self.stomp_services.append(service)
         newcomers_max = _NEWCOMERS_MAX if gate is not None else -1
         acceptance = Acceptance(

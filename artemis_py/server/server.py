@@ -29,9 +29,14 @@ from artemis_py.server.configuration.reading import Source
 from artemis_py.server.connected import connected
 from artemis_py.server.disk_watch import DiskWatch
 from artemis_py.server.drain import Drain, remains
+from artemis_py.server.events.hub import Hub
+from artemis_py.server.events.notifying import Notifying
+from artemis_py.server.events.watches import Watches
 from artemis_py.server.faults import Faults
 from artemis_py.server.gate import gate_of
 from artemis_py.server.http import Response
+from artemis_py.server.http.console_routes import console_routes
+from artemis_py.server.http.event_routes import event_routes
 from artemis_py.server.http.guards import guard_of
 from artemis_py.server.http.jolokia_routes import jolokia_routes
 from artemis_py.server.http.management_routes import management_routes
@@ -39,6 +44,7 @@ from artemis_py.server.http.memory_routes import memory_routes
 from artemis_py.server.http.routes import health_routes, metrics_routes, no_log_routes
 from artemis_py.server.http.routing import Route
 from artemis_py.server.load import Load
+from artemis_py.server.management_messages import ManagementMessages
 from artemis_py.server.memory import destinations_max, global_max_bytes, held_max_bytes
 from artemis_py.server.open_store import open_store
 from artemis_py.server.operational import OperationalLog
@@ -48,6 +54,7 @@ from artemis_py.server.stats import TURN_BUCKET_BOUNDS_S, ServerStats
 from artemis_py.server.store import Store
 from artemis_py.server.surroundings import OF_THIS_MACHINE, Surroundings
 from artemis_py.server.turns import Turns
+from artemis_py.server.vitals import ServerVitals
 from artemis_py.server.websocket import first_bytes
 from artemis_py.shown import many, warn
 from artemis_py.storage.disk.lock import DirectoryLock
@@ -140,7 +147,7 @@ class Server:
             disk_headroom=self.disk_watch.headroom_bytes,
             clock_ms=lambda: around.wall_ns() // NS_PER_MS,
         )
-        load = Load(self.stats)
+        self._load = load = Load(self.stats)
         store.give_way(load.is_busy)
         self.ports = Ports(
             config,
@@ -154,7 +161,7 @@ class Server:
             taken.sockets,
         )
         self.configuration = ConfigurationKeeper(source, config, loop, self.turns, self.ports, self._gate)
-        self.ports.http.routes = self._routes(store)
+        self.ports.http.routes = self._routes(store) + console_routes()
         self.gives_back = False
         """Does the broker end because a primary waits for its directory?"""
         self._failback = self._failback_watch()
@@ -169,11 +176,11 @@ class Server:
 
     def _routes(self, store: Store) -> list[Route]:
         routes = metrics_routes(self._exporter) + health_routes(self._not_ready_because, self.configuration.warnings)
-        return routes + memory_routes(self.turns.guard) + self._log_routes(store) + self._management_routes()
+        return routes + memory_routes(self.turns.guard) + self._log_routes(store) + self._management_routes(store)
 
-    def _management_routes(self) -> list[Route]:
+    def _management_routes(self, store: Store) -> list[Route]:
         begun_s = self._loop.time()
-        managed = Managed(
+        self.managed = Managed(
             self.broker,
             self.config.name,
             clients=lambda: connected(self.stats.connections),
@@ -181,15 +188,25 @@ class Server:
             uptime_ms=lambda: round(1000 * (self._loop.time() - begun_s)),
             now_ms=lambda: self.turns.isolation.turn_ms,
             close=self._close_connection,
+            vitals=ServerVitals(self.stats, store.durability, self._load.is_busy, self.disk_watch.headroom_bytes),
             configuration=OperatedConfiguration(self.configuration),
         )
+        hub = Hub(self.broker.notices, self._loop, self.broker.holdings, self._clocks.date_ms)
+        self.turns.notifying = notifying = Notifying(self.broker, hub)
+        if self._gate is not None:
+            self._gate.authorizer.on_denial = notifying.note_denial
         calls = self.configuration.calls = self.turns.calls = Calls(
             self._loop, self.turns.schedule, lambda call: self.turns.when_durable(self.broker.log.last_lsn, call)
         )
+        watches = Watches(self._loop, self.managed, calls)
+        beans = Beans(self.managed, self.config)
+        note_fault = partial(self.stats.faults.note, "", "management")
+        self.ports.receiver = self.turns.managing = ManagementMessages(beans, calls, self.turns.schedule, note_fault)
         guard = partial(guard_of, self._gate, self.config.management_rbac_prefix)
         return [
-            *management_routes(managed, calls),
-            *jolokia_routes(Agent(Beans(managed, self.config)), calls, guard, wall_clock_ms),
+            *management_routes(self.managed, calls),
+            *event_routes(self.managed, hub, watches, guard),
+            *jolokia_routes(Agent(beans), calls, guard, wall_clock_ms),
         ]
 
     def _close_connection(self, number: int) -> bool:

@@ -1,7 +1,8 @@
 """The turn: the server's whole work, in one order.
 
 1. process the input of ready connections, each within its share (``Rota``);
-2. handle other events (pages read, connections lost, senders with room again, what operators ask for);
+2. handle other events (pages read, connections lost, senders with room again, what operators ask for), and tell
+   listeners what happened;
 3. ``broker.tick``: what is due;
 4. dispatch, and write out what consumers got;
 5. seal the turn's records;
@@ -25,12 +26,15 @@ from typing import Final, final
 from artemis_py.core.broker import Broker
 from artemis_py.core.budget import TURN_UNITS
 from artemis_py.core.events import Event
+from artemis_py.core.notices import CONNECTION_CREATED, CONNECTION_DESTROYED
 from artemis_py.errors import ArtemisError, StorageError
 from artemis_py.records import Durability
 from artemis_py.server.calls import Calls
 from artemis_py.server.client import Client
+from artemis_py.server.events.notifying import Notifying
 from artemis_py.server.faults import TurnError, shown
 from artemis_py.server.isolation import Isolation
+from artemis_py.server.management_messages import ManagementMessages
 from artemis_py.server.memory_guard import MemoryGuard
 from artemis_py.server.replays import ReplayTurns
 from artemis_py.server.stats import ServerStats
@@ -88,6 +92,10 @@ class Turns:
         """Moves replays of the log on; None where no log is retained."""
         self.calls: Calls | None = None
         """Carries out what operators ask for; None where nobody can."""
+        self.managing: ManagementMessages | None = None
+        """Answers management messages."""
+        self.notifying: Notifying | None = None
+        """Tells of notifications."""
         self.on_end: Callable[[], None] | None = None
         """Called at the end of each turn, when what happened in it can be looked at."""
         self._wakeup = Wakeup(loop, broker.clock, self.run)
@@ -175,7 +183,13 @@ class Turns:
         arrivals.take_in(now_ms)
         if self.calls:
             self.calls.run()
+        if self.managing is not None and self.managing.is_due:
+            self.managing.run(now_ms)
+        if self.notifying is not None and self.notifying.is_due:
+            self.notifying.run(now_ms)
         broker.tick(now_ms)
+        if broker.slow_consumers.killed:
+            self._close_slow(now_ms)
         self._beat(now_ms)
         broker.dispatch(now_ms)
         served = output.write_messages(now_ms)
@@ -191,7 +205,10 @@ class Turns:
             replays.run(self.units, now_ms)
             output.flush(now_ms)
         if self.tell is not None and not broker.events.is_empty:
-            self.tell(broker.events.take(), broker.clock.steady_ms(now_ms))
+            events = broker.events.take()
+            self.tell(events, broker.clock.steady_ms(now_ms))
+            if self.notifying is not None:
+                self.notifying.note_events(events)
         if self._has_more:
             self._wakeup.schedule_behind()
         self._wakeup.set_timer(broker.next_due_ms(), self._next_watch_ms(), now_ms)
@@ -203,6 +220,10 @@ class Turns:
     def _has_more(self) -> bool:
         """Is there already work for another turn?"""
         if self.broker.has_ready or self.input.rota or self.calls:
+            return True
+        if (self.notifying is not None and self.notifying.is_due) or (
+            self.managing is not None and self.managing.is_due
+        ):
             return True
         if self.input.blocked and self.input.blocked.has_ready:
             return True
@@ -236,12 +257,40 @@ class Turns:
             except Exception as error:
                 self.isolation.cut_off(connection, "beat", error)
 
+    def _close_slow(self, now_ms: int) -> None:
+        """Close the connections of consumers that are too slow (``slow-consumer-policy`` KILL)."""
+        killed = self.broker.slow_consumers.killed
+        while killed:
+            consumer, reason = killed.pop()
+            connection: Client = consumer.owner  # type: ignore[assignment]
+            if consumer.closed or connection.session.is_closing:
+                continue
+            try:
+                connection.cut_off(reason, now_ms)
+            except Exception as error:
+                self.isolation.cut_off(connection, "slow-consumer", error)
+
     def when_durable(self, lsn: int, call: Callable[[], None]) -> None:
         """Call ``call`` when everything up to the lsn of a record survives a crash. A turn is scheduled to make sure of
         it.
         """
         self.output.when_durable(lsn, call)
         self.schedule()
+
+    def came(self, connection: Client) -> None:
+        """A client has connected: its memory counts from now on, and listeners are told."""
+        self.guard.came()
+        self._tell(CONNECTION_CREATED, connection)
+
+    def went(self, connection: Client) -> None:
+        """A client that came is gone."""
+        self.guard.went(connection)
+        self._tell(CONNECTION_DESTROYED, connection)
+
+    def _tell(self, type: str, connection: Client) -> None:
+        notices, state = self.broker.notices, connection.session.state
+        if notices.is_heard:
+            notices.note(type, {"connection": state.origin, "remoteAddress": state.address})
 
     def forget(self, connection: Client) -> None:
         """A connection is gone: no part of a turn refers to it any more."""

@@ -6,12 +6,14 @@ from collections.abc import Callable
 from typing import Final, Protocol
 
 from artemis_py.config.settings import AcceptorConfig
+from artemis_py.core.addresses.address import MULTICAST
 from artemis_py.core.broker import Broker
 from artemis_py.core.replay.desk import Replays
 from artemis_py.errors import NotAllowedError, NotFoundError
 from artemis_py.security.login import LoginDesk
 from artemis_py.security.rights import NAMELESS, Authorizer
 from artemis_py.stomp.heartbeat import BeatRules
+from artemis_py.stomp.requests import Receiver
 from artemis_py.stomp.routes import Routes
 from artemis_py.stomp.temporaries import Temporaries
 from artemis_py.stomp.wire.bodies import BodyRules
@@ -87,13 +89,18 @@ class StompService:
     ) -> None:
         self.broker = broker
         self.replays = replays
+        self.receiver: Receiver | None = None
+        """Answers what is sent to the address of management; None: nobody does."""
+        config = broker.config
+        self.asked_address = config.management_address
+        self.told_address = config.management_notification_address
         self.temporaries = temporaries
         self.routes = Routes()
         self._large = large
         self.traffic = traffic
         self.limits = Limits.of(acceptor)
         self.prefixes = Prefixes.of(acceptor)
-        self.dialects = {version: Dialect(version, acceptor) for version in VERSIONS}
+        self.dialects = {version: Dialect(version, acceptor, asked_address=self.asked_address) for version in VERSIONS}
         self._body_rules = BodyRules(self.limits, None if large is None else self._upload)
         self.connect_dialect = Dialect("1.2", acceptor, self.limits.for_connect(acceptor))
         self.logins = logins
@@ -102,8 +109,6 @@ class StompService:
         self.drains = False
         """Does the broker wait for what is in delivery, and deliver nothing more?"""
         self.security_domain = acceptor.params.get("securityDomain") or None
-        config = broker.config
-        self._management = {config.management_address, config.management_notification_address}
         self.beat_rules = BeatRules.of(acceptor, config.connection_ttl_override)
         self.window_bytes = acceptor.int_param("stompConsumerWindowSize")
         self.enable_message_id = acceptor.bool_param("stompEnableMessageId")
@@ -126,19 +131,28 @@ class StompService:
                 upload.refuse("it is full by max-disk-usage or min-disk-free")
         return upload
 
-    def is_unserved(self, address: str) -> bool:
-        """Is this one of Artemis' management addresses?"""
-        return address in self._management
+    def check_may_send(self, address: str) -> None:
+        """Raises NotFoundError for the addresses of management, where no message of a client is queued."""
+        if address == self.told_address:
+            raise NotFoundError(f"{address} is the address of notifications, where only the broker sends messages")
+        if address == self.asked_address:
+            raise NotFoundError(f"{address} is the address for management messages, which nobody queues")
 
-    def check_served(self, address: str) -> None:
-        """Raises NotFoundError for Artemis' management addresses: messages sent there, and consumers, would wait for
-        ever.
-        """
-        if self.is_unserved(address):
+    def check_may_read(self, address: str) -> None:
+        """Raises NotFoundError for the address for management messages: there is nothing to read."""
+        if address == self.asked_address:
             raise NotFoundError(
-                f"{address} is the address for management messages, which this version does not support; read metrics "
-                "from /metrics of the HTTP acceptor"
+                f"{address} is the address for management messages: send them there, and read the replies at the "
+                f"destination that their reply-to names; {self.told_address} has notifications"
             )
+
+    def open_notifications(self) -> None:
+        """The address of notifications is there for whoever listens, whatever its settings say."""
+        registry = self.broker.registry
+        if self.told_address not in self.broker.addresses:
+            address = registry.create_address(self.told_address, auto_created=True)
+            address.add_routing_types((MULTICAST,))
+            registry.note_address(address)
 
     def check_named(self) -> None:
         """Raises NotAllowedError where ``reject-empty-validated-user`` refuses messages of clients without a user: of

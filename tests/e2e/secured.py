@@ -38,6 +38,9 @@ _CONFIGURATION: Final = """\
         <permission type="send" roles="workers"/>
         <permission type="consume" roles="editors"/>
       </security-setting>
+      <security-setting match="activemq.management">
+        <permission type="manage" roles="editors,viewers"/>
+      </security-setting>
       <security-setting match="mops.#">
         <permission type="view" roles="viewers,editors"/>
         <permission type="edit" roles="editors"/>

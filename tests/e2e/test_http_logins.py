@@ -55,6 +55,8 @@ TABLE: Final = [
     ("POST", "/log", (405,) * 6),
     ("OPTIONS", "/log", (405,) * 6),
     ("TRACE", "/log", (405,) * 6),
+    ("GET", "/ui/", (200,) * 6),
+    ("POST", "/ui/", (405,) * 6),
     ("GET", "/nothing", (404,) * 6),
 ]
 """Each route, and its statuses for these clients in order."""
@@ -92,7 +94,7 @@ def test_each_route_for_each_client(broker: BrokerProcess) -> None:
     clients = {who: Client(broker, authorization) for who, authorization in WHO.items()}
     for method, path, statuses in TABLE:
         for (who, client), status in zip(clients.items(), statuses, strict=True):
-            body = b'{"lsn": 0}' if method in ("PUT", "POST") else None
+            body = b'{"lsn": 0}' if method == "PUT" else None
             found, headers, _ = client.ask(method, path, body)
             assert found == status, (method, path, who)
             assert ("WWW-Authenticate" in headers) == (status == 401)

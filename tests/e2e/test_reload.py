@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -158,7 +159,7 @@ def test_a_file_that_is_written_slowly_is_no_broken_one(tmp_path: Path) -> None:
         with it.file.open("w", encoding="utf-8") as file:
             file.write(MAX_2[:half])
             file.flush()
-            it.told.ask("GET", "/api/broker")
+            os.fsync(file.fileno())
             file.write(MAX_2[half:])
         it.await_attribute("q", "maxConsumers", 2)
         assert it.state["reloads"]["refused"] == 0

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from artemis_py.errors import StorageError
-from artemis_py.management.managed import WAIT, Steps
+from artemis_py.management.managed import WAIT, Pause, Steps
 from artemis_py.server import calls as module
 from artemis_py.server.calls import Calls
 
@@ -133,3 +133,19 @@ def test_a_disk_that_fails_ends_the_broker(desk: Desk) -> None:
     desk.calls.begin(failing(), changes=True)
     with pytest.raises(StorageError, match="the disk is gone"):
         desk.calls.run()
+
+
+def test_a_work_that_pauses_costs_no_turns(desk: Desk) -> None:
+    def work() -> Steps:
+        yield Pause(20)
+        return {"result": 1}
+
+    future = desk.calls.begin(work(), changes=False)
+    desk.calls.run()
+    assert len(desk.calls) == 0, "it is not under way while it pauses"
+    assert not future.done()
+    desk.loop.call_later(0.05, desk.loop.stop)
+    desk.loop.run_forever()
+    assert (len(desk.calls), desk.turns_wanted) == (1, 2)
+    desk.calls.run()
+    assert future.result() == {"result": 1}

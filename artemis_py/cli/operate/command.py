@@ -6,20 +6,17 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-from typing import Any, Final, final
+from typing import Any, final
 from urllib.parse import quote, urlencode
 
 from artemis_py.cli import broker_http
-from artemis_py.cli.operate import shown
+from artemis_py.cli.operate import reasons, shown
 from artemis_py.cli.operate.words import WORDS
 from artemis_py.management.lists.field import FLAG
+from artemis_py.management.lists.reasons import REASONS
 from artemis_py.management.operation import TEXTS, Argument, Operation
 from artemis_py.management.table import OPERATIONS
 from artemis_py.shown import as_json, say_made
-
-_URL: Final = "http://127.0.0.1:8161"
-_URL_NAME: Final = "ARTEMIS_PY_URL"
 
 
 @final
@@ -49,11 +46,7 @@ def add(parser: argparse.ArgumentParser, word: str) -> None:
         one.set_defaults(operation=operation)
         for argument in operation.arguments:
             _add_argument(one, argument)
-        one.add_argument(
-            "--url",
-            default=os.environ.get(_URL_NAME, _URL),
-            help=f"the broker's HTTP acceptor (else {_URL_NAME}, else {_URL})",
-        )
+        broker_http.add_url(one)
         one.add_argument("--json", action="store_true", help="print what the broker answers, as JSON")
         broker_http.add_arguments(one)
 
@@ -83,6 +76,8 @@ def run(args: argparse.Namespace) -> int:
     answer = json.loads(broker.ask(path_of(operation, vars(args)), operation.method))
     if args.json:
         say_made(as_json(answer))
+    elif operation.lists is REASONS:
+        reasons.print_reasons(answer)
     elif operation.lists is not None:
         shown.print_list(operation.lists, answer)
     else:
@@ -103,6 +98,6 @@ def path_of(operation: Operation, given: dict[str, Any]) -> str:
             query += [(argument.name, text) for text in value]
         elif value is not None:
             query.append((argument.name, str(value)))
-    if operation.lists is not None and not given["fields"] and not given["json"]:
+    if operation.lists is not None and not given.get("fields", True) and not given["json"]:
         query.append(("fields", ",".join(operation.lists.brief)))
     return f"{path}?{urlencode(query)}" if query else path

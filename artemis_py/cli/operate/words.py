@@ -9,5 +9,6 @@ WORDS: Final[dict[str, str]] = {
     "queue": "list, show, pause, purge and delete the queues of a running broker",
     "address": "list and show the addresses of a running broker",
     "consumer": "list the consumers of a running broker",
+    "why": "say why a running broker does not do what you expect, with the setting and a remedy",
     "connection": "list the clients of a running broker, and close their connections",
 }

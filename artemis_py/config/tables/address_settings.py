@@ -15,7 +15,6 @@ from artemis_py.config.tables.fields import (
     LEVELS,
     NO_EFFECT,
     NO_MANAGEMENT,
-    NO_SLOW_CONSUMERS,
     NOT_EMPTY,
     NOT_NEGATIVE,
     NOT_SPOKEN,
@@ -357,17 +356,13 @@ class AddressSettings:
     # What this version does without
     redistribution_delay: int = int64(-1, "delay before messages are redistributed in the cluster", ignored=SINGLE_NODE)
     slow_consumer_threshold: int = int64(
-        -1, "rate below which a consumer counts as slow", check=OFF_OR_POSITIVE, ignored=NO_SLOW_CONSUMERS
+        -1, "rate of acknowledgements below which a consumer counts as slow; -1: none does", check=OFF_OR_POSITIVE
     )
-    slow_consumer_threshold_measurement_unit: str = choice(
-        "MESSAGES_PER_SECOND", _RATES, "unit of this rate", ignored=NO_SLOW_CONSUMERS
-    )
+    slow_consumer_threshold_measurement_unit: str = choice("MESSAGES_PER_SECOND", _RATES, "unit of this rate")
     slow_consumer_policy: str = choice(
-        "NOTIFY", ("KILL", "NOTIFY"), "what happens to slow consumers", ignored=NO_SLOW_CONSUMERS
+        "NOTIFY", ("KILL", "NOTIFY"), "what happens to slow consumers: their connection is closed, or they are reported"
     )
-    slow_consumer_check_period: int = int64(
-        5, "how often consumers are checked", unit="s", check=POSITIVE, ignored=NO_SLOW_CONSUMERS
-    )
+    slow_consumer_check_period: int = int64(5, "how often consumers are checked", unit="s", check=POSITIVE)
     config_delete_queues: str = choice(
         "OFF", _DELETION, "FORCE: delete queues that were removed from the file, with their messages"
     )

@@ -167,22 +167,18 @@ class CoreSettings:
     )
 
     # Management
-    management_address: str = text(
-        "activemq.management", "address for management messages", check=NOT_EMPTY, ignored=NO_MANAGEMENT
+    management_address: str = text("activemq.management", "address for management messages", check=NOT_EMPTY)
+    management_notification_address: str = text("activemq.notifications", "address of notifications", check=NOT_EMPTY)
+    management_message_rbac: bool = boolean(
+        False, "does a management message need the permission `view` or `edit` for its operation, besides `manage`?"
     )
-    management_notification_address: str = text(
-        "activemq.notifications", "address for notifications", check=NOT_EMPTY, ignored=NO_MANAGEMENT
-    )
-    management_message_rbac: bool = boolean(False, "check permissions of management messages", ignored=NO_MANAGEMENT)
     management_rbac_prefix: str = text(
         "mops", "first word of the addresses by which operations are permitted: `mops.broker.getLog`", check=NOT_EMPTY
     )
     view_permission_method_match_pattern: str = text(
         "^(get|is|count|list|browse|query).*$", "operations that only read", ignored=NO_MANAGEMENT
     )
-    suppress_session_notifications: bool = boolean(
-        False, ("suppress notifications about sessions"), ignored=NO_MANAGEMENT
-    )
+    suppress_session_notifications: bool = boolean(False, "send no notifications about sessions")
     jmx_management_enabled: bool = boolean(True, "management by JMX", tuning=JAVA)
     jmx_domain: str = text("org.apache.activemq.artemis", "domain of the beans that Jolokia names", check=NOT_EMPTY)
     jmx_use_broker_name: bool = boolean(True, "name beans after the broker; false: `broker=artemis`")

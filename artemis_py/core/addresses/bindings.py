@@ -80,17 +80,19 @@ class Bindings:
             self.wildcards.remove(address)
             self.distant_changes += 1
 
-    def bind(self, queue: Queue) -> None:
-        """A queue was created on its address."""
+    def bind(self, queue: Queue) -> Address:
+        """A queue was created on its address. Returns its address."""
         self.queues[queue.name] = queue
         self.by_id[queue.id] = queue
         self.queue_walk.add(queue)
-        self.address_of(queue).bind(queue)
-        if queue.address.is_wildcard:
+        address = self.address_of(queue)
+        address.bind(queue)
+        if address.is_wildcard:
             self.distant_changes += 1
         if queue.view is not None:
             self.views.add(queue, queue.view)
             self._note_view()
+        return address
 
     def _note_view(self) -> None:
         self.distant_changes += 1

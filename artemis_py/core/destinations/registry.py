@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final, final
 
 from artemis_py.config.settings import AddressSettings, BrokerConfig, QueueConfig
@@ -14,14 +15,18 @@ from artemis_py.core.destinations.quota import Quota
 from artemis_py.core.holdings import ADDRESS_BYTES, ADDRESSES, QUEUE_BYTES, QUEUES, SELECTORS, selector_bytes
 from artemis_py.core.host import Host
 from artemis_py.core.memory import Memory
+from artemis_py.core.notices import ADDRESS_ADDED, ADDRESS_REMOVED, BINDING_ADDED, BINDING_REMOVED
 from artemis_py.core.order.entry import DELETED
 from artemis_py.core.pages.streams import Streams
 from artemis_py.core.placing.enqueuer import Enqueuer
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue.recipe import build_queue, overflow_for
 from artemis_py.core.queue.works import QueueWork
+from artemis_py.core.telling import tell_address, tell_binding
 from artemis_py.errors import BrokerError, LimitError
 
+LISTENED_MAX: Final = 2_000
+"""How many notifications wait on a queue whose settings say nothing of that: it is a ring, and the oldest give way."""
 _CREATION_UNITS: Final = 25
 """What it costs to create an address, or a queue, in units of a turn."""
 
@@ -32,14 +37,15 @@ class Registry:
     log, and told to the operational log.
     """
 
-    __slots__ = ("_born", "_config", "_enqueuer", "_host", "_is_ready", "_memory", "_streams", "bindings", "queue_id",
-                 "quota", "unfilled")  # fmt: skip
+    __slots__ = ("_born", "_config", "_enqueuer", "_host", "_is_ready", "_memory", "_notices", "_streams", "bindings",
+                 "queue_id", "quota", "unfilled")  # fmt: skip
 
     def __init__(
         self, config: BrokerConfig, host: Host, bindings: Bindings, streams: Streams, memory: Memory, enqueuer: Enqueuer
     ) -> None:
         self._config = config
         self._host = host
+        self._notices = host.notices
         self.bindings = bindings
         self._streams = streams
         self._memory = memory
@@ -82,6 +88,11 @@ class Registry:
         self.bindings.add_address(address)
         if self._is_ready:
             self._arrange_retention(address)
+        if name == self._config.management_notification_address:
+            address.can_page = False
+            address.use_settings(address.settings)
+        if self._notices.is_heard:
+            tell_address(self._notices, ADDRESS_ADDED, address)
         self._memory.holdings.move(ADDRESSES, _address_bytes(address))
         return address
 
@@ -93,6 +104,8 @@ class Registry:
         if not address.temporary:
             self._host.log.address_changed({"name": address.name, "deleted": True})
         self.bindings.remove_address(address)
+        if self._notices.is_heard:
+            tell_address(self._notices, ADDRESS_REMOVED, address)
         if address.retention is not None:
             self._give_up_retained(address)
         self._memory.holdings.move(ADDRESSES, -_address_bytes(address))
@@ -137,6 +150,7 @@ class Registry:
             raise
         self._host.budget.spend(_CREATION_UNITS)
         self.queue_id += 1
+        config = self._bounded(config, address)
         queue = build_queue(self.queue_id, config, address, self._host, auto_created=auto_created, temporary=temporary)
         queue.configured = configured
         if queue.recovery is not None:
@@ -153,9 +167,16 @@ class Registry:
 
     def open_queue(self, number: int, config: QueueConfig, address: Address, *, auto_created: bool = False) -> Queue:
         """A queue that was there before a restart, with the number that it had."""
-        queue = build_queue(number, config, address, self._host, auto_created=auto_created)
+        queue = build_queue(number, self._bounded(config, address), address, self._host, auto_created=auto_created)
         self._bind(queue)
         return queue
+
+    def _bounded(self, config: QueueConfig, address: Address) -> QueueConfig:
+        """The same; a queue of notifications whose depth nothing limits becomes a ring."""
+        if address.name != self._config.management_notification_address or address.settings.default_ring_size >= 0:
+            return config
+        policy = config.overflow_policy or address.settings.default_overflow_policy
+        return replace(config, ring_size=LISTENED_MAX) if config.ring_size is None and policy == "NONE" else config
 
     def fill_from_past(self, queue: Queue) -> None:
         """Let a queue wait for what the log has for it, if it is to have that."""
@@ -186,6 +207,9 @@ class Registry:
         queue.parts.pages.forget_all()
         self.quota.queue_deleted(queue.id)
         address = self.bindings.unbind(queue, host.clock.steady_ms(now_ms))
+        if self._notices.is_heard:
+            tell_binding(self._notices, BINDING_REMOVED, queue)
+        self._note_listeners(address)
         if address.temporary and not address.queues:
             self.delete_address(address)
         unfinished = queue.purge(DELETED, now_ms)
@@ -221,8 +245,16 @@ class Registry:
             )
 
     def _bind(self, queue: Queue) -> None:
-        self.bindings.bind(queue)
+        address = self.bindings.bind(queue)
         self._count_queue(queue, 1)
+        self._note_listeners(address)
+        if self._notices.is_heard:
+            tell_binding(self._notices, BINDING_ADDED, queue)
+
+    def _note_listeners(self, address: Address) -> None:
+        """Queues of an address came or went: notifications are published while theirs has any, or a divert."""
+        if self._is_ready and address.name == self._config.management_notification_address:
+            self._notices.has_queues = bool(address.queues or address.diverts)
 
     def _count_queue(self, queue: Queue, sign: int) -> None:
         holdings = self._memory.holdings
@@ -247,6 +279,9 @@ class Registry:
             if retroactive.is_internal(address.name) and address.name not in used:
                 self._delete_with_queues(address, 0)
         self._is_ready = True
+        listened_to = addresses.get(self._config.management_notification_address)
+        if listened_to is not None:
+            self._note_listeners(listened_to)
 
     def _arrange_retention(self, address: Address) -> None:
         """Give an address the rings that its settings ask for, if any. Those that a restart brought back are used

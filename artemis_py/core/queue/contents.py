@@ -214,7 +214,7 @@ class Contents:
         if replaced:
             self.tally.replaced += len(messages)
         else:
-            self.tally.killed += len(messages)
+            self.tally.kill(len(messages), reason)
         durable = [message for message in messages if message.head.persistent]
         if durable and self._reference.durable:
             self._host.log.settled(self._reference.id, durable, reason)
@@ -496,7 +496,7 @@ class Contents:
         """Remove messages that are out of the order, for ``reason``. They count as killed."""
         if messages:
             self.was_used = True
-            self.tally.killed += len(messages)
+            self.tally.kill(len(messages), reason)
             self._forget(messages, reason, by)
 
     def expire(self, entries: list[Entry]) -> None:

@@ -67,6 +67,8 @@ class Forwarding:
             except Exception as error:
                 give_up(self._host, queue.name, "dead letter", error)
         expired, copies.expired = copies.expired, []
+        if expired and self._host.notices.is_heard:
+            self._host.notices.note_expired(expired)
         for queue, message, reason in expired:
             try:
                 self._copy_expired(queue, message, reason, now_ms)

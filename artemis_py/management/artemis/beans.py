@@ -119,6 +119,10 @@ class Beans:
         wanted = tuple(name.properties[key] for key in kind.keys)
         return next((bean for bean in self._named(kind, unquote(wanted[-1])) if bean.values == wanted), None)
 
+    def named(self, kind: BeanKind, name: str) -> Bean | None:
+        """The bean of a kind that stands for what has this name; of the broker's there is one."""
+        return next(self._named(kind, name), None)
+
     def all(self) -> Generator[None, None, list[Bean]]:
         """All beans."""
         return (yield from self.matching(ObjectName(self.domain, {}, is_open=True)))

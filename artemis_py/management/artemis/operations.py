@@ -19,11 +19,11 @@ from artemis_py.management.artemis.problem import failed, illegal
 from artemis_py.management.artemis.results import value_of
 from artemis_py.management.artemis.signature import ATTRIBUTES, Signature, signature_of
 from artemis_py.management.given import given_of
-from artemis_py.management.managed import Managed, Step
+from artemis_py.management.managed import Managed, Pause
 from artemis_py.management.operation import EDIT, VIEW, Operation
 from artemis_py.management.table import OPERATIONS
 
-Steps = Generator[Step, None, Any]
+Steps = Generator[bool | Pause | None, None, Any]
 _CHOICE: Final = re.compile(r"(\w+)(?:\((.*)\))?")
 _SHOWN_MAX: Final = 200
 

@@ -36,6 +36,7 @@ ADDRESS_OPERATIONS: Final = (
         arguments=(ADDRESS,),
         shows=ADDRESSES,
         work=_show,
+        is_watchable=True,
         mbean=(ATTRIBUTES,),
     ),
 )

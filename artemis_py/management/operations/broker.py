@@ -13,12 +13,14 @@ from artemis_py.version import VERSION
 
 def _show_broker(managed: Managed, given: Given) -> Steps:
     broker = managed.broker
-    consumers = messages = 0
+    consumers = messages = added = acknowledged = 0
     queues = list(broker.queues.values())
     for start in range(0, len(queues), LOOKS_PER_STEP):
         for queue in queues[start : start + LOOKS_PER_STEP]:
             consumers += queue.consumer_count
             messages += queue.message_count
+            added += queue.contents.tally.added
+            acknowledged += queue.contents.tally.acknowledged
         yield None
     return {
         "name": managed.name,
@@ -29,6 +31,8 @@ def _show_broker(managed: Managed, given: Given) -> Steps:
         "consumerCount": consumers,
         "connectionCount": managed.client_count(),
         "messageCount": messages,
+        "totalMessagesAdded": added,
+        "totalMessagesAcknowledged": acknowledged,
         "addressMemoryUsage": broker.memory.account.size_bytes,
         "globalMaxSize": broker.memory.bytes_max,
     }
@@ -42,8 +46,10 @@ BROKER_OPERATIONS: Final = (
         path="/api/broker",
         command="broker show",
         sentence="What the broker is and how much it has.",
-        result="name, version, uptime in ms, and the numbers of addresses, queues, consumers, connections and messages",
+        result="name, version, uptime in ms, the numbers of addresses, queues, consumers, connections and messages, and"
+        " how many messages came to the queues and were acknowledged there",
         work=_show_broker,
+        is_watchable=True,
         mbean=(ATTRIBUTES,),
     ),
 )

@@ -41,6 +41,7 @@ def listing(name: str, path: str, command: str, kind: AnyKind, sentence: str, wo
         result=f"count: how many {kind.several} match; page and size; data: those of the page",
         arguments=LISTING,
         lists=kind,
+        is_watchable=True,
         work=work,
         mbean=(f"String {name}(String options, int pageNumber=page, int pageSize=size)",),
     )

@@ -69,6 +69,7 @@ QUEUE_OPERATIONS: Final = (
         arguments=(QUEUE,),
         shows=QUEUES,
         work=_show,
+        is_watchable=True,
         mbean=(ATTRIBUTES,),
     ),
     Operation(

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Any, final
+from typing import Any, Final, final
 
 from artemis_py.management.lists.field import Row
-from artemis_py.management.managed import Steps
+from artemis_py.management.managed import Pause, Steps
 from artemis_py.server.configuration.keeper import ConfigurationKeeper
+
+_LOOK_MS: Final = 10
 
 
 @final
@@ -35,6 +37,6 @@ class OperatedConfiguration:
 
 def _waited_for(begin: Callable[[], asyncio.Task[dict[str, Any]]]) -> Steps:
     task = begin()
-    if not task.done():
-        yield task
+    while not task.done():
+        yield Pause(_LOOK_MS)
     return task.result()

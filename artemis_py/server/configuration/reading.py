@@ -23,8 +23,10 @@ from artemis_py.security.authenticator import Authenticator
 from artemis_py.security.realms import open_realms
 from artemis_py.server.ports import Exchange
 
-_SETTLED_S: Final = 0.3
-_TRIES_MAX: Final = 10
+_SETTLED_S: Final = 1.0
+"""A file that makes no sense and was changed less than this before may be half written: it is read again."""
+_AGAIN_S: Final = 0.2
+_TRIES_MAX: Final = 20
 _SWITCH_S: Final = 0.0005
 """How long the event loop waits for the interpreter while the file is read, at most."""
 
@@ -87,7 +89,7 @@ def _load_when_settled(source: Source, files: Iterable[str]) -> BrokerConfig:
             config = load(source.path, properties=source.properties)
         except ConfigError:
             if left and (stamps_of(source.path, files) != before or not _are_settled(source.path, files)):
-                time.sleep(_SETTLED_S)
+                time.sleep(_AGAIN_S)
                 continue
             raise
         if left == 0 or stamps_of(source.path, files) == before:

@@ -62,12 +62,18 @@ class HttpConnection(asyncio.Protocol):
         """Process bytes from the client."""
         if self._channel.transport is None:
             return
+        if self._outgoing.stream is not None:  # nobody would answer it
+            self.guard(self.abort)
+            return
         self._incoming.receive(data)
         self.guard(self._read_events)
 
     def eof_received(self) -> bool:
-        """The client closed its sending side; earlier requests are still answered."""
+        """The client closed its sending side; earlier requests are still answered, but for a stream that is the end."""
         if self._channel.transport is None:
+            return False
+        if self._outgoing.stream is not None:
+            self.guard(self.close)
             return False
         self._machine.receive_data(b"")
         self.guard(self._read_events)
@@ -114,6 +120,7 @@ class HttpConnection(asyncio.Protocol):
 
     def close(self) -> None:
         """End the connection; a response being sent is cut off."""
+        self._outgoing.end_stream()
         self._channel.close()
         self._give_up()
 
@@ -239,6 +246,8 @@ class HttpConnection(asyncio.Protocol):
     def _send(self, response: Response, *, closes: bool = False) -> None:
         closes = closes or self._site.is_stopping
         self._outgoing.begin(response, with_body=self._incoming.wants_body, closes=closes)
+        if self._outgoing.stream is not None:
+            self._outgoing.stream.wake = self._step_soon
         self._step_soon()
 
     def _step_soon(self) -> None:
@@ -255,6 +264,9 @@ class HttpConnection(asyncio.Protocol):
             return
         if outgoing.file is not None:
             outgoing.send_file(outgoing.file, partial(self.guard, self._file_sent))
+        elif outgoing.stream is not None:
+            if outgoing.send_of_stream(outgoing.stream):
+                self._step_soon()
         elif outgoing.pieces is not None:
             if outgoing.send_piece(outgoing.pieces):
                 self._step_soon()

@@ -70,7 +70,9 @@ class Doors:
 
     def is_shut(self, route: Route, method: str) -> bool:
         """Does a request need a login? One that no handler would answer needs none."""
-        return route.path.split("/")[1] not in self._open_paths and route.handler(method) is not None
+        if not route.needs_login or route.handler(method) is None:
+            return False
+        return route.path.split("/")[1] not in self._open_paths
 
     def knock(
         self, request: Request, peer: str, certificate: bytes | None, wake: Callable[[], None]

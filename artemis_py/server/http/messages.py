@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias, final
 
 from artemis_py.security.identity import Identity
+from artemis_py.server.stream import Stream
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +68,12 @@ class FileBody:
 @dataclass(frozen=True, slots=True)
 class Response:
     """One response. A body of several pieces is produced and sent piece by piece, with other work between them. A
-    thread sends parts of files.
+    thread sends parts of files. A stream goes on until the client or the broker leaves.
     """
 
     status: int
     content_type: str
-    body: bytes | Iterator[bytes] | FileBody
+    body: bytes | Iterator[bytes] | FileBody | Stream
     headers: tuple[tuple[str, str], ...] = ()
 
 

@@ -13,6 +13,7 @@ import h11
 from artemis_py.server.http.channel import Channel
 from artemis_py.server.http.files import FileSender, Transfer
 from artemis_py.server.http.messages import FileBody, Response
+from artemis_py.server.stream import Stream
 from artemis_py.server.transports import ENCRYPT
 
 log = logging.getLogger(__name__)
@@ -23,14 +24,14 @@ SAFETY: Final = (
     ("Cross-Origin-Resource-Policy", "same-origin"),
     ("Referrer-Policy", "no-referrer"),
 )
-"""Headers of every response: a browser takes it for nothing but what it is, keeps it nowhere, and puts it into no other
-page.
+"""Headers of every response that has no others of these names: a browser takes it for nothing but what it is, keeps it
+nowhere, and puts it into no other page.
 """
 
 
 def close_body(response: Response) -> None:
     """Close a body that will not be sent."""
-    if isinstance(response.body, FileBody):
+    if isinstance(response.body, FileBody | Stream):
         response.body.close()
 
 
@@ -50,6 +51,8 @@ class Outgoing:
         """The pieces that follow."""
         self.file: FileBody | None = None
         """The body to send after the head."""
+        self.stream: Stream | None = None
+        """The body that goes on. Meanwhile the connection is read, to notice that the client leaves."""
         self._machine = machine
         self._channel = channel
         self._files = files
@@ -66,7 +69,9 @@ class Outgoing:
         and a part of a file after the head. ``closes`` announces that the connection ends after it.
         """
         body = response.body
-        headers = [("Content-Type", response.content_type), *SAFETY, *response.headers]
+        own = {name for name, _ in response.headers}
+        safety = [header for header in SAFETY if header[0] not in own]
+        headers = [("Content-Type", response.content_type), *safety, *response.headers]
         if isinstance(body, bytes | FileBody):
             headers.append(("Content-Length", str(len(body))))
         if closes:
@@ -74,7 +79,7 @@ class Outgoing:
         reason = HTTPStatus(response.status).phrase
         head = h11.Response(status_code=response.status, headers=headers, reason=reason.encode())
         output = self._machine.send(head) or b""
-        if not with_body or not body:
+        if not with_body or not body or response.status == HTTPStatus.NOT_MODIFIED:
             close_body(response)
             output += self._machine.send(h11.EndOfMessage()) or b""
         elif isinstance(body, bytes):
@@ -86,10 +91,13 @@ class Outgoing:
                 self._channel.transport.set_write_buffer_limits(
                     high=0
                 )  # "may write" then means that everything was sent
+        elif isinstance(body, Stream):
+            self.stream = body
         else:
             self.pieces = body
         self._channel.write(output)
-        self._channel.pause_reading()
+        if self.stream is None:
+            self._channel.pause_reading()
 
     def send_piece(self, pieces: Iterator[bytes]) -> bool:
         """Send the next piece, or the end; False if there is none and the response remains incomplete."""
@@ -104,6 +112,20 @@ class Outgoing:
         elif piece:
             self._channel.write(self._machine.send(h11.Data(data=piece)) or b"")
         return True
+
+    def send_of_stream(self, stream: Stream) -> bool:
+        """Send what the stream has now; False if it has nothing."""
+        data = stream.take()
+        if data:
+            self._channel.write(self._machine.send(h11.Data(data=data)) or b"")
+        return bool(data)
+
+    def end_stream(self) -> None:
+        """The broker ends the stream, if there is one."""
+        if self.stream is not None:
+            self._end()
+            self.stream.close()
+            self.stream = None
 
     def send_file(self, body: FileBody, done: Callable[[OSError | None], None]) -> None:
         """Hand the body to the thread that sends files. ``done`` is called at the end, with None or the failure."""
@@ -138,6 +160,9 @@ class Outgoing:
     def give_up(self) -> None:
         """The client is gone: drop the rest of the response."""
         self.pieces = None
+        if self.stream is not None:
+            self.stream.close()
+            self.stream = None
         if self.file is not None:
             self.file.close()
             self.file = None

@@ -28,6 +28,8 @@ class Route:
     """
     is_open: bool = False
     """Is it answered for any host name, even while all regular connections are in use?"""
+    needs_login: bool = True
+    """Where users log in: must one do so? What has no data of the broker needs no login."""
     checks_itself: bool = False
     """Does its handler know which permission a request needs? Then whoever has logged in gets there."""
 

@@ -38,19 +38,12 @@ def _resolve(state: SessionState, shape: Shape) -> Route:
     temporary = temporary_of(state, shape.destination, "send")
     if temporary is not None:
         return broker.resolver.route(temporary.address, None, temporary.routing_type, by, permit)
-    _check_served(state, shape.address or shape.queue or "")
+    service.check_may_send(shape.address or shape.queue or "")
     if shape.address not in broker.addresses:
         broker.holdings.admit(f"SEND to the new address {shape.address[:80]}")
     route = broker.resolver.route(shape.address, shape.queue, shape.routing_type, by, permit)
     service.routes.remember(shape.target, route)
     return route
-
-
-def _check_served(state: SessionState, address: str) -> None:
-    """Raises NotAllowedError or NotFoundError for an address of Artemis' management."""
-    if state.rights is not None and address == state.broker.config.management_address:
-        state.rights.demand("manage", address)
-    state.service.check_served(address)
 
 
 def temporary_of(state: SessionState, destination: str, permission: str) -> Temporary | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final, final
 
+from artemis_py.core.notices import LOGIN_REFUSED, SESSION_CREATED
 from artemis_py.errors import LimitError
 from artemis_py.security.identity import Credentials, Identity
 from artemis_py.security.login import Login
@@ -58,6 +59,9 @@ class Entry:
     def admit(self, state: SessionState) -> str:
         """Count the client and note who it is; returns why it is refused, or an empty text."""
         if self.refusal:
+            if state.broker.notices.is_heard:
+                refused = {"user": self.greeting.login or "", "remoteAddress": state.address, "reason": self.refusal}
+                state.broker.notices.note(LOGIN_REFUSED, {**refused})
             return self.refusal
         try:
             state.broker.quota.connected(self.user or "")
@@ -78,6 +82,7 @@ class Entry:
         introduce(greeting, state.user, state.address, state.origin, state.broker.log)
         state.out.parts().append(greeting.frame)
         state.service.traffic.count_out("CONNECTED")
+        state.tell(SESSION_CREATED)
 
     def give_up(self) -> None:
         """The client has left, or took too long."""

@@ -6,10 +6,11 @@ from typing import final
 
 from artemis_py.core.addresses.spreading import Placing
 from artemis_py.core.queue.works import QueueWork
+from artemis_py.stomp.requests import Pending
 from artemis_py.stomp.session.remainder import Remainder
 
-Unfinished = QueueWork | Placing
-"""Work that the core has decided on and not finished."""
+Unfinished = QueueWork | Placing | Pending
+"""Work that was decided on and is not finished."""
 
 
 @final

@@ -14,6 +14,7 @@ from artemis_py.core.placing.verdicts import Verdicts
 from artemis_py.errors import AddressFullError, ArtemisError, QueueFullError
 from artemis_py.message import MESSAGE_OVERHEAD_BYTES, Head, LargeBody, Message
 from artemis_py.stomp.session.addressing import head_for, route_of
+from artemis_py.stomp.session.asking import ask
 from artemis_py.stomp.session.state import SessionState
 from artemis_py.stomp.session.transactions import Transactions
 from artemis_py.stomp.wire.frames import AnyFrame, LargeSend, Send
@@ -205,6 +206,10 @@ class Publishing:
         """Publish one SEND, or keep it for its transaction; False if it has to wait. Raises ArtemisError."""
         state, shape = self._state, frame.shape
         transaction = None if frame.transaction is None else self._transactions.named(frame.transaction)
+        if shape.address == state.service.asked_address:
+            state.unfinished.append(ask(state, frame, body))
+            state.begin_errand("SEND", frame.receipt, None)
+            return True
         route = route_of(state, shape)
         head = head_for(state, frame)
         due_ms = shape.due_ms or (now_ms + shape.due_delay_ms if shape.due_delay_ms else 0)

@@ -182,7 +182,9 @@ class Replaying:
             raise NotFoundError(f"A temporary destination has no history: {destination[:80]}")
         name, _ = service.prefixes.split(destination)
         address_name, queue_name = split_qualified(name)
-        service.check_served(address_name or queue_name or "")
+        service.check_may_read(address_name or queue_name or "")
+        if address_name == service.told_address:
+            raise NotFoundError(f"Notifications are not logged: subscribe to {address_name} without a bookmark")
         found = addresses_read(broker.bindings, broker.config.wildcards, address_name, queue_name)
         permit = state.permit("consume")
         if permit is not None:

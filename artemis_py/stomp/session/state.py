@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import final
 
 from artemis_py.core.events import BLOCKED
+from artemis_py.core.notices import SESSION_CLOSED, Fields
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue.works import QueueWork
 from artemis_py.security.identity import Identity
@@ -84,6 +85,21 @@ class SessionState:
         self.unfinished.clear()  # it goes on; nobody here waits for it
         self.service.traffic.sessions_open -= 1
         self.broker.quota.disconnected(self.user or "")
+        self.tell(SESSION_CLOSED)
+
+    def tell(self, type: str) -> None:
+        """The session came or went: tell those who listen."""
+        broker = self.broker
+        if broker.notices.is_heard and not broker.config.suppress_session_notifications:
+            fields: Fields = {
+                "session": self.name,
+                "connection": self.origin,
+                "remoteAddress": self.address,
+                "user": self.user or "",
+                "clientID": self.client_id or "",
+                "protocol": "STOMP",
+            }
+            broker.notices.note(type, fields)
 
     @property
     def client(self) -> Client:

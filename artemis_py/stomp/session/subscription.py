@@ -302,12 +302,16 @@ def _queue_for(
         name, prefix_type = service.prefixes.split(destination)
         routing_type_asked = prefix_type or routing_type_of(headers.get("subscription-type"), "subscription-type")
         address_name, queue_name = split_qualified(name)
-        if permit is not None and service.is_unserved(address_name or queue_name or ""):
+        if permit is not None and (address_name or queue_name) == service.asked_address:
             permit.to_use(address_name, queue_name)
-        service.check_served(address_name or queue_name or "")
+        service.check_may_read(address_name or queue_name or "")
         _check_private(service, subscriber.client, address_name, queue_name)
         if queue_name is not None:
             return broker.resolver.obtain_queue(address_name, queue_name, routing_type_asked, by, permit), None, False
+        if name == service.told_address:
+            if permit is not None:
+                permit.to_use(name, None)
+            service.open_notifications()
         routing_type = routing_type_asked or _usual_type(broker, name)
     if routing_type == ANYCAST:
         return broker.resolver.obtain_anycast_queue(name, by, permit), None, False

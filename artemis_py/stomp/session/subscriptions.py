@@ -107,7 +107,7 @@ class Subscriptions:
 
     def _subscriber(self) -> Subscriber:
         state = self._state
-        reader = Reader(state.origin, state.client_id, state.user)
+        reader = Reader(state.origin, state.client_id, state.user, state.address)
         return Subscriber(state.owner, state.client, state.version, reader, state.rights)
 
     def unsubscribe(self, headers: dict[str, str], now_ms: int) -> None:
@@ -205,6 +205,7 @@ class Subscriptions:
         if handed:  # taken when they are written: if writing fails, they go back
             subscription.writer.write(handed, out.parts())
             consumer.handed = []
+            consumer.sent_count += len(handed)
             self._state.service.traffic.count_out("MESSAGE", len(handed))
         if entries:
             is_barrier = consumer.barrier is not None

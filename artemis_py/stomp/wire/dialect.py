@@ -54,10 +54,15 @@ _PASSING_NAME_BYTES_MAX: Final = 64
 
 
 class Dialect:
-    """One acceptor's reader of one version. Its cache is bounded and shared by the acceptor's connections."""
+    """One acceptor's reader of one version. Its cache is bounded and shared by the acceptor's connections. What is sent
+    to ``asked_address`` is a request, each by itself.
+    """
 
-    def __init__(self, version: str, acceptor: AcceptorConfig, limits: Limits | None = None) -> None:
+    def __init__(
+        self, version: str, acceptor: AcceptorConfig, limits: Limits | None = None, asked_address: str = ""
+    ) -> None:
         self.version = version
+        self._asked_address = asked_address
         self.limits = limits or Limits.of(acceptor)
         self.prefixes = Prefixes.of(acceptor)
         self.default_persistent = acceptor.bool_param("defaultPersistent")
@@ -241,6 +246,7 @@ class Dialect:
             or shape.duplicate_id is not None
             or "reply-to" in headers
             or destination.startswith("/temp-")
+            or address == self._asked_address
         )
         shape.plain = shape.simple and not shape.persistent
         shape.block = _canonical(shape, headers)

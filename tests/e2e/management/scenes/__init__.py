@@ -7,5 +7,6 @@ from typing import Final
 from tests.e2e.management.scene import Scene
 from tests.e2e.management.scenes.basics import BASICS
 from tests.e2e.management.scenes.configuration import CONFIGURATION
+from tests.e2e.management.scenes.why import WHY
 
-SCENES: Final[dict[str, Scene]] = {**BASICS, **CONFIGURATION}
+SCENES: Final[dict[str, Scene]] = {**BASICS, **CONFIGURATION, **WHY}

@@ -1,0 +1,206 @@
+// The dialog of an operation: a form made from its description, the command and the curl line that do the same, and what
+// came of it. What cannot be had back is named with its count, and asked for twice.
+
+import { ask, download } from "./api.js";
+import { isDestructive, label, target } from "./description.js";
+import { h } from "./dom.js";
+import { commandLine, curlLine } from "./lines.js";
+import { answerView } from "./any.js";
+import { button, copyLine, problemBox } from "./parts.js";
+import { several, title } from "./format.js";
+
+const FIELDS_SHOWN = 6;
+
+/** What is known of the thing that an operation is on: `given` are arguments that are set, `name` what must be typed
+ * before something is removed, `lost` how many messages it has. */
+export class Action {
+  problem = null;
+  result = null;
+  isRunning = false;
+  typed = "";
+
+  constructor(operation, { given = {}, name = null, lost = null, preset = {}, done = () => {}, draw, close, names = {} }) {
+    this.operation = operation;
+    this.fixed = new Set(Object.keys(given));
+    this.given = { ...preset, ...given };
+    this.name = name;
+    this.lost = lost;
+    this.names = names;
+    this.done = done;
+    this.draw = draw;
+    this.close = close;
+  }
+
+  get #mustType() {
+    return isDestructive(this.operation) && this.name !== null;
+  }
+
+  get #dryRun() {
+    return this.operation.parameters.find((one) => /^dry-?run$/i.test(one.name));
+  }
+
+  get #lacks() {
+    return this.operation.parameters.some((one) => one.required && (this.given[one.name] ?? "") === "");
+  }
+
+  set(name, value) {
+    this.given[name] = value;
+    this.draw();
+  }
+
+  /** Carries it out. */
+  async run(more = {}) {
+    if (this.isRunning) return;
+    this.isRunning = true;
+    this.problem = null;
+    this.draw();
+    try {
+      const { path, query } = target(this.operation, { ...this.given, ...more });
+      if (this.operation.isDownload) this.result = await download(path, query);
+      else this.result = await ask(this.operation.method, path, { query });
+      const isDry = Object.keys(more).length > 0;
+      if (!isDry) this.done(this.result);
+    } catch (error) {
+      this.problem = error;
+    }
+    this.isRunning = false;
+    this.draw();
+  }
+
+  view() {
+    const { operation } = this;
+    const isBad = isDestructive(operation);
+    const mayRun = !this.isRunning && !this.#lacks && (!this.#mustType || this.typed === this.name);
+    const fields = operation.parameters.filter((one) => !this.fixed.has(one.name));
+    const shown = Math.max(FIELDS_SHOWN, fields.filter((one) => one.required).length);
+    return h(
+      "dialog",
+      { key: `action ${operation.id}`, class: this.result !== null && operation.isList ? "wide" : "", "aria-labelledby": "action-title", mount: modal, oncancel: (event) => (event.preventDefault(), this.close()) },
+      h("div", { class: "dialog-head" }, h("h2", { id: "action-title", class: "grow" }, label(operation), this.name !== null && ` ${this.name}`)),
+      h(
+        "form",
+        { class: "dialog-body", method: "dialog", id: "action-form", onsubmit: (event) => (event.preventDefault(), mayRun && this.run()) },
+        h("p", { class: "soft" }, operation.sentence),
+        isBad && this.#warning(),
+        fields.slice(0, shown).map((parameter, at) => this.#field(parameter, at === 0)),
+        fields.length > shown && h("details", { key: "more" }, h("summary", null, `${fields.length - shown} more arguments`), h("div", { class: "stack" }, fields.slice(shown).map((parameter) => this.#field(parameter, false)))),
+        this.problem && problemBox(this.problem),
+        this.result !== null && this.#resultView(),
+        h(
+          "div",
+          { class: "lines" },
+          h("span", { class: "soft small" }, "The same from a shell"),
+          operation.command && copyLine("command", commandLine(operation, this.given)),
+          copyLine("curl line", curlLine(operation, this.given)),
+        ),
+      ),
+      h(
+        "div",
+        { class: "dialog-foot" },
+        button(this.result === null ? "Cancel" : "Close", this.close, "", { id: "action-close" }),
+        this.#dryRun && button("Dry run", () => this.run({ [this.#dryRun.name]: true }), "", { disabled: this.isRunning || this.#lacks, id: "action-dry" }),
+        h(
+          "button",
+          { type: "submit", form: "action-form", id: "action-run", class: `button primary${isBad ? " danger" : ""}`, disabled: !mayRun },
+          this.isRunning ? "Working…" : this.operation.isChange ? label(operation) : "Show",
+        ),
+      ),
+    );
+  }
+
+  #warning() {
+    const lost = this.lost ? `It has ${several(this.lost, "message")}. ` : "";
+    return h(
+      "div",
+      { class: "danger-box" },
+      h("span", null, lost, "This cannot be taken back."),
+      this.#mustType &&
+        h(
+          "label",
+          { class: "field" },
+          h("span", { class: "small" }, "Type ", h("strong", null, this.name), " to go on"),
+          h("input", { type: "text", id: "action-name", autocomplete: "off", spellcheck: "false", value: this.typed, oninput: (event) => ((this.typed = event.target.value), this.draw()) }),
+        ),
+    );
+  }
+
+  #resultView() {
+    const { result } = this;
+    const entries = Object.entries(result ?? {});
+    const isSmall = entries.length > 0 && entries.length <= 3 && entries.every(([, value]) => typeof value !== "object");
+    const said = isSmall ? entries.map(([name, value]) => `${title(name)}: ${value}`).join(", ") : "Done";
+    return h(
+      "div",
+      { class: "field", role: "status", id: "action-result" },
+      h("span", { class: "chips" }, h("span", { class: "chip good" }, said)),
+      !isSmall && h("details", { open: !this.operation.isChange }, h("summary", null, "What the broker answered"), answerView(this.operation, result)),
+    );
+  }
+
+  #field(parameter, isFirst) {
+    const { name, schema, required, description } = parameter;
+    const id = `argument-${name}`;
+    const value = this.given[name];
+    if (schema.type === "boolean" && schema.default !== undefined) {
+      const isOn = value === undefined ? schema.default : value;
+      return h(
+        "label",
+        { class: "check", key: name },
+        h("input", { type: "checkbox", id, checked: isOn, onchange: (event) => this.set(name, event.target.checked) }),
+        h("span", { class: "field" }, h("span", null, title(name)), h("span", { class: "help" }, description)),
+      );
+    }
+    return h(
+      "div",
+      { class: "field", key: name },
+      h("label", { for: id }, title(name), required && h("span", { class: "needed" }, "  needed")),
+      this.#input(parameter, id, value, isFirst),
+      h("span", { class: "help", id: `${id}-help` }, description),
+    );
+  }
+
+  #input({ name, schema, required }, id, value, isFirst) {
+    const shared = { id, "aria-describedby": `${id}-help`, autofocus: isFirst || null, required: required || null };
+    const choices = schema.enum ?? (schema.type === "boolean" ? ["true", "false"] : null);
+    if (choices !== null) {
+      const words = schema.type === "boolean" ? { true: "Yes", false: "No" } : {};
+      return h(
+        "select",
+        { ...shared, value: value ?? "", onchange: (event) => this.set(name, event.target.value) },
+        h("option", { value: "" }, "Not given"),
+        choices.map((one) => h("option", { value: one, key: one }, words[one] ?? one)),
+      );
+    }
+    if (schema.type === "array") {
+      const read = (event) => this.set(name, event.target.value.split("\n"));
+      return h("textarea", { ...shared, rows: 2, placeholder: "one on each line", value: (value ?? []).join("\n"), oninput: read });
+    }
+    const isNumber = schema.type === "integer" || schema.type === "number";
+    const known = this.names[name];
+    return [
+      h("input", {
+        ...shared,
+        type: "text",
+        inputmode: isNumber ? "numeric" : null,
+        list: known ? `${id}-known` : null,
+        autocomplete: "off",
+        spellcheck: "false",
+        placeholder: schema.default === undefined ? "" : String(schema.default),
+        value: value ?? "",
+        oninput: (event) => this.set(name, event.target.value),
+      }),
+      known && h("datalist", { id: `${id}-known` }, known.map((one) => h("option", { value: one, key: one }))),
+    ];
+  }
+}
+
+/** Opens a dialog over the page; the focus goes back to where it was. */
+export function modal(element) {
+  const before = document.activeElement;
+  element.showModal();
+  (element.querySelector("[autofocus]") ?? element.querySelector("#action-name, #action-run:enabled"))?.focus();
+  return () => {
+    element.close();
+    before?.focus?.();
+  };
+}

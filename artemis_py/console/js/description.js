@@ -1,0 +1,125 @@
+// The operations of this broker, read from its own description. An operation that a later broker has appears by itself,
+// on the page of what it is on.
+
+import { get } from "./api.js";
+
+export const operations = [];
+const byId = new Map();
+/** Paths whose answers do not end. */
+export const streams = new Set();
+
+/** Reads the description. */
+export async function load(signal) {
+  const found = await get("/api/openapi.json", {}, signal);
+  operations.length = 0;
+  byId.clear();
+  for (const [path, methods] of Object.entries(found.paths)) {
+    for (const [method, described] of Object.entries(methods)) {
+      if ("text/event-stream" in (described.responses?.["200"]?.content ?? {})) {
+        streams.add(path);
+        continue;
+      }
+      const operation = read(path, method.toUpperCase(), described);
+      operations.push(operation);
+      byId.set(operation.id, operation);
+    }
+  }
+  return found.info;
+}
+
+function read(path, method, described) {
+  const schema = described.responses?.["200"]?.content?.["application/json"]?.schema ?? {};
+  const rows = schema.properties?.data?.items?.properties;
+  const names = [...path.matchAll(/{([^}]+)}/g)].map((match) => match[1]);
+  return {
+    id: described.operationId,
+    name: described.operationId.split(".").pop(),
+    path,
+    method,
+    /** The parts of the path that name something: what it is on. */
+    on: names,
+    collection: path.split("/")[2] ?? "",
+    sentence: described.summary ?? "",
+    result: described.responses?.["200"]?.description ?? "",
+    command: described["x-command"] ?? "",
+    isChange: method !== "GET",
+    parameters: described.parameters ?? [],
+    /** The fields of a row, or of the one thing that it shows. */
+    fields: fieldsOf(rows ?? schema.properties),
+    isList: rows !== undefined,
+    isDownload: described.responses?.["200"] !== undefined && !("application/json" in (described.responses["200"].content ?? {})),
+    /** May the stream of events tell what changes in its answer? */
+    isWatchable: described["x-watchable"] === true,
+  };
+}
+
+function fieldsOf(properties) {
+  return Object.entries(properties ?? {}).map(([name, schema]) => ({
+    name,
+    type: [schema.type].flat()[0],
+    sentence: schema.description ?? "",
+    unit: schema["x-unit"] ?? "",
+    isBrief: schema["x-brief"] === true,
+  }));
+}
+
+export const operation = (id) => byId.get(id);
+export const has = (id) => byId.has(id);
+
+/** The operation of a method and path, or undefined. */
+export const at = (method, path) => operations.find((one) => one.method === method && one.path === path);
+
+/** The operation that answers a request, which is a path without /api/ and perhaps a query. */
+export function asked(text) {
+  const parts = text.split("?")[0].split("/");
+  return operations.find((one) => {
+    const wanted = one.path.split("/").slice(2);
+    return one.method === "GET" && wanted.length === parts.length && wanted.every((part, at) => part.startsWith("{") || part === parts[at]);
+  });
+}
+
+/** Lists that stand by themselves, by their collection. */
+export const lists = () => operations.filter((one) => one.isList && one.method === "GET" && one.on.length === 0 && one.path.split("/").length === 3);
+
+/** What can be changed about something: `on` are the names in the path, such as `["queue"]`. */
+export function changesOf(...on) {
+  return operations.filter((one) => one.isChange && one.on.join() === on.join());
+}
+
+/** What else can be asked about something, besides its own fields. */
+export function reportsOf(...on) {
+  const last = `{${on[on.length - 1]}}`;
+  return operations.filter((one) => !one.isChange && one.on.join() === on.join() && !one.path.endsWith(last));
+}
+
+/** What makes new things of a collection, such as `queues`. */
+export function creatorsOf(collection) {
+  return operations.filter((one) => one.isChange && one.on.length === 0 && one.collection === collection);
+}
+
+/** Does it take away what cannot be had back? Then the console asks twice. */
+export function isDestructive(one) {
+  if (!one.isChange) return false;
+  return one.method === "DELETE" || /^(remove|destroy|delete|purge|expire|drop|discard|kill|close|rollback)/.test(one.name);
+}
+
+/** What a button says: the last words of the command. */
+export function label(one) {
+  const words = one.command.split(" ").slice(1).join(" ") || one.name;
+  return words.charAt(0).toUpperCase() + words.slice(1).replaceAll("-", " ");
+}
+
+/** The path with the values of its names in it; the others are the query. */
+export function target(one, given) {
+  const query = {};
+  let path = one.path;
+  for (const parameter of one.parameters) {
+    const value = given[parameter.name];
+    if (parameter.in === "path") {
+      path = path.replace(`{${parameter.name}}`, encodeURIComponent(value ?? ""));
+    } else if (value !== undefined && value !== "") {
+      query[parameter.name] = value;
+    }
+  }
+  return { path, query };
+}

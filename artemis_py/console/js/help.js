@@ -1,0 +1,38 @@
+// The keys of the console and of the page.
+
+import { modal } from "./action.js";
+import { h } from "./dom.js";
+import { button } from "./parts.js";
+
+export class Help {
+  constructor(page, pages, close) {
+    Object.assign(this, { page, pages, close });
+  }
+
+  view() {
+    const own = Object.entries(this.page.keys?.() ?? {}).map(([key, [, words]]) => [key, words]);
+    const general = [
+      ["Ctrl K", "Search and commands"],
+      ["/", this.page.search ? "Filter this page" : "Search and commands"],
+      ["t", "Light, dark, or as the system has it"],
+      ["?", "These keys"],
+      ["Esc", "Close, or leave a field"],
+    ];
+    const list = (rows) =>
+      h("dl", { class: "keys" }, rows.map(([key, words]) => [h("dt", { key: `k${key}` }, key.split(" ").map((one) => [h("kbd", null, one), " "])), h("dd", { key: `w${key}` }, words)]));
+    return h(
+      "dialog",
+      { key: "help", "aria-label": "Keys", mount: modal, oncancel: (event) => (event.preventDefault(), this.close()) },
+      h("div", { class: "dialog-head" }, h("h2", { class: "grow" }, "Keys"), button("Close", this.close, "tiny", { autofocus: true })),
+      h(
+        "div",
+        { class: "dialog-body" },
+        own.length > 0 && [h("h3", null, this.page.title), list(own)],
+        h("h3", null, "Everywhere"),
+        list(general),
+        h("h3", null, "Go to a page"),
+        list(this.pages.filter((page) => page.key !== "").map((page) => [`g ${page.key}`, page.title])),
+      ),
+    );
+  }
+}

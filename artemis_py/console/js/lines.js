@@ -1,0 +1,39 @@
+// The command and the curl line that do the same as a button.
+
+import { login, url } from "./api.js";
+import { target } from "./description.js";
+
+const USUAL_URL = "http://127.0.0.1:8161";
+
+function quoted(text) {
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${String(text).replaceAll("'", "'\\''")}'`;
+}
+
+/** `artemis-py queue pause orders`. */
+export function commandLine(operation, given) {
+  const words = ["artemis-py", operation.command];
+  const options = [];
+  for (const { name, required, schema } of operation.parameters) {
+    const value = given[name];
+    if (required) {
+      words.push(quoted(value === undefined || value === "" ? name.toUpperCase() : String(value)));
+    } else if (value === undefined || value === "") {
+      continue;
+    } else if (schema.type === "boolean") {
+      options.push(value === true || value === "true" ? `--${name}` : `--no-${name}`);
+    } else {
+      for (const one of [value].flat().filter((text) => text !== "")) options.push(`--${name} ${quoted(String(one))}`);
+    }
+  }
+  if (location.origin !== USUAL_URL) options.push(`--url ${location.origin}`);
+  if (login.user) options.push(`--user ${quoted(login.user)}`);
+  return [...words, ...options].join(" ");
+}
+
+/** `curl -X POST 'http://…/api/queues/orders/pause'`. */
+export function curlLine(operation, given) {
+  const { path, query } = target(operation, given);
+  const method = operation.method === "GET" ? "" : `-X ${operation.method} `;
+  const user = login.user ? `-u ${quoted(login.user)} ` : "";
+  return `curl ${method}${user}${quoted(location.origin + url(path, query))}`;
+}

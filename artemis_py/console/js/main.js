@@ -1,0 +1,253 @@
+// The console: the frame around the pages, and which page is shown.
+
+import { Action } from "./action.js";
+import { Problem, login } from "./api.js";
+import * as description from "./description.js";
+import { h, render } from "./dom.js";
+import { Feed } from "./feed.js";
+import { frame } from "./frame.js";
+import { Help } from "./help.js";
+import { listen } from "./keys.js";
+import { Menu } from "./menu.js";
+import { Palette } from "./palette.js";
+import { Rates } from "./rates.js";
+import { SignIn } from "./signin.js";
+import { found, navigation } from "./routes.js";
+import { nextTheme } from "./theming.js";
+import { problemBox } from "./parts.js";
+
+const root = document.getElementById("app");
+const TOAST_MS = 6000;
+const KEPT_PAGES = 50;
+
+class App {
+  page = null;
+  overlay = null;
+  signIn = null;
+  toasts = [];
+  menuIsOpen = false;
+  rates = new Rates();
+  totals = new Rates();
+  info = null;
+  fatal = null;
+  #isDue = false;
+  #uptime = -1;
+  #places = new Map();
+
+  constructor() {
+    this.feed = new Feed({ drawn: () => this.draw(), tick: (now) => this.#tick(now), recovered: () => this.#again() });
+  }
+
+  get broker() {
+    return this.feed.value("broker") ?? null;
+  }
+
+  get pages() {
+    return navigation().flatMap((group) => group.pages).filter((page) => page.isThere());
+  }
+
+  async start() {
+    login.restore();
+    login.ask = (reason) => this.#askLogin(reason);
+    listen((key) => this.#key(key));
+    addEventListener("hashchange", () => this.#arrive());
+    addEventListener("resize", () => this.draw());
+    document.querySelector(".skip").onclick = (event) => {
+      event.preventDefault();
+      document.getElementById("content")?.focus();
+    };
+    await this.#describe();
+    this.#arrive();
+  }
+
+  async #describe() {
+    for (;;) {
+      try {
+        this.info = await description.load();
+        this.fatal = null;
+        return;
+      } catch (error) {
+        if (!(error instanceof Problem)) throw error;
+        this.fatal = error;
+        this.draw();
+        await new Promise((resolve) => setTimeout(resolve, 2000));
+      }
+    }
+  }
+
+  /** The broker was gone and is back: perhaps another version, and in any case with new counters. */
+  async #again() {
+    const before = this.info?.version;
+    this.rates.clear();
+    this.totals.clear();
+    await this.#describe();
+    if (before !== undefined && before !== this.info.version) {
+      this.toast(`The broker is version ${this.info.version} now: reload this page.`, "bad");
+    } else {
+      this.toast("The broker answers again.");
+    }
+    this.feed.touch();
+  }
+
+  #tick(now) {
+    const { broker } = this;
+    if (broker) {
+      if (broker.uptimeMillis < this.#uptime) {
+        this.rates.clear();
+        this.totals.clear();
+      }
+      this.#uptime = broker.uptimeMillis;
+      const counters = { messagesAdded: broker.totalMessagesAdded, messagesAcked: broker.totalMessagesAcknowledged };
+      this.totals.note("broker", this.feed.time("broker", now), counters, broker.messageCount);
+    }
+    this.page?.tick?.(now);
+  }
+
+  #askLogin(reason) {
+    if (this.signIn === null) {
+      this.signIn = new SignIn(reason, () => this.draw(), () => {
+        this.signIn = null;
+        this.draw();
+      });
+      this.draw();
+    }
+    return this.signIn.wait();
+  }
+
+  logOut() {
+    login.forget();
+    location.reload();
+  }
+
+  go(path) {
+    location.hash = `#${path}`;
+  }
+
+  #arrive() {
+    const [path, query = ""] = location.hash.replace(/^#/, "").split("?");
+    const scroll = document.getElementById("content");
+    if (this.page !== null && scroll) this.#keep(this.page.place, scroll.scrollTop);
+    this.page?.close?.();
+    this.overlay = null;
+    this.menuIsOpen = false;
+    this.page = found(this, path || "/", new URLSearchParams(query));
+    this.page.place = location.hash;
+    this.draw();
+    const top = this.#places.get(location.hash) ?? 0;
+    requestAnimationFrame(() => {
+      const content = document.getElementById("content");
+      if (content) content.scrollTop = top;
+    });
+  }
+
+  #keep(place, top) {
+    this.#places.delete(place);
+    this.#places.set(place, top);
+    if (this.#places.size > KEPT_PAGES) this.#places.delete(this.#places.keys().next().value);
+  }
+
+  /** Draws soon, once for all that asks for it. */
+  draw() {
+    if (this.#isDue) return;
+    this.#isDue = true;
+    requestAnimationFrame(() => {
+      this.#isDue = false;
+      this.#draw();
+    });
+  }
+
+  #draw() {
+    if (this.signIn !== null) {
+      document.title = "Log in – Artemis console";
+      render(root, this.signIn.view());
+      return;
+    }
+    if (this.page === null) {
+      if (this.fatal) render(root, h("main", { class: "login" }, h("div", null, problemBox(this.fatal))));
+      return;
+    }
+    const state = { lost: "✕ ", connecting: "", live: "" }[this.feed.status];
+    document.title = `${state}${this.page.title} – ${this.broker?.name ?? "Artemis console"}`;
+    this.feed.want(["broker", ...(this.page.wants?.() ?? [])]);
+    render(root, frame(this, this.page.view()), this.overlay?.view());
+  }
+
+  /** Opens the dialog of an operation. */
+  act(operation, options = {}) {
+    this.overlay = new Action(operation, {
+      ...options,
+      draw: () => this.draw(),
+      close: () => this.shut(),
+      done: (result) => {
+        this.toast(`${description.label(operation)}${options.name ? ` ${options.name}` : ""}: done.`);
+        this.feed.touch();
+        options.done?.(result);
+      },
+    });
+    this.draw();
+  }
+
+  /** Opens a list of operations, of which one is chosen. */
+  offer(title, operations, choose) {
+    this.overlay = new Menu(title, operations, choose, () => this.shut());
+    this.draw();
+  }
+
+  shut() {
+    this.overlay = null;
+    this.draw();
+  }
+
+  openPalette() {
+    const extras = [
+      { text: "Switch between light and dark", kind: "theme", run: () => this.switchTheme() },
+      { text: "Keys", kind: "help", run: () => this.openHelp() },
+    ];
+    if (login.header !== null) extras.push({ text: "Log out", kind: "login", run: () => this.logOut() });
+    this.overlay = new Palette({
+      pages: this.pages,
+      extras,
+      act: (operation) => this.act(operation),
+      go: (path) => this.go(path),
+      draw: () => this.draw(),
+      close: () => this.shut(),
+    });
+    this.draw();
+  }
+
+  openHelp() {
+    this.overlay = new Help(this.page, this.pages, () => this.shut());
+    this.draw();
+  }
+
+  switchTheme() {
+    nextTheme();
+    this.draw();
+  }
+
+  toast(text, look = "") {
+    const toast = { text, look, key: crypto.getRandomValues(new Uint32Array(1))[0] };
+    this.toasts = [...this.toasts.slice(-3), toast];
+    setTimeout(() => this.untoast(toast), TOAST_MS);
+    this.draw();
+  }
+
+  untoast(toast) {
+    this.toasts = this.toasts.filter((one) => one !== toast);
+    this.draw();
+  }
+
+  #key(key) {
+    if (this.signIn !== null || this.page === null) return undefined;
+    const own = this.page.keys?.() ?? {};
+    if (key in own) return own[key][0];
+    if (key === "Ctrl+k" || key === ":" || (key === "/" && !this.page.search)) return () => this.openPalette();
+    if (key === "/") return () => document.getElementById(this.page.search)?.select();
+    if (key === "?") return () => this.openHelp();
+    if (key === "t") return () => this.switchTheme();
+    const page = this.pages.find((one) => one.key !== "" && key === `g ${one.key}`);
+    return page && (() => this.go(page.path));
+  }
+}
+
+new App().start();

@@ -1,0 +1,104 @@
+// The command palette: pages, queues and operations by some of their letters.
+
+import { get } from "./api.js";
+import { modal } from "./action.js";
+import * as description from "./description.js";
+import { h } from "./dom.js";
+import { to } from "./parts.js";
+
+const SHOWN_MAX = 40;
+
+export class Palette {
+  text = "";
+  at = 0;
+  #found = [];
+  #asked = 0;
+
+  constructor({ pages, act, go, draw, close, extras }) {
+    Object.assign(this, { pages, act, go, draw, close, extras });
+    this.#look();
+  }
+
+  async #look() {
+    const words = this.text.toLowerCase().split(/\s+/).filter(Boolean);
+    const fits = (text) => words.every((word) => text.toLowerCase().includes(word));
+    const entries = [
+      ...this.pages.map((page) => ({ text: page.title, kind: "page", run: () => this.go(page.path) })),
+      ...this.extras,
+      ...description.operations
+        .map((one) => ({ text: `${one.command || one.id}`, kind: one.sentence, run: () => this.act(one) })),
+    ].filter((entry) => fits(`${entry.text} ${entry.kind}`));
+    this.#found = entries.slice(0, SHOWN_MAX);
+    this.at = Math.min(this.at, Math.max(0, this.#found.length - 1));
+    this.draw();
+    if (this.text.trim() === "") return;
+    this.#asked += 1;
+    const asked = this.#asked;
+    const found = await this.#named(this.text.trim()).catch(() => []);
+    if (asked !== this.#asked) return;
+    this.#found = [...found, ...entries].slice(0, SHOWN_MAX);
+    this.draw();
+  }
+
+  async #named(text) {
+    const query = { where: `name~${text}`, size: 8, fields: "name" };
+    const [queues, addresses] = await Promise.all([get("/api/queues", query), get("/api/addresses", query)]);
+    return [
+      ...queues.data.map(({ name }) => ({ text: name, kind: "queue", run: () => this.go(to("queues", name)) })),
+      ...addresses.data.map(({ name }) => ({ text: name, kind: "address", run: () => this.go(to("addresses", name)) })),
+    ];
+  }
+
+  #run(entry) {
+    this.close();
+    entry?.run();
+  }
+
+  #key(event) {
+    const steps = { ArrowDown: 1, ArrowUp: -1 };
+    if (event.key in steps) {
+      event.preventDefault();
+      this.at = Math.max(0, Math.min(this.#found.length - 1, this.at + steps[event.key]));
+      this.draw();
+      document.getElementById(`palette-${this.at}`)?.scrollIntoView({ block: "nearest" });
+    } else if (event.key === "Enter") {
+      event.preventDefault();
+      this.#run(this.#found[this.at]);
+    }
+  }
+
+  view() {
+    return h(
+      "dialog",
+      { class: "palette", key: "palette", "aria-label": "Search and commands", mount: modal, oncancel: (event) => (event.preventDefault(), this.close()), onclick: (event) => event.target.tagName === "DIALOG" && this.close() },
+      h("input", {
+        type: "text",
+        role: "combobox",
+        "aria-expanded": "true",
+        "aria-controls": "palette-list",
+        "aria-activedescendant": `palette-${this.at}`,
+        "aria-label": "Queue, address, page or command",
+        placeholder: "Queue, address, page or command",
+        autofocus: true,
+        autocomplete: "off",
+        spellcheck: "false",
+        value: this.text,
+        oninput: (event) => ((this.text = event.target.value), (this.at = 0), this.#look()),
+        onkeydown: (event) => this.#key(event),
+      }),
+      h(
+        "ul",
+        { role: "listbox", id: "palette-list", "aria-label": "Found" },
+        this.#found.length === 0 && h("li", { class: "soft" }, "Nothing has these letters."),
+        this.#found.map((entry, at) =>
+          h(
+            "li",
+            { role: "option", id: `palette-${at}`, key: `${entry.kind} ${entry.text}`, "aria-selected": at === this.at ? "true" : "false", onclick: () => this.#run(entry) },
+            h("span", { class: "cut" }, entry.text),
+            h("span", { class: "kind cut" }, entry.kind),
+          ),
+        ),
+      ),
+    );
+  }
+}

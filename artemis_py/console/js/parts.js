@@ -1,0 +1,145 @@
+// Parts that many pages have.
+
+import { h } from "./dom.js";
+import { NONE, value } from "./format.js";
+import { icon } from "./icons.js";
+
+export const button = (text, onclick, look = "", more = {}) => h("button", { type: "button", class: `button ${look}`, onclick, ...more }, text);
+
+export const link = (to, text, look = null) => h("a", { href: `#${to}`, class: look }, text);
+
+export const chip = (text, look = "", sentence = null) => h("span", { class: `chip ${look}`, title: sentence }, text);
+
+/** The path of a page, with names in it. */
+export const to = (...parts) => `/${parts.map(encodeURIComponent).join("/")}`;
+
+export function head(title, { crumb = null, chips = [], actions = [], sentence = null } = {}) {
+  return h(
+    "header",
+    { class: "head" },
+    h(
+      "div",
+      { class: "title" },
+      crumb && h("nav", { class: "crumb", "aria-label": "Where this is" }, crumb),
+      h("div", { class: "chips" }, h("h1", { tabindex: "-1" }, title), chips),
+      sentence && h("p", { class: "soft small" }, sentence),
+    ),
+    actions.length > 0 && h("div", { class: "actions" }, actions),
+  );
+}
+
+export function card(title, body, { right = null, note = null, look = "", bare = false } = {}) {
+  return h(
+    "section",
+    { class: `card ${look}`, key: `card ${title}` },
+    h("div", { class: "card-head" }, h("h2", { class: "grow" }, title), note && h("span", { class: "soft small" }, note), right),
+    bare ? body : h("div", { class: "card-body" }, body),
+  );
+}
+
+export function tile(label, figure, { note = null, unit = null, href = null, key = label } = {}) {
+  return h(
+    href ? "a" : "div",
+    { class: "tile", key, href: href && `#${href}` },
+    h("span", { class: "label" }, label),
+    h("span", { class: "figure" }, figure, unit && h("small", null, ` ${unit}`)),
+    note && h("span", { class: "note" }, note),
+  );
+}
+
+export function meter(label, used, of, shown, note = null, name = label) {
+  const share = of > 0 ? Math.min(1, used / of) : 0;
+  const look = share >= 0.9 ? "bad" : share >= 0.7 ? "warn" : "";
+  return h(
+    "div",
+    { class: "meter", key: name },
+    h("div", { class: "line" }, h("span", null, label), h("span", { class: "soft number" }, `${shown(used)} of ${of > 0 ? shown(of) : "no limit"}`)),
+    h(
+      "div",
+      { class: "bar", role: "meter", "aria-label": name, "aria-valuemin": 0, "aria-valuemax": of > 0 ? of : used || 1, "aria-valuenow": used },
+      h("div", { class: look, style: { width: `${(share * 100).toFixed(1)}%` } }),
+    ),
+    note && h("span", { class: "faint small" }, note),
+  );
+}
+
+/** What to say where there is nothing, and what to do next. */
+export const empty = (title, advice, command = null) =>
+  h("div", { class: "empty" }, h("strong", null, title), h("span", null, advice), command && h("code", null, command));
+
+export function problemBox(problem) {
+  return h("div", { class: "problem", role: "alert", key: "problem" }, h("strong", null, problem.message), problem.advice && h("span", null, problem.advice));
+}
+
+/** All fields of one thing, with their units and sentences. */
+export function facts(row, fields, leftOut = new Set()) {
+  const known = new Map(fields.map((field) => [field.name, field]));
+  return h(
+    "dl",
+    { class: "facts" },
+    Object.entries(row)
+      .filter(([name]) => !leftOut.has(name))
+      .map(([name, given]) => {
+        const field = known.get(name) ?? { sentence: "", unit: "" };
+        const text = typeof given === "object" && given !== null ? JSON.stringify(given) : value(given, field.unit, name);
+        return h(
+          "div",
+          { class: `fact${text.length > 40 ? " long" : ""}`, key: name, title: field.sentence || null },
+          h("dt", null, name),
+          h("dd", { class: text === NONE ? "faint" : null }, text),
+        );
+      }),
+  );
+}
+
+/** JSON with its parts coloured, as text nodes. */
+export function pretty(given, depth = 0) {
+  const pad = "  ".repeat(depth + 1);
+  if (Array.isArray(given) || (given !== null && typeof given === "object")) {
+    const isList = Array.isArray(given);
+    const entries = Object.entries(given);
+    if (entries.length === 0) return isList ? "[]" : "{}";
+    return [
+      isList ? "[\n" : "{\n",
+      entries.map(([name, one], at) => [
+        pad,
+        isList ? null : [h("span", { class: "key" }, JSON.stringify(name)), ": "],
+        pretty(one, depth + 1),
+        at < entries.length - 1 ? ",\n" : "\n",
+      ]),
+      "  ".repeat(depth),
+      isList ? "]" : "}",
+    ];
+  }
+  return h("span", { class: typeof given === "string" ? "text" : "num" }, JSON.stringify(given));
+}
+
+/** A line of code with a button that copies it. */
+export function copyLine(label, text) {
+  return h(
+    "div",
+    { class: "line", key: label },
+    h("code", { tabindex: "0", "aria-label": label }, text),
+    button([icon("copy"), h("span", { class: "hidden" }, `Copy the ${label}`)], (event) => copy(text, event.currentTarget), "plain tiny", { title: `Copy the ${label}` }),
+  );
+}
+
+async function copy(text, element) {
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch {
+    copyOldWay(text, element);
+  }
+  element.classList.add("done");
+  element.title = "Copied";
+}
+
+/** Pages that are not on this machine and have no TLS may not use the clipboard in the new way. */
+function copyOldWay(text, element) {
+  const area = document.createElement("textarea");
+  area.value = text;
+  element.parentElement.append(area);
+  area.select();
+  document.execCommand("copy");
+  area.remove();
+}

@@ -1,0 +1,23 @@
+// Why something is as it is: each reason with its word, its setting, where that is written, and what helps.
+
+import { h } from "./dom.js";
+import { chip, empty, link, to } from "./parts.js";
+
+const CALM = new Set(["flows", "nothing-waits", "not-blocked", "nothing-dropped", "nothing-dead", "not-slow", "not-growing"]);
+
+/** A list of reasons, the most important first. */
+export function reasons(rows) {
+  if (rows.length === 0) return empty("There is no reason to tell", "Nothing stands in the way.");
+  return h("ol", { class: "gates reasons" }, rows.map((row, at) => h("li", { class: "reason", key: `${row.reason} ${row.about} ${at}` }, reason(row))));
+}
+
+function reason(row) {
+  const share = row.limit > 0 && row.used >= 0 ? `${row.used} of ${row.limit} ${row.unit}` : null;
+  const setting = row.setting ? h("code", null, row.value ? `${row.setting} = ${row.value}` : row.setting) : null;
+  return [
+    h("div", { class: "chips" }, chip(row.reason, CALM.has(row.reason) ? "good" : "accent"), row.about && h("strong", null, row.connection > 0 ? link(to("connections", row.connection), row.about) : row.about)),
+    h("p", null, row.sentence, share && h("span", { class: "soft" }, ` (${share})`)),
+    (setting || row.place) && h("p", { class: "small soft" }, setting, row.place && [" at ", h("code", null, row.place)]),
+    row.remedy && h("p", { class: "small" }, h("span", { class: "soft" }, "What helps: "), row.remedy),
+  ];
+}

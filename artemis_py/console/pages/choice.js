@@ -1,0 +1,44 @@
+// Which columns of a list somebody wants to see besides the usual ones: remembered in this browser.
+
+import { modal } from "../js/action.js";
+import { h } from "../js/dom.js";
+import { button } from "../js/parts.js";
+
+const KEPT = "artemis-columns-";
+
+export const chosen = (list) => JSON.parse(localStorage.getItem(KEPT + list) ?? "[]");
+
+/** The dialog in which columns are chosen. */
+export class ColumnChoice {
+  constructor(list, fields, close, changed) {
+    Object.assign(this, { list, fields, close, changed });
+    this.names = new Set(chosen(list));
+  }
+
+  #set(name, isOn) {
+    if (isOn) this.names.add(name);
+    else this.names.delete(name);
+    localStorage.setItem(KEPT + this.list, JSON.stringify([...this.names]));
+    this.changed();
+  }
+
+  view() {
+    return h(
+      "dialog",
+      { key: "columns", "aria-label": "Columns", mount: modal, oncancel: (event) => (event.preventDefault(), this.close()) },
+      h("div", { class: "dialog-head" }, h("h2", { class: "grow" }, "More columns"), button("Done", this.close, "primary tiny", { autofocus: true })),
+      h(
+        "div",
+        { class: "dialog-body" },
+        this.fields.map((field) =>
+          h(
+            "label",
+            { class: "check", key: field.name },
+            h("input", { type: "checkbox", checked: this.names.has(field.name), onchange: (event) => this.#set(field.name, event.target.checked) }),
+            h("span", { class: "field" }, h("span", null, field.name), h("span", { class: "help" }, field.sentence)),
+          ),
+        ),
+      ),
+    );
+  }
+}

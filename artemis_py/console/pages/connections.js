@@ -1,0 +1,51 @@
+// The clients that are connected.
+
+import { bytes, count } from "../js/format.js";
+import { chip, link, to } from "../js/parts.js";
+import { ListPage } from "./list_page.js";
+
+const LOOKS = { open: "good", blocked: "bad", stalled: "warn", new: "", closing: "" };
+const SENTENCES = {
+  open: "It is connected, and nothing is in its way.",
+  blocked: "It waits for room: a full address or queue stops it.",
+  stalled: "It does not read what the broker sends.",
+  new: "It has not said who it is yet.",
+  closing: "It is about to end.",
+};
+
+export const connectionState = (row) => chip(row.state, LOOKS[row.state] ?? "", SENTENCES[row.state] ?? null);
+
+const columns = () => [
+  { name: "connectionID", title: "No.", sort: "connectionID", width: "56px", isNumber: true, cell: (row) => link(to("connections", row.connectionID), String(row.connectionID)) },
+  { name: "clientID", title: "Client", sort: "clientID", width: "minmax(100px, 1.4fr)", cell: (row) => row.clientID ?? row.user ?? "–" },
+  { name: "state", title: "State", sort: "state", width: "90px", cell: connectionState },
+  { name: "remoteAddress", title: "From", sort: "remoteAddress", width: "minmax(120px, 1.1fr)", from: 700, cell: (row) => row.remoteAddress ?? "–" },
+  { name: "user", title: "User", sort: "user", width: "minmax(80px, 0.8fr)", from: 860, cell: (row) => row.user ?? "–" },
+  { name: "protocol", title: "Protocol", sort: "protocol", width: "92px", from: 1080, cell: (row) => row.protocol },
+  { name: "subscriptionCount", title: "Subscriptions", sort: "subscriptionCount", width: "104px", isNumber: true, from: 700, cell: (row) => count(row.subscriptionCount) },
+  { name: "heldBytes", title: "Memory", sort: "heldBytes", width: "86px", isNumber: true, cell: (row) => bytes(row.heldBytes) },
+];
+
+export class ConnectionsPage extends ListPage {
+  constructor(app, route) {
+    super(app, route, {
+      list: "listConnections",
+      path: "connections",
+      title: "Connections",
+      one: "connection",
+      several: "connections",
+      filterBy: "clientID",
+      example: "state=blocked",
+      columns: columns(),
+      fields: () => ["connectionID", "clientID", "state", "remoteAddress", "user", "protocol", "subscriptionCount", "heldBytes"],
+      sort: "connectionID:desc",
+      quick: [
+        ["Blocked", ["state=blocked"]],
+        ["Stalled", ["state=stalled"]],
+        ["No subscription", ["subscriptionCount=0"]],
+      ],
+      open: (row) => app.go(to("connections", row.connectionID)),
+      nothing: ["Nobody is connected", "Clients connect to the acceptors in broker.xml.", "artemis-py perf"],
+    });
+  }
+}

@@ -1,0 +1,50 @@
+// All consumers.
+
+import { operation } from "../js/description.js";
+import { count } from "../js/format.js";
+import { chip, link, to } from "../js/parts.js";
+import { ListPage } from "./list_page.js";
+
+const LOOKS = { "takes messages": "good", browses: "", "does not read": "bad", "window used up": "warn", "backlog used up": "warn" };
+
+export const consumerState = (row) => chip(row.status, LOOKS[row.status] ?? "");
+
+export const consumerColumns = () => [
+  { name: "id", title: "No.", sort: "id", width: "56px", isNumber: true, cell: (row) => String(row.id) },
+  { name: "queue", title: "Queue", sort: "queue", width: "minmax(110px, 1.4fr)", cell: (row) => link(to("queues", row.queue), row.queue) },
+  { name: "status", title: "State", sort: "status", width: "minmax(110px, 0.9fr)", cell: consumerState },
+  { name: "clientID", title: "Client", sort: "clientID", width: "minmax(90px, 1fr)", from: 700, cell: (row) => link(to("connections", row.connection), row.clientID ?? row.user ?? `connection ${row.connection}`) },
+  { name: "filter", title: "Selector", sort: "filter", width: "minmax(100px, 1.2fr)", from: 1000, cell: (row) => row.filter ?? "–" },
+  { name: "messagesInTransit", title: "In flight", sort: "messagesInTransit", width: "76px", isNumber: true, sentence: "Messages that it has and has not settled", cell: (row) => count(row.messagesInTransit, true) },
+];
+
+export const CONSUMER_FIELDS = ["id", "queue", "status", "clientID", "user", "connection", "filter", "messagesInTransit"];
+
+export const consumerFields = () => {
+  const known = new Set((operation("listConsumers")?.fields ?? []).map((field) => field.name));
+  return CONSUMER_FIELDS.filter((name) => known.has(name));
+};
+
+export class ConsumersPage extends ListPage {
+  constructor(app, route) {
+    super(app, route, {
+      list: "listConsumers",
+      path: "consumers",
+      title: "Consumers",
+      one: "consumer",
+      several: "consumers",
+      filterBy: "queue",
+      example: "messagesInTransit>100",
+      columns: consumerColumns(),
+      fields: consumerFields,
+      sort: "messagesInTransit:desc",
+      quick: [
+        ["Full", ["status~used up"]],
+        ["Does not read", ["status=does not read"]],
+        ["Browsers", ["browseOnly=true"]],
+      ],
+      open: (row) => app.go(to("queues", row.queue)),
+      nothing: ["Nobody consumes", "A client that subscribes to a queue is listed here."],
+    });
+  }
+}

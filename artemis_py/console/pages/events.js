@@ -1,0 +1,36 @@
+// What happens in the broker, as it tells it.
+
+import { h } from "../js/dom.js";
+import { clock, title } from "../js/format.js";
+import { card, chip, empty, head, link, to } from "../js/parts.js";
+
+const LEFT_OUT = new Set(["type", "at", "id"]);
+const PLACES = { queue: "queues", queueName: "queues", routingName: "queues", address: "addresses", connection: "connections", connectionID: "connections" };
+
+/** A line about an event, with links to what it is about. */
+export function eventWords(event) {
+  const fields = Object.entries(event).filter(([name, value]) => !LEFT_OUT.has(name) && value !== null && value !== "");
+  const parts = fields.map(([name, value]) => [h("span", { class: "soft" }, ` ${title(name).toLowerCase()} `), PLACES[name] ? link(to(PLACES[name], String(value)), String(value)) : String(value)]);
+  return h("span", null, chip(title(String(event.type).toLowerCase())), parts);
+}
+
+export class EventsPage {
+  title = "Events";
+  search = "filter";
+  filter = "";
+
+  constructor(app) {
+    this.app = app;
+  }
+
+  view() {
+    const all = this.app.feed.notifications;
+    const shown = all.filter((event) => JSON.stringify(event).toLowerCase().includes(this.filter.toLowerCase()));
+    const rows = h("ol", { class: "stops" }, shown.map((one) => h("li", { class: "stop", key: one.id ?? `${one.at} ${one.type}` }, h("span", { class: "soft" }, clock(one.at)), eventWords(one))));
+    return [
+      head("Events", { sentence: "What has happened since this page was opened: queues made and deleted, clients that came and left, alarms." }),
+      h("div", { class: "filters" }, h("input", { type: "search", id: "filter", "aria-label": "Filter events", placeholder: "Filter events", value: this.filter, oninput: (event) => ((this.filter = event.target.value), this.app.draw()) })),
+      card("The newest first", shown.length > 0 ? rows : empty("Nothing has happened yet", "Events appear here as they come.", "artemis-py events --follow"), { note: `${shown.length} of ${all.length}` }),
+    ];
+  }
+}

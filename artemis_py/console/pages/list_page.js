@@ -1,0 +1,153 @@
+// A page with one list: a filter, quick conditions, and the table. The broker does the work.
+
+import { url } from "../js/api.js";
+import { creatorsOf, label, operation } from "../js/description.js";
+import { h } from "../js/dom.js";
+import { button, empty, head, problemBox } from "../js/parts.js";
+import { Table } from "../js/table.js";
+import { icon } from "../js/icons.js";
+import { ColumnChoice, chosen } from "./choice.js";
+import { fieldColumn } from "./queue_columns.js";
+
+const CALM_MS = 180;
+const CONDITION = /^[A-Za-z]\w*[!<>]?[=~<>]/;
+
+/** `spec` says what is listed: `list` (the operation), `path`, `title`, `one`, `several`, `filterBy` (the field that the
+ * filter looks in), `columns`, `fields` (what these need; all if null), `quick` (`[words, conditions]`), `open(row)`,
+ * `sort`, `nothing` (title, advice and command for an empty list). */
+export class ListPage {
+  search = "filter";
+  #timer = null;
+
+  constructor(app, { query }, spec) {
+    this.app = app;
+    this.spec = spec;
+    this.title = spec.title;
+    this.filter = query.get("filter") ?? "";
+    this.quick = spec.quick?.find(([words]) => words === query.get("show")) ?? null;
+    this.where = query.getAll("where");
+    this.table = new Table({
+      label: spec.title,
+      one: spec.one,
+      several: spec.several,
+      columns: [],
+      feed: app.feed,
+      sort: query.get("sort") ?? spec.sort ?? "",
+      request: (page, size, sort) => url(spec.path, { where: this.#conditions, sort, page, size, fields: this.#fields }),
+      open: spec.open ?? null,
+      again: () => app.draw(),
+      empty: () => this.#nothing(),
+    });
+    this.#choose();
+  }
+
+  get #described() {
+    return operation(this.spec.list)?.fields ?? [];
+  }
+
+  get #more() {
+    const usual = new Set(this.spec.columns.map((column) => column.name));
+    return this.#described.filter((field) => !usual.has(field.name));
+  }
+
+  #choose() {
+    const names = new Set(chosen(this.spec.list));
+    const more = this.#more.filter((field) => names.has(field.name));
+    this.table.columns = [...this.spec.columns, ...more.map(fieldColumn)];
+    this.table.narrowest = more.length > 0 ? `${560 + 130 * more.length}px` : null;
+    const known = new Set(this.#described.map((field) => field.name));
+    this.extra = more.map((field) => field.name).filter((name) => known.has(name));
+    this.app.draw();
+  }
+
+  get #fields() {
+    return this.spec.fields === null ? null : [...new Set([...this.spec.fields(), ...this.extra])].join(",");
+  }
+
+  get #conditions() {
+    const text = this.filter.trim();
+    const own = text === "" ? [] : text.split(/\s+/).map((word) => (CONDITION.test(word) ? word : `${this.spec.filterBy}~${word}`));
+    return [...own, ...(this.quick?.[1] ?? []), ...this.where];
+  }
+
+  wants() {
+    return this.table.wants();
+  }
+
+  tick(now) {
+    this.spec.tick?.(this.table.wants()[0], this.table.seen, now);
+  }
+
+  keys() {
+    return { "/": [() => document.getElementById("filter")?.select(), "Filter"], ...this.table.keys() };
+  }
+
+  #typed(text) {
+    this.filter = text;
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.table.reset(), CALM_MS);
+  }
+
+  #press(quick) {
+    this.quick = this.quick === quick ? null : quick;
+    this.table.reset();
+  }
+
+  #clear() {
+    this.filter = "";
+    this.quick = null;
+    this.where = [];
+    this.table.reset();
+  }
+
+  #nothing() {
+    const isFiltered = this.filter.trim() !== "" || this.quick !== null || this.where.length > 0;
+    if (!isFiltered) return empty(...this.spec.nothing);
+    return h(
+      "div",
+      { class: "empty" },
+      h("strong", null, `No ${this.spec.one} is like this`),
+      h("span", null, "Conditions are words of the name, or a field with a value, such as messageCount>10."),
+      button("Show all", () => this.#clear()),
+    );
+  }
+
+  #columnsButton() {
+    if (this.#more.length === 0) return null;
+    const open = () => {
+      this.app.overlay = new ColumnChoice(this.spec.list, this.#more, () => this.app.shut(), () => this.#choose());
+      this.app.draw();
+    };
+    return button("Columns", open, "", { id: "columns" });
+  }
+
+  view() {
+    const creators = creatorsOf(this.spec.path);
+    const problem = this.table.problem;
+    return [
+      head(this.spec.title, {
+        sentence: this.spec.sentence ?? null,
+        actions: creators.map((one) => button(label(one), () => this.app.act(one), "primary", { key: one.id })),
+      }),
+      h(
+        "div",
+        { class: "filters", key: "filters" },
+        h("input", { type: "search", id: "filter", "aria-label": `Filter ${this.spec.several}`, placeholder: `Filter by ${this.spec.filterBy}, or ${this.spec.example}`, value: this.filter, autocomplete: "off", spellcheck: "false", oninput: (event) => this.#typed(event.target.value) }),
+        h(
+          "div",
+          { class: "chips" },
+          (this.spec.quick ?? []).map((quick) => h("button", { type: "button", class: "chip", key: quick[0], "aria-pressed": String(this.quick === quick), onclick: () => this.#press(quick) }, quick[0])),
+          this.where.map((one) => h("button", { type: "button", class: "chip", key: `where ${one}`, "aria-pressed": "true", title: "Remove this condition", onclick: () => ((this.where = this.where.filter((other) => other !== one)), this.table.reset()) }, one, icon("close"))),
+        ),
+        h("span", { class: "grow" }),
+        this.#columnsButton(),
+      ),
+      problem && problemBox(problem),
+      this.table.view(),
+    ];
+  }
+
+  close() {
+    clearTimeout(this.#timer);
+  }
+}

@@ -1,0 +1,89 @@
+// The messages of a queue: those that match a selector, as text.
+
+import { ask } from "../js/api.js";
+import { changesOf } from "../js/description.js";
+import { h } from "../js/dom.js";
+import { bytes, count, date } from "../js/format.js";
+import { button, card, chip, empty, link, problemBox, to } from "../js/parts.js";
+import { shortTable } from "../js/table.js";
+
+const SIZE = 20;
+const FIELDS = "messageID,state,timestamp,priority,persistentSize,heldBy,contentType,BodyPreview,cause,originalQueue";
+const WHICH = [["all", "All"], ["ready", "Ready"], ["delivering", "In delivery"], ["scheduled", "Scheduled"], ["paged", "In pages"]];
+const LOOKS = { ready: "good", delivering: "accent", scheduled: "", paged: "warn", behind: "" };
+
+/** The card with the messages of one queue. It asks when it is told to, since a look goes through the queue. */
+export class Messages {
+  filter = "";
+  which = "all";
+  page = 1;
+  #answer = null;
+  #problem = null;
+  #isAsking = false;
+
+  constructor(app, queue) {
+    this.app = app;
+    this.queue = queue;
+    this.columns = [
+      { name: "id", title: "Number", width: "92px", isNumber: true, cell: (row) => link(to("queues", queue, "messages", row.messageID), String(row.messageID)) },
+      { name: "state", title: "State", width: "100px", cell: (row) => chip(row.state, LOOKS[row.state] ?? "", row.heldBy) },
+      { name: "preview", title: "Body", width: "minmax(140px, 3fr)", cell: (row) => h("span", { class: "mono" }, row.BodyPreview ?? "in a file") },
+      { name: "cause", title: "From", width: "minmax(90px, 0.9fr)", from: 1180, cell: (row) => [row.originalQueue, row.cause].filter(Boolean).join(": ") || "–" },
+      { name: "time", title: "Came", width: "178px", from: 1000, isNumber: true, cell: (row) => date(row.timestamp) },
+      { name: "size", title: "Size", width: "76px", from: 700, isNumber: true, cell: (row) => bytes(row.persistentSize) },
+    ];
+    this.look();
+  }
+
+  /** Asks for the page that is wanted. */
+  async look(page = 1) {
+    this.page = page;
+    this.#isAsking = true;
+    this.app.draw();
+    const query = { filter: this.filter, which: this.which, page, size: SIZE, fields: FIELDS };
+    try {
+      this.#answer = await ask("GET", `/api${to("queues", this.queue, "messages")}`, { query });
+      this.#problem = null;
+    } catch (error) {
+      this.#problem = error;
+    }
+    this.#isAsking = false;
+    this.app.draw();
+  }
+
+  /** What an operation on those that match is given. */
+  get preset() {
+    return this.filter.trim() === "" ? {} : { filter: this.filter };
+  }
+
+  #offer() {
+    const all = changesOf("queue").filter((one) => one.parameters.some(({ name }) => name === "filter"));
+    const act = (one) => this.app.act(one, { given: { queue: this.queue }, preset: this.preset, name: this.queue, lost: this.#answer.count, done: () => this.look() });
+    this.app.offer("With the messages that match", all, act);
+  }
+
+  view() {
+    const answer = this.#answer;
+    const rows = answer?.data ?? [];
+    const pages = Math.max(1, Math.ceil((answer?.count ?? 0) / SIZE));
+    const more = answer && answer.isWhole === false ? " or more" : "";
+    return card(
+      "Messages",
+      [
+        h(
+          "form",
+          { class: "filters card-body", onsubmit: (event) => (event.preventDefault(), this.look()) },
+          h("input", { type: "search", id: "selector", "aria-label": "Selector", placeholder: "Selector, such as amount > 100 AND country = 'DE'", value: this.filter, autocomplete: "off", spellcheck: "false", oninput: (event) => (this.filter = event.target.value) }),
+          h("div", { class: "chips" }, WHICH.map(([name, words]) => h("button", { type: "button", class: "chip", key: name, "aria-pressed": String(this.which === name), onclick: () => ((this.which = name), this.look()) }, words))),
+          h("span", { class: "grow" }),
+          h("button", { type: "submit", class: "button", disabled: this.#isAsking }, "Look"),
+          answer?.count > 0 && button("Do with these", () => this.#offer(), "", { id: "with-these" }),
+        ),
+        this.#problem && problemBox(this.#problem),
+        answer && (rows.length > 0 ? shortTable("Messages", this.columns, rows, { key: (row) => row.messageID, open: (row) => this.app.go(to("queues", this.queue, "messages", row.messageID)) }) : empty("No message is like this", this.filter ? "Try another selector." : "The queue is empty.")),
+        answer && h("div", { class: "table-foot" }, h("span", { role: "status" }, `${count(answer.count)}${more} match`), h("span", { class: "chips" }, button("Back", () => this.look(this.page - 1), "tiny", { disabled: this.page <= 1 }), `${this.page} of ${count(pages)}`, button("On", () => this.look(this.page + 1), "tiny", { disabled: this.page >= pages }))),
+      ],
+      { bare: true, note: "as they were when you looked" },
+    );
+  }
+}

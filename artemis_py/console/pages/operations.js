@@ -1,0 +1,44 @@
+// All operations of this broker, each with its form.
+
+import { isDestructive, operations } from "../js/description.js";
+import { h } from "../js/dom.js";
+import { title } from "../js/format.js";
+import { button, card, chip, head } from "../js/parts.js";
+
+export class OperationsPage {
+  title = "Operations";
+  search = "filter";
+
+  constructor(app, { query }) {
+    this.app = app;
+    this.filter = query.get("filter") ?? "";
+  }
+
+  view() {
+    const words = this.filter.toLowerCase().split(/\s+/).filter(Boolean);
+    const shown = operations.filter((one) => words.every((word) => `${one.id} ${one.command} ${one.path} ${one.sentence}`.toLowerCase().includes(word)));
+    const groups = Map.groupBy ? Map.groupBy(shown, (one) => one.collection) : grouped(shown);
+    return [
+      head("Operations", { sentence: "Everything that this broker can be asked. Each is a button here, a command, and a request." }),
+      h("div", { class: "filters" }, h("input", { type: "search", id: "filter", "aria-label": "Filter operations", placeholder: "Filter operations", value: this.filter, oninput: (event) => ((this.filter = event.target.value), this.app.draw()) })),
+      [...groups].map(([name, some]) =>
+        card(title(name), h("ul", { class: "stops" }, some.map((one) => this.#row(one))), { note: String(some.length) }),
+      ),
+    ];
+  }
+
+  #row(one) {
+    return h(
+      "li",
+      { class: "stop", key: one.id },
+      h("span", null, button(one.command || one.id, () => this.app.act(one), `tiny${isDestructive(one) ? " danger" : ""}`)),
+      h("span", null, one.sentence, " ", chip(one.isChange ? "edit" : "view"), h("br"), h("code", { class: "faint" }, `${one.method} ${one.path}`)),
+    );
+  }
+}
+
+function grouped(all) {
+  const groups = new Map();
+  for (const one of all) groups.set(one.collection, [...(groups.get(one.collection) ?? []), one]);
+  return groups;
+}

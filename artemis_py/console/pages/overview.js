@@ -1,0 +1,116 @@
+// How the broker is: a sentence, numbers, what is left, and the largest queues.
+
+import { url } from "../js/api.js";
+import { chart } from "../js/chart.js";
+import { h } from "../js/dom.js";
+import { bytes, clock, count, percent, rate } from "../js/format.js";
+import { ASKED, readiness, sentence } from "../js/health.js";
+import { card, empty, link, meter, tile, to } from "../js/parts.js";
+import { shortTable } from "../js/table.js";
+import { eventWords } from "./events.js";
+import { ageField, baseFields, madeColumns, noteQueues } from "./queue_columns.js";
+
+const HEALTH_MS = 5000;
+const FULLEST = url("addresses", { where: "addressLimitPercent>0", sort: "addressLimitPercent:desc", size: 3, fields: "name,addressLimitPercent,fullPolicy" });
+const SERIES = [
+  ["messagesAdded", "In", "in"],
+  ["messagesAcked", "Out", "out"],
+];
+const SHOWN = new Set(["name", "state", "messageCount", "in", "out", "drain", "spark"]);
+
+export class OverviewPage {
+  title = "Overview";
+  #stop = new AbortController();
+  #ready = null;
+
+  constructor(app) {
+    this.app = app;
+    this.largest = url("queues", { sort: "messageCount:desc", size: 8, fields: baseFields().join(",") });
+    this.columns = madeColumns(app).filter((column) => SHOWN.has(column.name) || column.name === ageField()).map((column) => ({ ...column, from: column.name === "name" || column.name === "state" || column.name === "messageCount" ? 0 : Math.max(column.from ?? 0, 620) }));
+    this.#look();
+    this.timer = setInterval(() => document.hidden || this.#look(), HEALTH_MS);
+  }
+
+  async #look() {
+    if (this.app.feed.status === "lost") return;
+    this.#ready = await readiness(this.#stop.signal);
+    this.app.draw();
+  }
+
+  wants() {
+    return [this.largest, FULLEST, ...Object.values(ASKED)];
+  }
+
+  tick(now) {
+    noteQueues(this.app, this.largest, this.app.feed.value(this.largest)?.data ?? [], now);
+  }
+
+  view() {
+    const { app } = this;
+    const { broker } = app;
+    const answers = Object.fromEntries(Object.entries(ASKED).map(([name, text]) => [name, app.feed.value(text)]));
+    const totals = app.totals.of("broker");
+    return [
+      h("header", { key: "health" }, h("h1", { class: "hidden" }, "Overview"), sentence(answers, this.#ready, app.feed.status !== "lost"), this.#warnings()),
+      this.#tiles(broker, totals),
+      h("div", { class: "columns wide-first", key: "middle" }, this.#flow(totals), this.#room(broker)),
+      this.#queues(),
+      app.feed.notifications.length > 0 && this.#events(),
+    ];
+  }
+
+  #warnings() {
+    return (this.#ready?.warnings ?? []).map((text) => h("p", { class: "warning", key: text }, text));
+  }
+
+  #tiles(broker, totals) {
+    const dash = (of) => (broker === null ? "–" : of(broker));
+    return h(
+      "div",
+      { class: "tiles", key: "tiles" },
+      tile("Messages", dash((b) => count(b.messageCount, true)), { href: "/queues?show=With%20messages", note: dash((b) => `on ${count(b.queueCount)} queues`) }),
+      tile("In", rate(totals?.rates.messagesAdded), { unit: "/s", note: dash((b) => `${count(b.totalMessagesAdded, true)} in all`) }),
+      tile("Out", rate(totals?.rates.messagesAcked), { unit: "/s", note: dash((b) => `${count(b.totalMessagesAcknowledged, true)} in all`) }),
+      tile("Consumers", dash((b) => count(b.consumerCount)), { href: "/consumers", note: "on all queues" }),
+      tile("Connections", dash((b) => count(b.connectionCount)), { href: "/connections", note: "open now" }),
+    );
+  }
+
+  #flow(totals) {
+    const history = totals?.history ?? [];
+    const last = (name) => rate(totals?.rates[name]);
+    const legend = h("div", { class: "legend" }, SERIES.map(([name, label, look]) => h("span", { class: look, key: name }, h("i"), label, h("b", { class: "number" }, last(name)))));
+    return card("Messages per second", chart(history, SERIES, "Messages that came and were acknowledged in a second"), { right: legend });
+  }
+
+  #room(broker) {
+    const share = (n) => percent(n / 100);
+    const fullest = this.app.feed.value(FULLEST)?.data ?? [];
+    return card("Room left", [
+      broker && meter("Memory for messages", broker.addressMemoryUsage, broker.globalMaxSize, bytes),
+      broker?.diskStoreUsage !== undefined && meter("Disk", broker.diskStoreUsage, 100, share),
+      fullest.map((row) => meter(link(to("addresses", row.name), row.name), row.addressLimitPercent, 100, share, `then: ${row.fullPolicy?.toLowerCase() ?? "nothing"}`, row.name)),
+    ]);
+  }
+
+  #queues() {
+    const answer = this.app.feed.value(this.largest);
+    const rows = answer?.data ?? [];
+    const body =
+      answer !== undefined && rows.length === 0
+        ? empty("There is no queue yet", "Queues are declared in broker.xml, or made when a client uses one.")
+        : shortTable("Largest queues", this.columns, rows, { open: (row) => this.app.go(to("queues", row.name)) });
+    return card("Largest queues", body, { bare: true, right: link("/queues", "All queues") });
+  }
+
+  #events() {
+    const rows = this.app.feed.notifications.slice(0, 6);
+    const body = h("ol", { class: "stops" }, rows.map((one) => h("li", { class: "stop", key: one.id ?? one.at }, h("span", { class: "soft number" }, clock(one.at)), eventWords(one))));
+    return card("Lately", body, { right: link("/events", "All events") });
+  }
+
+  close() {
+    clearInterval(this.timer);
+    this.#stop.abort();
+  }
+}

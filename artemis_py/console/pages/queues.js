@@ -1,0 +1,33 @@
+// All queues.
+
+import { to } from "../js/parts.js";
+import { ListPage } from "./list_page.js";
+import { baseFields, madeColumns, noteQueues } from "./queue_columns.js";
+
+export class QueuesPage extends ListPage {
+  constructor(app, route) {
+    super(app, route, {
+      list: "listQueues",
+      path: "queues",
+      title: "Queues",
+      one: "queue",
+      several: "queues",
+      filterBy: "name",
+      example: "messageCount>10",
+      columns: madeColumns(app),
+      fields: baseFields,
+      sort: "messageCount:desc",
+      quick: [
+        ["With messages", ["messageCount>0"]],
+        ["No consumer", ["messageCount>0", "consumerCount=0"]],
+        ["Paused", ["paused=true"]],
+        ["In delivery", ["deliveringCount>0"]],
+        ["Paging", ["pagedCount>0"]],
+        ["Dead letters", ["name~dlq"]],
+      ],
+      open: (row) => app.go(to("queues", row.name)),
+      tick: (request, rows, now) => noteQueues(app, request, rows, now),
+      nothing: ["There is no queue yet", "Queues are declared in broker.xml, or made when a client subscribes or sends.", "artemis-py send orders hello"],
+    });
+  }
+}

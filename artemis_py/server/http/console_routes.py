@@ -1,0 +1,102 @@
+"""The routes of the web console: files of the package, which a browser reads before anybody has logged in. They hold no
+data of the broker.
+
+The page itself is asked for again each time (``ETag``). All other files have a digest of the whole console in their
+path, so a browser keeps them for ever, and never mixes those of two versions.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+from collections.abc import Mapping
+from functools import cached_property
+from http import HTTPStatus
+from pathlib import Path
+from typing import Final, final
+
+import artemis_py
+from artemis_py.server.http.messages import Request, Response, text_response
+from artemis_py.server.http.routing import Route
+
+CONSOLE: Final = Path(artemis_py.__file__).parent / "console"
+PAGE: Final = "index.html"
+PATH: Final = "/ui/"
+_FORMER_PATHS: Final = ("/ui", "/console", "/console/")
+_TYPES: Final = {
+    ".html": "text/html; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+    ".txt": "text/plain; charset=utf-8",
+}
+POLICY: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; "
+    "trusted-types 'none'"
+)
+"""The page runs and loads nothing but files of the console, and makes no markup of text."""
+_FOR_EVER: Final = "public, max-age=31536000, immutable"
+_VERSION: Final = b"{version}"
+_MODULES: Final = b"{modules}"
+_PRELOADED: Final = '<link rel="modulepreload" href="{}">'
+
+
+@final
+class _File:
+    """A file as it is sent: ``kept`` says how long a browser may keep it."""
+
+    def __init__(self, name: str, content: bytes, version: str, kept: str) -> None:
+        self._type = _TYPES[Path(name).suffix]
+        self._content = content
+        self._version = version
+        self._kept = kept
+
+    @cached_property
+    def _packed(self) -> bytes:
+        """Made when a browser first asks for it, not when the broker starts."""
+        return gzip.compress(self._content, mtime=0)
+
+    def answer(self, request: Request) -> Response:
+        """The file, or that a browser has it already."""
+        is_packed = "gzip" in request.headers.get("accept-encoding", "")
+        tag = f'"{self._version}{"-gz" if is_packed else ""}"'
+        packing = (("Content-Encoding", "gzip"),) if is_packed else ()
+        headers = (
+            *packing,
+            ("Cache-Control", self._kept),
+            ("ETag", tag),
+            ("Vary", "Accept-Encoding"),
+            ("Content-Security-Policy", POLICY),
+        )
+        content = self._packed if is_packed else self._content
+        is_known = tag in request.headers.get("if-none-match", "")
+        return Response(HTTPStatus.NOT_MODIFIED if is_known else HTTPStatus.OK, self._type, content, headers)
+
+    def route(self, path: str) -> Route:
+        """Its route."""
+        return Route(path, {"GET": self.answer}, needs_login=False)
+
+
+def console_routes(folder: Path = CONSOLE) -> list[Route]:
+    """``/ui/``, the files below it, and the other paths that lead there."""
+    files = {file.relative_to(folder).as_posix(): file.read_bytes() for file in sorted(folder.rglob("*.*"))}
+    digest = hashlib.sha256()
+    for name, content in files.items():
+        digest.update(f"{name}\0{len(content)}\0".encode() + content)
+    version = digest.hexdigest()[:16]
+    page = _page(files.pop(PAGE), version, files)
+    routes = [_File(PAGE, page, version, "no-cache").route(PATH)]
+    routes += [_File(name, files[name], version, _FOR_EVER).route(f"{PATH}{version}/{name}") for name in files]
+    return routes + [Route(path, {"GET": _moved}, needs_login=False) for path in _FORMER_PATHS]
+
+
+def _page(page: bytes, version: str, files: Mapping[str, bytes]) -> bytes:
+    """The page with the paths of this version. It names all modules, so that a browser asks for them at once."""
+    modules = [f"{version}/{name}" for name in files if name.endswith(".js") and name.startswith(("js/", "pages/"))]
+    links = "\n".join(map(_PRELOADED.format, modules)).encode()
+    return page.replace(_MODULES, links).replace(_VERSION, version.encode())
+
+
+def _moved(_request: Request) -> Response:
+    return text_response(HTTPStatus.FOUND, f"the console is at {PATH}", (("Location", PATH),))

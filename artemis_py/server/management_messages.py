@@ -1,0 +1,123 @@
+"""Answers management messages: begins what they ask for, and sends the replies inside turns."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final, final
+
+from artemis_py.core.placing.batch import Batch
+from artemis_py.errors import ArtemisError, BrokerError
+from artemis_py.management.artemis.beans import Beans
+from artemis_py.management.artemis.messages import SUCCEEDED, body_of, call_of
+from artemis_py.management.artemis.operations import Call, Steps
+from artemis_py.management.artemis.problem import JavaError
+from artemis_py.management.operation import EDIT
+from artemis_py.message import Head, encode_headers
+from artemis_py.server import audit
+from artemis_py.server.calls import Calls
+from artemis_py.server.http.json_body import parse_json
+from artemis_py.stomp.requests import Pending, ReplyTo, Request
+
+_INTERNAL: Final = "an internal error; see the broker's log"
+
+
+@final
+class ManagementMessages:
+    """The ``Receiver`` of a broker. ``schedule`` has a turn run soon; ``complain`` hears of failures that are nobody's
+    fault. With ``management-message-rbac`` an operation needs the permission that HTTP asks for, too.
+    """
+
+    def __init__(
+        self, beans: Beans, calls: Calls, schedule: Callable[[], None], complain: Callable[[Exception], None]
+    ) -> None:
+        self._beans = beans
+        self._calls = calls
+        self._schedule = schedule
+        self._complain = complain
+        self._broker = beans.managed.broker
+        self._answers: deque[tuple[Pending, Request, str, bool]] = deque()
+        """With the body of the reply, and whether it was done."""
+
+    @property
+    def is_due(self) -> bool:
+        """Is there a reply to send?"""
+        return len(self._answers) > 0
+
+    def receive(self, request: Request) -> Pending:
+        """Begin to carry out a request."""
+        pending = Pending()
+        try:
+            call = call_of(self._beans, request.headers, request.body, parse_json)
+            self._check(call, request)
+        except ArtemisError as error:
+            self._refuse(pending, request, str(error))
+            return pending
+        work: asyncio.Future[Any] = self._calls.begin(_with_body(call), changes=call.right == EDIT)
+        work.add_done_callback(partial(self._done, pending, request, call))
+        return pending
+
+    def _check(self, call: Call, request: Request) -> None:
+        config = self._broker.config
+        if config.management_message_rbac and request.rights is not None:
+            request.rights.demand(call.right, f"{config.management_rbac_prefix}.{call.permission}")
+
+    def _done(self, pending: Pending, request: Request, call: Call, work: asyncio.Future[Any]) -> None:
+        failure = work.exception()
+        if call.right == EDIT:
+            audit.tell(call.id, call.given, request.user, request.peer, "done" if failure is None else str(failure))
+        if failure is None:
+            self._answers.append((pending, request, work.result(), True))
+        elif isinstance(failure, BrokerError | JavaError):
+            self._refuse(pending, request, str(failure))
+        else:
+            if isinstance(failure, Exception):
+                self._complain(failure)
+            self._refuse(pending, request, _INTERNAL)
+        self._schedule()
+
+    def _refuse(self, pending: Pending, request: Request, why: str) -> None:
+        self._answers.append((pending, request, json.dumps([why], ensure_ascii=False), False))
+
+    def run(self, now_ms: int) -> None:
+        """Send the replies that are ready; those who asked go on."""
+        while self._answers:
+            pending, request, body, has_succeeded = self._answers.popleft()
+            pending.done = True
+            if request.reply_to is not None:
+                self._reply(request, request.reply_to, body, has_succeeded, now_ms)
+
+    def _reply(self, request: Request, to: ReplyTo, body: str, has_succeeded: bool, now_ms: int) -> None:
+        """Publish a reply. Where nobody reads, it is dropped: nothing is created for it."""
+        broker = self._broker
+        if to.address not in broker.addresses:
+            return
+        try:
+            route = broker.resolver.route(to.address, to.queue, to.routing_type)
+        except BrokerError:
+            return
+        headers = [
+            ("destination", to.shown),
+            ("priority", "4"),
+            ("persistent", "false"),
+            ("reply-to", to.shown),
+            (SUCCEEDED, "true" if has_succeeded else "false"),
+        ]
+        correlation = request.headers.get("correlation-id")
+        if correlation is not None:
+            headers.append(("correlation-id", correlation))
+        head = Head(encode_headers(headers), to.address, routing_type=to.routing_type)
+        message = broker.message(route, head, body.encode(), now_ms)
+        broker.admission.publish(
+            Batch(route, [message], message.size_bytes, now_ms, plain=True, distinct=True), admitted=True
+        )
+        if broker.forwards.waiting:
+            broker.forwarding.flush(now_ms)
+
+
+def _with_body(call: Call) -> Steps:
+    value = yield from call.begin()
+    return (yield from body_of(value))

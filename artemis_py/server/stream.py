@@ -1,0 +1,30 @@
+"""The body of a response of HTTP that goes on until somebody leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+
+def _nobody() -> None:
+    """Nobody sends the stream yet, or any more."""
+
+
+class Stream:
+    """The body of a response that does not end by itself. Whoever has something for it calls ``wake``; the connection
+    takes it when the client reads. Only for the event loop's thread.
+    """
+
+    def __init__(self) -> None:
+        self.wake: Callable[[], None] = _nobody
+        """Tells the connection that there is something to take."""
+        self.is_closed = False
+        """Is the client gone?"""
+
+    def take(self) -> bytes:
+        """What there is, or some of it; empty if there is nothing now."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """The client is gone."""
+        self.is_closed = True
+        self.wake = _nobody

@@ -1,0 +1,50 @@
+"""Messages that nobody queues: what is sent to the address of management is a request, and somebody else answers it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol, final
+
+from artemis_py.security.rights import Rights
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyTo:
+    """Where the reply goes; ``shown`` is the destination as the client wrote it."""
+
+    shown: str
+    address: str
+    queue: str | None = None
+    routing_type: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One request. ``rights`` are those of the sender, None where nothing is checked; ``peer`` is its IP address."""
+
+    headers: Mapping[str, str]
+    body: bytes
+    reply_to: ReplyTo | None
+    rights: Rights | None
+    user: str | None
+    peer: str
+
+
+@final
+class Pending:
+    """A request that is being carried out. The sender's next frames wait for it."""
+
+    __slots__ = ("done", "failed")
+
+    def __init__(self) -> None:
+        self.done = False
+        self.failed = False
+        """Never: a request that fails is answered, too."""
+
+
+class Receiver(Protocol):
+    """Who answers requests."""
+
+    def receive(self, request: Request) -> Pending:
+        """Begin to carry out a request."""

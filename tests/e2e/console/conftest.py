@@ -1,0 +1,45 @@
+"""One browser for all tests of the console, and brokers to look at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.browser import Browser, chromium
+from tests.e2e.broker_process import HTTP, STOMP, BrokerProcess, configuration, running
+from tests.e2e.console.screen import Screen
+
+ADDRESSES = """
+      <address name="orders"><anycast><queue name="orders"/></anycast></address>
+      <address name="jobs"><anycast><queue name="jobs"/></anycast></address>
+      <address name="DLQ"><anycast><queue name="DLQ"/></anycast></address>
+      <address name="html"><anycast><queue name="&lt;img src=x onerror='document.title=1'&gt;"/></anycast></address>
+"""
+
+SETTINGS = """
+      <address-setting match="failing">
+        <dead-letter-address>DLQ</dead-letter-address><max-delivery-attempts>1</max-delivery-attempts>
+        <auto-delete-queues>false</auto-delete-queues>
+      </address-setting>
+"""
+
+
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    with chromium(tmp_path_factory.mktemp("browser")) as window:
+        window.size(1440, 900, "light")
+        yield window
+
+
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
+    text = configuration({"stomp": STOMP, "http": HTTP}, addresses=ADDRESSES, settings=SETTINGS)
+    with running(text, tmp_path_factory.mktemp("broker")) as process:
+        yield process
+
+
+@pytest.fixture
+def screen(browser: Browser, broker: BrokerProcess) -> Screen:
+    browser.complaints()
+    return Screen(browser, broker)

@@ -1,0 +1,94 @@
+"""The console in a real Chromium, as somebody sees and uses it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any, Final
+
+from tests.browser import Browser
+from tests.e2e.broker_process import LOOPBACK, BrokerProcess, eventually
+
+WAIT_S: Final = 10.0
+_SHOWN: Final = "const shown = (it) => it.offsetParent !== null || it.closest('dialog[open]');"
+
+
+@dataclass
+class Screen:
+    """A window on the console of a broker."""
+
+    browser: Browser
+    broker: BrokerProcess
+
+    @property
+    def url(self) -> str:
+        """The broker's HTTP acceptor."""
+        return f"http://{LOOPBACK}:{self.broker.ports['http']}"
+
+    def open(self, place: str = "/") -> None:
+        """Opens a page of the console anew, as in a new tab."""
+        self.browser.go("about:blank")
+        self.browser.go(f"{self.url}/ui/#{place}")
+
+    def go(self, place: str) -> None:
+        """Goes to another page of the console, as a link does."""
+        self.run(f"location.hash = {json.dumps('#' + place)}")
+
+    def run(self, script: str) -> Any:
+        """What a piece of JavaScript returns."""
+        return self.browser.run(script)
+
+    @property
+    def text(self) -> str:
+        """What is to be read."""
+        return str(self.run("return document.body.innerText"))
+
+    def sees(self, *texts: str, wait_s: float = WAIT_S) -> None:
+        """Waits until all of these are to be read."""
+        for text in texts:
+            eventually(f"the text {text!r}", lambda: self.text, lambda seen, text=text: text in seen, wait_s)
+
+    def sees_not(self, text: str) -> None:
+        """Waits until this is to be read no more."""
+        eventually(f"no text {text!r}", lambda: self.text, lambda seen: text not in seen, WAIT_S)
+
+    def until(self, what: str, script: str) -> Any:
+        """Waits until a piece of JavaScript returns something true."""
+        return eventually(what, lambda: self.run(script), bool, WAIT_S)
+
+    def press(self, name: str, within: str = "body") -> None:
+        """Clicks on the button, link or row with this text."""
+        what = json.dumps(f"{within} :is(button, a, summary, li)")
+        find = (
+            f"{_SHOWN} const found = [...document.querySelectorAll({what})]"
+            f".find((it) => it.innerText.trim() === {json.dumps(name)} && shown(it) && !it.disabled);"
+            "found?.click(); return found !== undefined"
+        )
+        self.until(f"the button {name!r}", find)
+
+    def types(self, field: str, text: str) -> None:
+        """Writes into a field, which is named by a selector of CSS."""
+        self.until(f"the field {field}", f"return document.querySelector({json.dumps(field)}) !== null")
+        self.run(
+            f"const it = document.querySelector({json.dumps(field)}); it.focus(); it.value = {json.dumps(text)};"
+            "it.dispatchEvent(new Event('input', {bubbles: true}))"
+        )
+
+    def keys(self, *names: str) -> None:
+        """Presses keys."""
+        self.browser.keys(*names)
+
+    def rows(self, label: str) -> list[list[str]]:
+        """The cells of the rows of a table that are drawn, in their order on the screen."""
+        return list(
+            self.run(
+                f"const table = document.querySelector('[aria-label=' + JSON.stringify({json.dumps(label)}) + ']');"
+                "const rows = [...(table?.querySelectorAll('.row-body:not(.waiting)') ?? [])];"
+                "rows.sort((a, b) => a.getBoundingClientRect().top - b.getBoundingClientRect().top);"
+                "return rows.map((row) => [...row.children].map((cell) => cell.innerText.trim()))"
+            )
+        )
+
+    def complaints(self) -> list[str]:
+        """What the browser complains of, but for answers with a status that were expected."""
+        return self.browser.complaints()

@@ -1,0 +1,192 @@
+"""What can be done in the console: each change, the lines that do the same, and keys."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+import sys
+import urllib.request
+
+import pytest
+
+from tests.browser import why_no_browser
+from tests.e2e.broker_process import WAIT_S, eventually
+from tests.e2e.console.screen import Screen
+from tests.e2e.stomp_socket import Closed, StompSocket
+
+pytestmark = [pytest.mark.e2e, pytest.mark.skipif(why_no_browser() is not None, reason=str(why_no_browser()))]
+
+
+def _queue(screen: Screen, name: str = "orders") -> dict[str, object]:
+    with urllib.request.urlopen(f"{screen.url}/api/queues/{name}", timeout=WAIT_S) as answer:
+        return dict(json.load(answer))
+
+
+def _send(screen: Screen, count: int, queue: str = "orders") -> None:
+    with StompSocket(screen.broker.port) as client:
+        client.connect()
+        for number in range(count):
+            client.ask("SEND", {"destination": f"/queue/{queue}"}, b"%d" % number)
+
+
+def _run(line: str) -> None:
+    """Carries out a line as a shell does."""
+    words = shlex.split(line)
+    if words[0] == "artemis-py":
+        words = [sys.executable, "-m", "artemis_py", *words[1:]]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def _lines(screen: Screen) -> list[str]:
+    return list(screen.run("return [...document.querySelectorAll('dialog .lines code')].map((it) => it.textContent)"))
+
+
+def test_pause_and_resume(screen: Screen) -> None:
+    screen.open("/queues/orders")
+    screen.press("Pause", ".actions")
+    screen.sees("Deliver nothing of a queue until it is resumed", "The same from a shell")
+    screen.press("Pause", "dialog")
+    eventually("a paused queue", lambda: _queue(screen)["paused"], bool, WAIT_S)
+    screen.press("Close", "dialog")
+    screen.sees("paused", "press Resume")
+    screen.press("Resume", ".actions")
+    screen.press("Resume", "dialog")
+    eventually("a queue that is not", lambda: _queue(screen)["paused"], lambda it: it is False, WAIT_S)
+
+
+@pytest.mark.parametrize("which", [0, 1], ids=["command", "curl"])
+def test_the_lines_do_the_same(screen: Screen, which: int) -> None:
+    screen.open("/queues/orders")
+    screen.press("Pause", ".actions")
+    screen.until("lines", "return document.querySelectorAll('dialog .lines code').length === 2")
+    _run(_lines(screen)[which])
+    assert _queue(screen)["paused"]
+    screen.press("Cancel", "dialog")
+    screen.press("Resume", ".actions")
+    screen.until("lines", "return document.querySelectorAll('dialog .lines code').length === 2")
+    _run(_lines(screen)[which])
+    assert not _queue(screen)["paused"]
+
+
+def test_a_purge_says_how_many_and_wants_the_name(screen: Screen) -> None:
+    _send(screen, 3)
+    screen.open("/queues/orders")
+    screen.sees("3 messages ready")
+    screen.press("Purge", ".actions")
+    screen.sees("It has 3 messages.", "This cannot be taken back.")
+    assert screen.run("return document.getElementById('action-run').disabled"), "before the name is typed"
+    screen.types("#action-name", "order")
+    assert screen.run("return document.getElementById('action-run').disabled"), "another name"
+    assert _queue(screen)["messageCount"] == 3
+    screen.types("#action-name", "orders")
+    screen.press("Purge", "dialog")
+    screen.sees("Removed: 3")
+    assert _queue(screen)["messageCount"] == 0
+    screen.press("Close", "dialog")
+    screen.sees("It is empty")
+
+
+def test_a_refusal_is_shown_where_it_happens(screen: Screen) -> None:
+    """A queue with a consumer is not deleted."""
+    with StompSocket(screen.broker.port) as client:
+        client.connect()
+        client.subscribe("/queue/orders")
+        screen.open("/queues/orders")
+        screen.press("Delete", ".actions")
+        screen.types("#action-name", "orders")
+        screen.press("Delete", "dialog")
+        screen.until(
+            "what is wrong", "return document.querySelector('dialog .problem')?.innerText.includes('consumer')"
+        )
+        screen.press("Cancel", "dialog")
+
+
+def test_delete(screen: Screen) -> None:
+    with StompSocket(screen.broker.port) as client:
+        client.connect()
+        client.ask("SEND", {"destination": "/queue/made"}, b"x")
+    screen.open("/queues/made")
+    screen.press("Delete", ".actions")
+    screen.types("#action-name", "made")
+    screen.press("Delete", "dialog")
+    screen.sees("Removed: 1")
+    screen.press("Close", "dialog")
+    screen.sees("there is no queue 'made'", "It may have been deleted")
+
+
+def test_close_a_connection(screen: Screen) -> None:
+    client = StompSocket(screen.broker.port)
+    client.connect(client_id="unwanted")
+    screen.open("/connections")
+    screen.sees("unwanted")
+    number = next(row[0] for row in screen.rows("Connections") if "unwanted" in row)
+    screen.go(f"/connections/{number}")
+    screen.press("Close", ".actions")
+    screen.types("#action-name", number)
+    screen.press("Close", "dialog .dialog-foot")
+    assert "An operator has closed this connection" in (client.expect("ERROR").header("message") or "")
+    with pytest.raises(Closed):
+        client.receive()
+
+
+def test_a_form_is_made_from_the_description(screen: Screen) -> None:
+    """A look with all its arguments, from the page of all operations."""
+    screen.open("/operations")
+    screen.types("#filter", "queue ls")
+    screen.press("queue ls")
+    screen.types("#argument-where", "name~ord")
+    screen.types("#argument-size", "5")
+    screen.press("Show", "dialog")
+    screen.sees("What the broker answered", "Persistent size")
+    assert "artemis-py queue ls --where 'name~ord' --size 5" in _lines(screen)[0], _lines(screen)
+    screen.types("#argument-size", "many")
+    screen.press("Show", "dialog")
+    screen.sees("size is a number, and 'many' is none")
+
+
+def test_the_palette_finds_queues_pages_and_operations(screen: Screen) -> None:
+    screen.open("/")
+    screen.sees("Taking messages.")
+    screen.keys(":")
+    screen.types("dialog input", "order")
+    screen.sees("queue")
+    screen.until("the queue", "return document.querySelector('#palette-0')?.innerText.includes('orders')")
+    screen.keys("Enter")
+    screen.sees("Why is nothing delivered?")
+
+
+def test_keys(screen: Screen) -> None:
+    """To a page, to a row, into it, and to the keys themselves."""
+    screen.open("/")
+    screen.sees("Taking messages.")
+    screen.keys("g", "q")
+    screen.sees("4 queues")
+    screen.keys("j", "j", "k", "j")
+    cursor = "return document.querySelector('[aria-selected=true][aria-rowindex=\"3\"]')?.innerText.split('\\n')[0]"
+    name = screen.until("a row", cursor)
+    screen.keys("Enter")
+    screen.until("its page", f"return document.querySelector('h1').innerText === {json.dumps(name)}")
+    screen.keys("?")
+    screen.sees("Up to all queues")
+    screen.keys("Escape")
+    screen.sees_not("Go to a page")
+    screen.keys("u")
+    screen.sees("4 queues")
+    screen.keys("/")
+    assert screen.run("return document.activeElement.id") == "filter"
+
+
+def test_the_theme_is_kept(screen: Screen) -> None:
+    screen.open("/")
+    screen.sees("Taking messages.")
+    colour = "return getComputedStyle(document.body).backgroundColor"
+    light = screen.run(colour)
+    screen.keys("t", "t")
+    screen.until("dark", f"{colour.replace('return ', 'return (')}) !== {json.dumps(light)}")
+    screen.open("/queues")
+    screen.sees("4 queues")
+    assert screen.run(colour) != light
+    screen.keys("t")
+    assert screen.run("return localStorage.getItem('artemis-theme')") is None

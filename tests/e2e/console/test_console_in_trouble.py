@@ -1,0 +1,113 @@
+"""The console where users log in, while the broker is away, and with very many queues."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.browser import Browser, why_no_browser
+from tests.e2e.broker_process import HTTP, STOMP, BrokerProcess, configuration, running
+from tests.e2e.console.screen import Screen
+from tests.e2e.secured import USERS, secured_broker
+
+pytestmark = [pytest.mark.e2e, pytest.mark.skipif(why_no_browser() is not None, reason=str(why_no_browser()))]
+
+MANY = 10_000
+PAINT_S_MAX = 8.0
+
+
+@pytest.fixture(scope="module")
+def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
+    with secured_broker(tmp_path_factory.mktemp("secured")) as process:
+        yield process
+
+
+def _log_in(screen: Screen, user: str, password: str, *, keep: bool = False) -> None:
+    screen.types("#user", user)
+    screen.types("#password", password)
+    if keep:
+        screen.run("document.querySelector('[name=keep]').click()")
+    screen.press("Log in", "form")
+
+
+def test_a_wrong_login_and_a_right_one(browser: Browser, secured: BrokerProcess) -> None:
+    screen = Screen(browser, secured)
+    screen.open("/queues")
+    screen.sees("The broker wants to know who you are.")
+    _log_in(screen, "ann", "wrong")
+    screen.sees("invalid")
+    _log_in(screen, "ann", USERS["ann"])
+    screen.sees("2 queues", "Log out")
+    assert (
+        screen.run("return document.cookie + JSON.stringify(sessionStorage) + JSON.stringify(localStorage)") == "{}{}"
+    )
+    screen.open("/queues")
+    screen.sees("The broker wants to know who you are.")
+
+
+def test_a_login_that_is_kept(browser: Browser, secured: BrokerProcess) -> None:
+    screen = Screen(browser, secured)
+    screen.open("/queues")
+    _log_in(screen, "ann", USERS["ann"], keep=True)
+    screen.sees("2 queues")
+    screen.open("/")
+    screen.sees("Taking messages.", "Log out")
+    screen.press("Log out")
+    screen.sees("The broker wants to know who you are.")
+
+
+def test_what_is_not_allowed_is_said(browser: Browser, secured: BrokerProcess) -> None:
+    """Bob may look and change nothing."""
+    screen = Screen(browser, secured)
+    screen.open("/queues/jobs")
+    _log_in(screen, "bob", USERS["bob"])
+    screen.press("Pause", ".actions")
+    screen.press("Pause", "dialog")
+    screen.sees("mops.queue.jobs.pause", "Ask for the permission")
+
+
+def test_the_broker_goes_and_comes_back(browser: Browser, tmp_path: Path) -> None:
+    text = configuration({"stomp": STOMP, "http": HTTP})
+    with running(text, tmp_path) as first:
+        screen = Screen(browser, first)
+        screen.open("/")
+        screen.sees("Taking messages.", "Live")
+        port = first.ports["http"]
+    screen.sees("The broker does not answer.", "No answer: trying again")
+    with running(text.replace("127.0.0.1:0?protocols=HTTP", f"127.0.0.1:{port}?protocols=HTTP"), tmp_path):
+        screen.sees("The broker answers again.", "Taking messages.", "Live")
+    browser.complaints()
+
+
+@pytest.fixture(scope="module")
+def crowded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
+    names = (f"q{number:05}" for number in range(MANY))
+    addresses = "".join(f'<address name="{it}"><anycast><queue name="{it}"/></anycast></address>\n' for it in names)
+    text = configuration({"stomp": STOMP, "http": HTTP}, addresses=addresses)
+    with running(text, tmp_path_factory.mktemp("crowded")) as process:
+        yield process
+
+
+def test_ten_thousand_queues(browser: Browser, crowded: BrokerProcess) -> None:
+    """Few of them are drawn; the last is as near as the first."""
+    screen = Screen(browser, crowded)
+    browser.complaints()
+    begun_s = time.monotonic()
+    screen.open("/queues?sort=name")
+    screen.sees("q00000", "10\u202f000 queues")
+    assert time.monotonic() - begun_s < PAINT_S_MAX
+    assert len(screen.rows("Queues")) < 100
+    screen.run("const it = document.querySelector('.rows'); it.scrollTop = it.scrollHeight")
+    screen.sees("q09999")
+    screen.run("document.querySelector('.rows').scrollTop = 38 * 5000")
+    screen.sees("q05000")
+    assert len(screen.rows("Queues")) < 100
+    screen.types("#filter", "q0777")
+    screen.sees("10 queues")
+    assert [row[0] for row in screen.rows("Queues")] == [f"q0777{digit}" for digit in range(10)]
+    screen.run("[...document.querySelectorAll('.sort')].find((it) => it.innerText.includes('Name')).click()")
+    screen.until("the other order", "return document.querySelector('.row-body')?.innerText.startsWith('q07779')")
+    assert browser.complaints() == []

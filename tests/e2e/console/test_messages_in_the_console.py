@@ -1,0 +1,117 @@
+"""Messages, dead letters and settings in the console. A body is text, whatever it looks like."""
+
+from __future__ import annotations
+
+import json
+import urllib.request
+from typing import Final
+
+import pytest
+
+from artemis_py.management.table import OPERATIONS
+from tests.browser import why_no_browser
+from tests.e2e.console.screen import Screen
+from tests.e2e.stomp_socket import StompSocket
+
+IDS: Final = {operation.id for operation in OPERATIONS}
+pytestmark = [pytest.mark.e2e, pytest.mark.skipif(why_no_browser() is not None, reason=str(why_no_browser()))]
+browses = pytest.mark.skipif("queue.browse" not in IDS, reason="this broker has no operation to browse")
+retries = pytest.mark.skipif("retryDeadLetters" not in IDS, reason="this broker has no operation to retry dead letters")
+explains = pytest.mark.skipif("getAddressSettingsAsJSON" not in IDS, reason="this broker does not tell its settings")
+creates = pytest.mark.skipif("createQueue" not in IDS, reason="this broker has no operation to create queues")
+HTML: Final = "<script>document.title = 'taken'</script><img src=x onerror=\"document.title = 'taken'\"><b>bold</b>"
+
+
+def _send(screen: Screen, queue: str, body: str, **headers: str) -> None:
+    with StompSocket(screen.broker.port) as client:
+        client.connect()
+        client.ask("SEND", {"destination": f"/queue/{queue}", **headers}, body.encode())
+
+
+@browses
+def test_a_body_that_is_markup_is_text(screen: Screen) -> None:
+    _send(screen, "orders", HTML, evil=HTML)
+    screen.open("/queues/orders")
+    screen.sees(HTML[:40])
+    screen.run("document.querySelector('[aria-label=Messages] .row-body').click()")
+    screen.until("the body", "return document.getElementById('body') !== null")
+    assert screen.run("return document.getElementById('body').textContent") == HTML
+    assert screen.run("return document.querySelectorAll('#content script, #content img, #content b').length") == 0
+    assert "taken" not in screen.run("return document.title")
+    assert screen.complaints() == []
+
+
+@browses
+def test_json_is_put_in_order_and_a_selector_finds_it(screen: Screen) -> None:
+    value = {"order": 7, "lines": [{"sku": "A-17"}], "note": "<i>none</i>"}
+    _send(screen, "jobs", json.dumps(value), country="DE")
+    _send(screen, "jobs", "plain", country="FR")
+    screen.open("/queues/jobs")
+    screen.sees("2 match")
+    screen.types("#selector", "country = 'DE'")
+    screen.press("Look")
+    screen.sees("1 match")
+    screen.run("document.querySelector('[aria-label=Messages] .row-body').click()")
+    screen.until("the body", "return document.getElementById('body') !== null")
+    text = screen.run("return document.getElementById('body').textContent")
+    assert text == json.dumps(value, indent=2)
+    screen.sees("country", "Its life", "artemis-py trace")
+    screen.go("/queues/jobs")
+    screen.types("#selector", "country =")
+    screen.press("Look")
+    screen.sees("the filter makes no sense")
+
+
+@browses
+def test_a_message_is_removed(screen: Screen) -> None:
+    _send(screen, "DLQ", "unwanted")
+    screen.open("/queues/DLQ")
+    screen.sees("1 match")
+    screen.run("document.querySelector('[aria-label=Messages] .row-body').click()")
+    screen.press("Remove", ".actions")
+    number = screen.run("return document.querySelector('dialog strong').innerText")
+    screen.types("#action-name", number)
+    screen.press("Remove", "dialog")
+    screen.sees("has no message", "This is how it was.")
+
+
+@retries
+def test_dead_letters_go_back_after_a_dry_run(screen: Screen) -> None:
+    with StompSocket(screen.broker.port) as client:
+        client.connect()
+        client.subscribe("/queue/failing")
+        client.ask("SEND", {"destination": "/queue/failing"}, b"unlucky")
+        client.ask("NACK", {"id": client.message().header("ack")})
+    screen.open("/dead")
+    screen.sees("Deliveries failed too often", "failing")
+    screen.press("Retry", "[aria-label='Dead letters']")
+    screen.until("the form", "return document.querySelector('#argument-origin')?.value === 'failing'")
+    screen.press("Dry run", "dialog")
+    screen.until("what it would do", "return document.getElementById('action-result') !== null")
+    with urllib.request.urlopen(f"{screen.url}/api/queues/failing", timeout=10) as answer:
+        assert json.load(answer)["messageCount"] == 0, "a dry run changes nothing"
+    screen.press("Retry", "dialog .dialog-foot")
+    screen.sees("Retry: done.")
+    screen.press("Close", "dialog")
+    screen.sees_not("Deliveries failed too often")
+    with urllib.request.urlopen(f"{screen.url}/api/queues/failing", timeout=10) as answer:
+        assert json.load(answer)["messageCount"] == 1
+
+
+@explains
+def test_settings_have_their_line(screen: Screen) -> None:
+    screen.open("/settings/orders")
+    screen.sees("max-delivery-attempts", "Decided by", "default")
+    screen.types("#filter", "ring")
+    screen.sees("default-ring-size")
+
+
+@creates
+def test_a_queue_is_created(screen: Screen) -> None:
+    screen.open("/queues")
+    screen.press("Create")
+    screen.types("#argument-name", "fresh")
+    screen.press("Create", "dialog")
+    screen.until("the result", "return document.getElementById('action-result') !== null")
+    screen.press("Close", "dialog")
+    screen.sees("fresh")

@@ -1,0 +1,87 @@
+"""Each page of the console in a real Chromium: what it shows, and that the browser has nothing to complain of."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pytest
+
+from tests.browser import why_no_browser
+from tests.e2e.console.screen import Screen
+from tests.e2e.stomp_socket import StompSocket
+
+pytestmark = [pytest.mark.e2e, pytest.mark.skipif(why_no_browser() is not None, reason=str(why_no_browser()))]
+
+HTML_NAME: Final = "<img src=x onerror='document.title=1'>"
+PAGES: Final = {
+    "/": ("Taking messages.", "Messages per second", "Largest queues", "Room left"),
+    "/queues": ("Queues", "orders", "jobs", "4 queues"),
+    "/queues/orders": ("orders", "anycast", "Nobody consumes this queue", "Why is nothing delivered?", "All about it"),
+    "/queues/none": ("there is no queue 'none'",),
+    "/addresses": ("Addresses", "4 addresses"),
+    "/addresses/orders": ("orders", "Routed", "All about it"),
+    "/connections": ("Nobody is connected",),
+    "/connections/7": ("This client has left",),
+    "/consumers": ("Nobody consumes",),
+    "/log": ("There is no log", "persistence-enabled"),
+    "/operations": ("queue pause", "POST /api/queues/{queue}/pause"),
+    "/nowhere": ("There is no page /nowhere",),
+}
+ALLOWED: Final = ("status of 404",)
+"""What a browser notes of answers that a page asks for and handles."""
+
+
+def _unexpected(screen: Screen) -> list[str]:
+    return [text for text in screen.complaints() if not any(known in text for known in ALLOWED)]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1440, 390])
+@pytest.mark.parametrize("place", PAGES)
+def test_a_page(screen: Screen, place: str, width: int, scheme: str) -> None:
+    """It shows what it should, and is no wider than the window."""
+    screen.browser.size(width, 900, scheme)
+    screen.open(place)
+    screen.sees(*PAGES[place])
+    assert screen.run("return document.documentElement.scrollWidth <= innerWidth"), "it is wider than the window"
+    assert _unexpected(screen) == []
+    screen.browser.size(1440, 900, "light")
+
+
+def test_a_name_that_is_markup_is_text(screen: Screen) -> None:
+    screen.open("/queues")
+    screen.sees(HTML_NAME)
+    screen.types("#filter", "<img")
+    screen.sees("1 queue\n")
+    screen.press(HTML_NAME)
+    screen.sees("Why is nothing delivered?")
+    assert screen.run("return document.querySelector('h1').innerText") == HTML_NAME
+    assert screen.run("return document.querySelectorAll('img').length") == 1, "only the console's own icon is a picture"
+    assert _unexpected(screen) == []
+
+
+def test_markup_cannot_be_made_of_text(screen: Screen) -> None:
+    """The page's own policy refuses it, whatever a future page does."""
+    screen.open("/")
+    screen.sees("Taking messages.")
+    tried = screen.run(
+        "try { document.body.innerHTML = '<b>x</b>'; return 'made' } catch (error) { return error.name }"
+    )
+    assert tried == "TypeError"
+    screen.complaints()
+
+
+def test_clients_and_what_they_hold(screen: Screen) -> None:
+    with StompSocket(screen.broker.port) as client:
+        client.connect(client_id="desk", login="ann")
+        client.subscribe("/queue/jobs", selector="x = '1'")
+        client.ask("SEND", {"destination": "/queue/jobs", "x": "1"}, b"<script>document.title = 1</script>")
+        client.message()
+        screen.open("/connections")
+        screen.sees("desk")
+        screen.press("1" if "1" in [row[0] for row in screen.rows("Connections")] else screen.rows("Connections")[0][0])
+        screen.sees("What it consumes", "jobs", "x = '1'")
+        screen.go("/queues/jobs")
+        screen.sees("desk", "1 message in delivery", "all in delivery")
+        assert _unexpected(screen) == []
+    screen.sees("Nobody consumes this queue")

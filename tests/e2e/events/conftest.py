@@ -1,0 +1,18 @@
+"""A broker for each test."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.broker_process import HTTP, STOMP, configuration, running
+from tests.e2e.management.told import ADDRESSES, Told
+
+
+@pytest.fixture
+def told(tmp_path: Path) -> Iterator[Told]:
+    """A broker of its own."""
+    with running(configuration({"stomp": STOMP, "http": HTTP}, addresses=ADDRESSES), tmp_path) as broker:
+        yield Told(broker)

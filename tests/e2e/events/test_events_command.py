@@ -1,0 +1,95 @@
+"""``artemis-py events``: lines that people read, and what comes when the broker is started again."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.broker_process import STOMP, configuration, eventually, running
+from tests.e2e.management.told import ADDRESSES, Told
+from tests.oracle.brokers import free_ports
+
+pytestmark = pytest.mark.e2e
+
+
+@contextmanager
+def printing(url: str, *words: str) -> Iterator[subprocess.Popen[str]]:
+    """The command, while it prints."""
+    command = [sys.executable, "-u", "-m", "artemis_py", "events", "--url", url, *words]
+    environment = {**os.environ, "TZ": "UTC"}
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=environment) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def line_with(process: subprocess.Popen[str], word: str) -> str:
+    """The next line that has the word."""
+    assert process.stdout is not None
+    while word not in (line := process.stdout.readline()):
+        assert line, process.stderr and process.stderr.read()
+    return line
+
+
+def test_a_line_for_each_event(told: Told) -> None:
+    with printing(told.url, "--json") as heard, printing(told.url) as process:
+        line_with(heard, "hello")
+        eventually("both listen", lambda: _listening(told.broker.process.pid), lambda seen: seen == 2)
+        told.client(client_id="a b=\x1b[31m").close()
+        line = line_with(process, "SESSION_CREATED")
+        assert 'clientID="a b=' in line
+        assert "\x1b" not in line
+        assert line[2] == line[5] == ":"
+        event = json.loads(line_with(heard, "SESSION_CREATED"))
+        assert (event["event"], event["protocol"]) == ("notification", "STOMP")
+
+
+def _listening(pid: int) -> int:
+    """How many connections a process has."""
+    inodes = {os.readlink(link)[8:-1] for link in Path(f"/proc/{pid}/fd").iterdir() if "socket:" in os.readlink(link)}
+    lines = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    return sum(line[3] == "01" and line[9] in inodes for line in lines)
+
+
+def test_only_some_types(told: Told) -> None:
+    with printing(told.url, "--type", "SESSION_CLOSED", "--json") as process:
+        line_with(process, "hello")
+        told.client().close()
+        assert json.loads(line_with(process, "type"))["type"] == "SESSION_CLOSED"
+
+
+def test_it_ends_with_the_broker_unless_it_follows(tmp_path: Path) -> None:
+    port = free_ports(("http",))["http"]
+    text = configuration({"stomp": STOMP, "http": f"tcp://127.0.0.1:{port}?protocols=HTTP"}, addresses=ADDRESSES)
+    url = f"http://127.0.0.1:{port}"
+    with running(text, tmp_path) as broker, printing(url, "--json") as once:
+        line_with(once, "hello")
+        with printing(url, "--json", "--follow") as follows:
+            line_with(follows, "hello")
+            assert broker.stop() == 0
+            assert once.wait(20) == 0
+            with running(text, tmp_path) as again:
+                line_with(follows, "hello")
+                Told(again).client(client_id="new").close()
+                assert json.loads(line_with(follows, "SESSION_CREATED"))["clientID"] == "new"
+
+
+def test_what_goes_wrong_is_said(told: Told) -> None:
+    for words, text in (
+        (("--type", "NOTHING"), "no notifications of type 'NOTHING'"),
+        (("--url", "http://127.0.0.1:1"), "nothing listens there"),
+    ):
+        with printing(told.url, *words) as process:
+            _, errors = process.communicate(timeout=20)
+            assert process.returncode == 1
+            assert text in errors
+            assert "Traceback" not in errors

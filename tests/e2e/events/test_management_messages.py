@@ -1,0 +1,223 @@
+"""Management over STOMP, as Artemis' clients use it."""
+
+from __future__ import annotations
+
+import json
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.broker_process import HTTP, STOMP, BrokerProcess, configuration, running
+from tests.e2e.management.told import ADDRESSES, Told
+from tests.e2e.secured import secured_broker
+from tests.e2e.stomp_socket import StompSocket
+
+pytestmark = pytest.mark.e2e
+WHERE = "activemq.management"
+
+
+class Manager:
+    """A client that asks and waits for the reply."""
+
+    def __init__(self, client: StompSocket, reply_to: str = "/temp-queue/replies") -> None:
+        self.client = client
+        self._reply_to = reply_to
+        client.subscribe(reply_to, id="replies", ack="auto")
+
+    def ask(self, resource: str, operation: str, *arguments: object, **more: str) -> tuple[bool, Any]:
+        """Whether it was done, and the value."""
+        return self.reply({"_AMQ_ResourceName": resource, "_AMQ_OperationName": operation, **more}, arguments)
+
+    def read(self, resource: str, attribute: str) -> Any:
+        """An attribute."""
+        done, value = self.reply({"_AMQ_ResourceName": resource, "_AMQ_Attribute": attribute})
+        assert done, value
+        return value
+
+    def reply(self, headers: dict[str, str], arguments: object = ()) -> tuple[bool, Any]:
+        """The reply to a message with these headers."""
+        sent = {"destination": WHERE, "reply-to": self._reply_to, **headers}
+        self.client.send("SEND", sent, json.dumps(arguments).encode())
+        message = self.client.message()
+        succeeded = message.header("_AMQ_OperationSucceeded")
+        assert succeeded in ("true", "false")
+        values = json.loads(message.body) if message.body else [None]
+        assert len(values) == 1
+        return succeeded == "true", values[0]
+
+
+@pytest.fixture
+def manager(told: Told) -> Manager:
+    return Manager(told.client())
+
+
+def test_attributes_and_operations(told: Told, manager: Manager) -> None:
+    told.send("orders", 3)
+    assert manager.read("queue.orders", "messageCount") == 3
+    assert manager.read("queue.orders", "MessageCount") == 3
+    assert manager.ask("queue.orders", "getMessageCount") == (True, 3)
+    assert manager.read("address.orders", "queueNames") == ["orders"]
+    assert set(manager.read("broker", "queueNames")) >= {"orders", "jobs", "odd / name"}
+    assert manager.ask("queue.orders", "pause") == (True, None)
+    assert manager.read("queue.orders", "paused") is True
+    assert manager.ask("queue.orders", "pause", True) == (True, None)
+    assert manager.ask("queue.orders", "resume") == (True, None)
+    assert manager.ask("queue.orders", "removeAllMessages") == (True, 3)
+    assert manager.ask("queue.odd / name", "getMessageCount") == (True, 0)
+    assert manager.ask("broker", "destroyQueue", "orders") == (True, None)
+    assert told.ask("GET", "/api/queues/orders")[0] == 404
+
+
+def test_lists_are_json_in_a_text(manager: Manager) -> None:
+    options = json.dumps({"field": "name", "operation": "EQUALS", "value": "jobs"})
+    done, text = manager.ask("broker", "listQueues", options, 1, 10)
+    assert done
+    answer = json.loads(text)
+    assert (answer["count"], answer["data"][0]["name"], answer["data"][0]["messageCount"]) == (1, "jobs", "0")
+
+
+WRONG = [
+    ("queue.nothing", "pause", (), "AMQ229067: Cannot find resource with name queue.nothing"),
+    ("nothing", "pause", (), "AMQ229067: Cannot find resource with name nothing"),
+    ("broker.x", "getVersion", (), "AMQ229067: Cannot find resource with name broker.x"),
+    ("queue.orders", "nothing", (), "AMQ229069: no operation nothing/0"),
+    ("queue.orders", "pause", (1, 2), "AMQ229069: no operation pause/2"),
+    ("broker", "listConnections", ("", 1, "x"), 'For input string: "x"'),
+    ("broker", "destroyQueue", ("nothing",), "AMQ229017: there is no queue 'nothing'"),
+]
+
+
+def test_what_is_wrong_is_said_in_the_reply(manager: Manager) -> None:
+    for resource, operation, arguments, why in WRONG:
+        assert manager.ask(resource, operation, *arguments) == (False, why)
+    headers = {"_AMQ_ResourceName": "queue.orders", "_AMQ_Attribute": "nothing"}
+    assert manager.reply(headers) == (False, "Problem while retrieving attribute nothing")
+    assert manager.reply({"_AMQ_ResourceName": "broker"})[0] is False
+    assert manager.reply({"_AMQ_OperationName": "pause"})[0] is False
+    for body in (b"no json", b'{"a": 1}', b"[" * 60_000, b"\xff"):
+        sent = {"destination": WHERE, "reply-to": "/temp-queue/replies", "_AMQ_ResourceName": "broker"}
+        manager.client.send("SEND", {**sent, "_AMQ_OperationName": "destroyQueue"}, body)
+        reply = manager.client.message()
+        assert reply.header("_AMQ_OperationSucceeded") == "false"
+        assert "JSON array" in json.loads(reply.body)[0]
+    assert manager.ask("queue.orders", "isPaused") == (True, False)
+
+
+def test_a_reply_names_the_request(manager: Manager) -> None:
+    sent = {"destination": WHERE, "reply-to": "/temp-queue/replies", "correlation-id": "17"}
+    manager.client.send("SEND", {**sent, "_AMQ_ResourceName": "broker", "_AMQ_Attribute": "Version"})
+    reply = manager.client.message()
+    assert (reply.header("correlation-id"), reply.header("destination")) == ("17", "/temp-queue/replies")
+
+
+def test_without_a_reply_to_it_is_done_all_the_same(told: Told) -> None:
+    with told.client() as client:
+        headers = {"destination": WHERE, "_AMQ_ResourceName": "queue.orders", "_AMQ_OperationName": "pause"}
+        client.ask("SEND", headers)
+        assert told.queue("orders")["paused"] is True
+        client.ask("SEND", {**headers, "_AMQ_OperationName": "nothing"})
+        client.ask("SEND", {**headers, "_AMQ_OperationName": "resume", "reply-to": "nobody.reads.this"})
+        assert told.queue("orders")["paused"] is False
+        assert told.ask("GET", "/api/addresses/nobody.reads.this")[0] == 404
+
+
+def test_in_a_transaction_it_is_done_at_once_as_in_artemis(told: Told, manager: Manager) -> None:
+    client = manager.client
+    client.ask("BEGIN", {"transaction": "t"})
+    assert manager.ask("queue.orders", "pause", transaction="t") == (True, None)
+    assert told.queue("orders")["paused"] is True
+    client.ask("ABORT", {"transaction": "t"})
+    assert told.queue("orders")["paused"] is True
+    client.send("SEND", {"destination": WHERE, "transaction": "none", "_AMQ_ResourceName": "broker"})
+    assert "No transaction" in client.expect("ERROR").text
+
+
+def test_requests_of_a_connection_are_carried_out_in_order(told: Told) -> None:
+    """A purge of many messages is done before the SEND behind it."""
+    told_count = 30_000
+    with told.client() as client:
+        for _ in range(told_count):
+            client.send("SEND", {"destination": "/queue/orders"}, b"x")
+        client.nothing_waits()
+        headers = {"destination": WHERE, "_AMQ_ResourceName": "queue.orders", "_AMQ_OperationName": "removeAllMessages"}
+        client.send("SEND", headers)
+        client.ask("SEND", {"destination": "/queue/orders"}, b"last")
+        assert told.queue("orders")["messageCount"] == 1
+
+
+def test_a_change_that_was_answered_survives_a_crash(tmp_path: Path) -> None:
+    text = configuration({"stomp": STOMP, "http": HTTP}, addresses=ADDRESSES)
+    where = "".join(
+        f"<{kind}-directory>{tmp_path / kind}</{kind}-directory>"
+        for kind in ("journal", "bindings", "paging", "large-messages")
+    )
+    text = text.replace("<persistence-enabled>false</persistence-enabled>", where)
+    file = tmp_path / "broker.xml"
+    file.write_text(text)
+    broker = BrokerProcess(["run", str(file)], tmp_path / "broker.log")
+    try:
+        broker.await_ready()
+        assert Manager(Told(broker).client()).ask("queue.orders", "pause") == (True, None)
+        broker.process.send_signal(signal.SIGKILL)
+    finally:
+        broker.kill()
+    with running(text, tmp_path) as again:
+        assert Told(again).queue("orders")["paused"] is True
+
+
+def test_changes_are_in_the_audit_log(told: Told, manager: Manager) -> None:
+    manager.ask("queue.orders", "pause")
+    manager.ask("broker", "destroyQueue", "nothing")
+    said = told.broker.said
+    assert 'AUD-1001 operation=queue.pause queue=orders user="" from=127.0.0.1 result=done' in said
+    assert "AUD-1001 operation=destroyQueue queue=nothing" in said
+
+
+def test_nobody_reads_or_fills_the_address(told: Told) -> None:
+    with told.client() as client:
+        client.send("SUBSCRIBE", {"id": "1", "destination": WHERE})
+        assert "send them there" in client.expect("ERROR").text
+    with told.client() as client:
+        sent = {"destination": WHERE, "_AMQ_ResourceName": "broker", "_AMQ_Attribute": "Version", "reply-to": WHERE}
+        client.send("SEND", sent)
+        assert "nobody queues" in client.expect("ERROR").text
+    with told.client() as client:
+        client.send("SEND", {"destination": WHERE, "_AMQ_ResourceName": "broker"}, b"x" * 70_000)
+        assert "at most 65536 bytes" in client.expect("ERROR").text
+    assert told.ask("GET", f"/api/addresses/{WHERE}")[0] == 404
+
+
+def _managing(port: int, who: str) -> Manager:
+    client = StompSocket(port)
+    client.connect(login=who, passcode=f"{who}'s secret")
+    return Manager(client)
+
+
+@pytest.mark.parametrize("checks", [False, True])
+def test_who_may_manage(tmp_path: Path, checks: bool) -> None:
+    """``manage`` on the address, and with management-message-rbac what HTTP asks for, too."""
+    rbac = f"<management-message-rbac>{str(checks).lower()}</management-message-rbac>"
+    with secured_broker(tmp_path, rbac) as broker:
+        bob = _managing(broker.port, "bob")
+        assert bob.ask("queue.locked", "isPaused") == (True, False)
+        done, value = bob.ask("queue.locked", "pause")
+        assert done is not checks
+        assert not checks or "permission='EDIT' on address mops.queue.locked.pause" in value
+        ann = _managing(broker.port, "ann")
+        assert ann.ask("queue.locked", "isPaused") == (True, not checks)
+        assert ann.ask("queue.locked", "resume") == (True, None)
+        with StompSocket(broker.port) as eve:
+            eve.connect(login="eve", passcode="eve's secret")
+            eve.send("SEND", {"destination": WHERE, "_AMQ_ResourceName": "broker", "_AMQ_Attribute": "Version"})
+            assert "permission='MANAGE' on address activemq.management" in eve.expect("ERROR").text
+
+
+def test_the_reply_goes_only_where_the_sender_may_send(tmp_path: Path) -> None:
+    with secured_broker(tmp_path) as broker, StompSocket(broker.port) as client:
+        client.connect(login="bob", passcode="bob's secret")
+        sent = {"destination": WHERE, "_AMQ_ResourceName": "queue.jobs", "_AMQ_OperationName": "pause"}
+        client.send("SEND", {**sent, "reply-to": "mops.mine"})
+        assert "permission='SEND'" in client.expect("ERROR").text
+        assert _managing(broker.port, "ann").ask("queue.jobs", "isPaused") == (True, False)

@@ -1,0 +1,146 @@
+"""What waits for listeners, what is kept for those who come again, and what is not noted for nobody."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from artemis_py.core.holdings import Holdings
+from artemis_py.core.notices import LOST, NOTED_MAX, Notice, Notices
+from artemis_py.message import Account
+from artemis_py.server.events.hub import KEPT_MAX, Hub
+from artemis_py.server.events.listener import WAITING_BYTES_MAX, Listener
+
+
+class Loop:
+    """A loop whose timers run when the test says so."""
+
+    def __init__(self) -> None:
+        self.waiting: list[tuple[float, Callable[[], None]]] = []
+
+    def call_later(self, delay: float, callback: Callable[[], None]) -> None:
+        self.waiting.append((delay, callback))
+
+    def run(self) -> None:
+        waiting, self.waiting = self.waiting, []
+        for _, callback in waiting:
+            callback()
+
+
+def hub_of(loop: Loop | None = None) -> tuple[Hub, Notices, Holdings]:
+    notices, holdings = Notices(), Holdings(Account())
+    return Hub(notices, loop or Loop(), holdings, lambda: 7), notices, holdings  # type: ignore[arg-type]
+
+
+def listener(hub: Hub, *types: str) -> Listener:
+    return Listener(frozenset(types), hub.leave, hub.count)
+
+
+def told(count: int, type: str = "T") -> list[Notice]:
+    return [Notice(type, {"n": number}) for number in range(count)]
+
+
+def everything(one: Listener) -> str:
+    pieces: list[bytes] = []
+    while piece := one.take():
+        pieces.append(piece)
+    return b"".join(pieces).decode()
+
+
+def test_notices_are_bounded_and_say_so() -> None:
+    notices = Notices()
+    for number in range(NOTED_MAX + 3):
+        notices.note("T", {"n": number})
+    assert len(notices) == NOTED_MAX
+    assert len(notices.take(100)) == 100
+    rest = notices.take(NOTED_MAX)
+    assert (rest[-1].type, rest[-1].fields) == (LOST, {"count": 3})
+    assert (rest[-2].fields, len(notices)) == ({"n": NOTED_MAX - 1}, 0)
+
+
+def test_somebody_listens_as_long_as_either_does() -> None:
+    notices = Notices()
+    assert not notices.is_heard
+    notices.has_queues = True
+    notices.is_listened_to = True
+    notices.has_queues = False
+    assert notices.is_heard
+    notices.is_listened_to = False
+    assert not notices.is_heard
+
+
+def test_what_does_not_fit_is_left_out_and_counted() -> None:
+    hub, _, holdings = hub_of()
+    one = listener(hub)
+    hub.join(one, "")
+    before_bytes = holdings.total_bytes
+    hub.tell(told(10_000), 1)
+    assert WAITING_BYTES_MAX - 200 < holdings.total_bytes - before_bytes <= WAITING_BYTES_MAX
+    text = everything(one)
+    count = text.count("event: notification")
+    assert text.endswith(f'event: lost\ndata: {{"count": {10_000 - count}}}\n\n')
+    assert holdings.total_bytes == before_bytes
+
+
+def test_a_state_that_does_not_fit_is_not_half_told() -> None:
+    hub, _, holdings = hub_of()
+    one = listener(hub)
+    assert one.put(b"x" * (WAITING_BYTES_MAX + 1))  # nothing else waits: it may be large
+    assert not one.put(b"y")
+    one.close()
+    assert holdings.total_bytes == 0
+
+
+def test_who_comes_again_gets_what_is_kept() -> None:
+    hub, notices, _ = hub_of()
+    first = listener(hub)
+    hub.join(first, "")
+    hub.tell(told(1), 1)
+    last_id = everything(first).partition("\n")[0].removeprefix("id: ")
+    first.close()
+    hub.tell(told(KEPT_MAX + 5), 2)
+    again = listener(hub)
+    hub.join(again, last_id)
+    text = everything(again)
+    assert text.startswith('event: lost\ndata: {"count": 5}\n\n')
+    assert text.count("event: notification") == KEPT_MAX
+    assert notices.is_heard
+
+
+def test_nothing_is_noted_some_time_after_the_last_one_has_left() -> None:
+    loop = Loop()
+    hub, notices, _ = hub_of(loop)
+    one = listener(hub)
+    hub.join(one, "")
+    one.close()
+    other = listener(hub)
+    hub.join(other, "")
+    loop.run()  # the time of the first one
+    assert notices.is_heard
+    other.close()
+    loop.run()
+    loop.run()
+    assert not notices.is_heard
+    assert loop.waiting == []
+
+
+def test_a_comment_comes_when_nothing_else_does() -> None:
+    loop = Loop()
+    hub, _, _ = hub_of(loop)
+    one = listener(hub)
+    hub.join(one, "")
+    loop.run()
+    assert everything(one) == ""
+    loop.run()
+    assert everything(one) == ":\n\n"
+    hub.tell(told(1), 1)
+    everything(one)
+    loop.run()
+    assert everything(one) == ""
+
+
+def test_only_types_that_are_wanted() -> None:
+    hub, _, _ = hub_of()
+    one = listener(hub, "A")
+    hub.join(one, "")
+    hub.tell([*told(2, "A"), *told(3, "B")], 1)
+    assert everything(one).count("event: notification") == 2
