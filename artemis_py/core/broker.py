@@ -115,7 +115,7 @@ class Broker:
         self.config = config
         self.registry.use(config)
         self.resolver.use(config)
-        return Redeployment(self.host, self.registry, self.duplicates, config, now_ms, disconnect)
+        return Redeployment(self.host, self.registry, self.duplicates, self.slow_consumers, config, now_ms, disconnect)
 
     @property
     def memory_bytes(self) -> int:

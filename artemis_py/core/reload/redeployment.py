@@ -26,6 +26,7 @@ from artemis_py.core.queue.recipe import own_settings
 from artemis_py.core.queue.retuning import retune
 from artemis_py.core.queue.works import QueueWork
 from artemis_py.core.routing.duplicates import Duplicates
+from artemis_py.core.slow_consumers import SlowConsumers
 from artemis_py.errors import StorageError
 from artemis_py.selector import compile_selector
 
@@ -50,6 +51,7 @@ class Redeployment:
         host: Host,
         registry: Registry,
         duplicates: Duplicates,
+        slow_consumers: SlowConsumers,
         config: BrokerConfig,
         now_ms: Callable[[], int],
         disconnect: Disconnect,
@@ -64,6 +66,7 @@ class Redeployment:
         self._registry = registry
         self._bindings: Final[Bindings] = registry.bindings
         self._duplicates = duplicates
+        self._slow_consumers = slow_consumers
         self._config = config
         self._now_ms = now_ms
         self._disconnect = disconnect
@@ -112,9 +115,11 @@ class Redeployment:
         self._registry.rearrange_retention(address)
 
     def _retune(self, queue: Queue) -> None:
-        """Bring a queue to the settings of its address and its own attributes. One that is declared waits for its
-        declaration, which may have others.
-        """
+        """Bring a queue to the settings of its address and its own attributes, which are those of its declaration."""
+        for consumer in queue.distribution.consumers:
+            if not consumer.browses:
+                self._slow_consumers.note_consumer(queue, consumer, self._now_ms())
+                break
         declared = self._queues.get(queue.name)
         if declared is not None and declared.address == queue.address.name:
             self._update(queue, declared)
