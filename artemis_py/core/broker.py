@@ -112,8 +112,7 @@ class Broker:
         """Another configuration counts for what is created from now on. Its steps bring it into force for what is
         there; ``disconnect`` ends the connections of this number.
         """
-        self.config = config
-        self.registry.use(config)
+        self.config = self.registry.config = config
         self.resolver.use(config)
         return Redeployment(self.host, self.registry, self.duplicates, self.slow_consumers, config, now_ms, disconnect)
 

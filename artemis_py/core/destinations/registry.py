@@ -37,13 +37,13 @@ class Registry:
     log, and told to the operational log.
     """
 
-    __slots__ = ("_born", "_config", "_enqueuer", "_host", "_is_ready", "_memory", "_notices", "_streams", "bindings",
+    __slots__ = ("_born", "_enqueuer", "_host", "_is_ready", "_memory", "_notices", "_streams", "bindings", "config",
                  "queue_id", "quota", "unfilled")  # fmt: skip
 
     def __init__(
         self, config: BrokerConfig, host: Host, bindings: Bindings, streams: Streams, memory: Memory, enqueuer: Enqueuer
     ) -> None:
-        self._config = config
+        self.config = config
         self._host = host
         self._notices = host.notices
         self.bindings = bindings
@@ -67,10 +67,6 @@ class Registry:
         """The last lsn of the log."""
         return self._host.log.last_lsn
 
-    def use(self, config: BrokerConfig) -> None:
-        """What is created from now on has the settings of this configuration."""
-        self._config = config
-
     # ---- addresses -------------------------------------------------------------------------------
 
     def create_address(self, name: str, *, auto_created: bool, temporary: bool = False) -> Address:
@@ -78,17 +74,17 @@ class Registry:
         self._host.budget.spend(_CREATION_UNITS)
         address = Address(
             name,
-            self._config.settings_for(name),
+            self.config.settings_for(name),
             auto_created=auto_created,
             temporary=temporary,
             memory=self._memory,
             can_page=self._streams.are_possible,
-            is_wildcard=is_wildcard(name, self._config.wildcards),
+            is_wildcard=is_wildcard(name, self.config.wildcards),
         )
         self.bindings.add_address(address)
         if self._is_ready:
             self._arrange_retention(address)
-        if name == self._config.management_notification_address:
+        if name == self.config.management_notification_address:
             address.can_page = False
             address.use_settings(address.settings)
         if self._notices.is_heard:
@@ -173,7 +169,7 @@ class Registry:
 
     def _bounded(self, config: QueueConfig, address: Address) -> QueueConfig:
         """The same; a queue of notifications whose depth nothing limits becomes a ring."""
-        if address.name != self._config.management_notification_address or address.settings.default_ring_size >= 0:
+        if address.name != self.config.management_notification_address or address.settings.default_ring_size >= 0:
             return config
         policy = config.overflow_policy or address.settings.default_overflow_policy
         return replace(config, ring_size=LISTENED_MAX) if config.ring_size is None and policy == "NONE" else config
@@ -253,7 +249,7 @@ class Registry:
 
     def _note_listeners(self, address: Address) -> None:
         """Queues of an address came or went: notifications are published while theirs has any, or a divert."""
-        if self._is_ready and address.name == self._config.management_notification_address:
+        if self._is_ready and address.name == self.config.management_notification_address:
             self._notices.has_queues = bool(address.queues or address.diverts)
 
     def _count_queue(self, queue: Queue, sign: int) -> None:
@@ -279,7 +275,7 @@ class Registry:
             if retroactive.is_internal(address.name) and address.name not in used:
                 self._delete_with_queues(address, 0)
         self._is_ready = True
-        listened_to = addresses.get(self._config.management_notification_address)
+        listened_to = addresses.get(self.config.management_notification_address)
         if listened_to is not None:
             self._note_listeners(listened_to)
 
@@ -305,12 +301,10 @@ class Registry:
 
     def rearrange_retention(self, address: Address) -> None:
         """The settings of an address were changed: it keeps another number of messages for later queues, or none."""
-        if retroactive.retention_of(address) is not None:
-            self._arrange_retention(address)
-        elif address.retention is not None:
-            address.retention = None
-            address.plan = None
+        if address.retention is not None and retroactive.retention_of(address) is None:
+            address.retention = address.plan = None
             self._give_up_retained(address)
+        self._arrange_retention(address)
 
     def selector_changed(self, before: str | None, after: str | None) -> None:
         """A queue has another filter: count what it takes in memory."""
