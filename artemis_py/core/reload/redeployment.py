@@ -251,6 +251,7 @@ class Redeployment:
         attributes = written_attributes(config)
         before = None if queue.selector is None else queue.selector.text
         is_same = queue.attributes == attributes and before == (config.filter or None)
+        is_same = is_same and queue.durable == config.durable
         if not (is_same and queue.routing_type == config.routing_type and queue.configured):
             self._rewrite(queue, config, attributes, before)
             self._tune(queue, config)
