@@ -76,6 +76,8 @@ class BrokerConfig(CoreSettings):
     """The part of this broker in a pair; None: it stands alone."""
     console_war: str | None = None
     """Artemis' own console, a zip or a folder; None: an instance names none, or it is not there."""
+    files: tuple[str, ...] = ()
+    """Every file that was read: the main one, what it includes, properties, and those of an instance."""
     notices: tuple[Problem, ...] = ()
     origins: dict[str, Origin] = field(default_factory=dict)
 

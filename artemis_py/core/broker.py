@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final, final
 
 from artemis_py.config.settings import BrokerConfig
@@ -28,6 +29,7 @@ from artemis_py.core.pages.streams import Streams
 from artemis_py.core.placing.enqueuer import Enqueuer
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue.works import QueueWork
+from artemis_py.core.reload.redeployment import Redeployment
 from artemis_py.core.restoring import restore_ids, restore_messages, restore_streams
 from artemis_py.core.routing.admission import Admission
 from artemis_py.core.routing.duplicates import Duplicates
@@ -109,6 +111,16 @@ class Broker:
         self.log.now_ms = now_ms
         self.registry.give_retained()
         self.started = True
+
+    def redeploy(
+        self, config: BrokerConfig, now_ms: Callable[[], int], disconnect: Callable[[int, str], None]
+    ) -> Redeployment:
+        """Another configuration counts for what is created from now on. Its steps bring it into force for what is
+        there; ``disconnect`` ends the connections of this number.
+        """
+        self.config = self.registry.config = config
+        self.resolver.use(config)
+        return Redeployment(self.host, self.registry, self.duplicates, self.slow_consumers, config, now_ms, disconnect)
 
     @property
     def memory_bytes(self) -> int:

@@ -12,6 +12,7 @@ from artemis_py.management.operations.address_changes import ADDRESS_CHANGE_OPER
 from artemis_py.management.operations.addresses import ADDRESS_OPERATIONS
 from artemis_py.management.operations.broker import BROKER_OPERATIONS
 from artemis_py.management.operations.browsing import BROWSING_OPERATIONS
+from artemis_py.management.operations.configuration import CONFIGURATION_OPERATIONS
 from artemis_py.management.operations.connections import CONNECTION_OPERATIONS
 from artemis_py.management.operations.consumers import CONSUMER_OPERATIONS
 from artemis_py.management.operations.dead_letters import DEAD_LETTER_OPERATIONS
@@ -27,6 +28,7 @@ from artemis_py.management.operations.why import WHY_OPERATIONS
 OPERATIONS: Final[tuple[Operation, ...]] = (
     *BROKER_OPERATIONS,
     *PLACE_OPERATIONS,
+    *CONFIGURATION_OPERATIONS,
     *QUEUE_OPERATIONS,
     *QUEUE_CHANGE_OPERATIONS,
     *BROWSING_OPERATIONS,

@@ -23,6 +23,9 @@ from artemis_py.security.authenticator import Authenticator
 from artemis_py.server.calls import Calls
 from artemis_py.server.clocks import NS_PER_MS, Clocks, wall_clock_ms
 from artemis_py.server.complaints import Complaints
+from artemis_py.server.configuration.keeper import ConfigurationKeeper
+from artemis_py.server.configuration.operated import OperatedConfiguration
+from artemis_py.server.configuration.reading import Source
 from artemis_py.server.connected import client_of, connected
 from artemis_py.server.disk_watch import DiskWatch
 from artemis_py.server.drain import Drain, remains
@@ -98,6 +101,7 @@ class Server:
         authenticator: Authenticator | None = None,
         around: Surroundings = OF_THIS_MACHINE,
         taken: Taken | None = None,
+        source: Source | None = None,
     ) -> None:
         taken = taken or Taken()
         self.config = config
@@ -108,14 +112,9 @@ class Server:
         self.failure: ArtemisError | None = None
         self._descriptors = self.stats.descriptors = around.descriptors()
         self._look_is_due = False
+        files_max, open_disk = self._descriptors.open_files_max, around.open_disk
         self.store = store = open_store(
-            config,
-            self._wake,
-            self._look_soon,
-            self._descriptors.open_files_max,
-            around.open_disk,
-            taken.lock,
-            taken.progress,
+            config, self._wake, self._look_soon, files_max, open_disk, taken.lock, taken.progress
         )
         self.stats.rooms = store.rooms
         self.stats.large = store.large
@@ -166,6 +165,7 @@ class Server:
             load.is_busy,
             taken.sockets,
         )
+        self.configuration = ConfigurationKeeper(source, config, loop, self.turns, self.ports, self._gate)
         self.ports.http.routes = self._routes(store) + console_routes()
         self.gives_back = False
         """Does the broker end because a primary waits for its directory?"""
@@ -180,7 +180,7 @@ class Server:
         return FailbackWatch(self.config, self._loop, self._give_back)
 
     def _routes(self, store: Store) -> list[Route]:
-        routes = metrics_routes(self._exporter) + health_routes(self._not_ready_because, self.ports.warnings)
+        routes = metrics_routes(self._exporter) + health_routes(self._not_ready_because, self.configuration.warnings)
         return (
             routes
             + memory_routes(self.turns.guard)
@@ -205,12 +205,13 @@ class Server:
                 self.stats, self.turns, store.durability, self._load.is_busy, self.disk_watch.headroom_bytes
             ),
             begin=lambda work: calls.begin(work, changes=True),
+            configuration=OperatedConfiguration(self.configuration),
         )
         hub = Hub(self.broker.notices, self._loop, self.broker.holdings, self._clocks.date_ms)
         self.turns.notifying = notifying = Notifying(self.broker, hub)
         if self._gate is not None:
             self._gate.authorizer.on_denial = notifying.note_denial
-        calls = self.turns.calls = Calls(
+        calls = self.configuration.calls = self.turns.calls = Calls(
             self._loop, self.turns.schedule, lambda call: self.turns.when_durable(self.broker.log.last_lsn, call)
         )
         watches = Watches(self._loop, self.managed, calls)
@@ -294,6 +295,7 @@ class Server:
         self._look_at_disk()  # before any client can send
         self.ports.open(sockets)
         self.turns.schedule()
+        self.configuration.begin()
         self._look_at_blocked()
         self._look_after_store()
         self._look_at_clock()
@@ -350,6 +352,7 @@ class Server:
         not wait for clients that do not read.
         """
         self._is_stopping = True
+        self.configuration.end()
         left = remains(self.broker)
         if self.gives_back:
             self.store.hand_over()
@@ -376,6 +379,7 @@ class Server:
     def abandon(self) -> None:
         """End at once: no further frame is sent. The files stay open until ``release`` or the end of the process."""
         self._is_stopping = True
+        self.configuration.end()
         self.ports.abandon()
         self.turns.end()
         for connection in list(self.stats.connections):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 WORDS: Final[dict[str, str]] = {
-    "broker": "show a running broker, its disks and its journal; compact the journal",
+    "broker": "show a running broker, its disks, journal and configuration; reload, and compact the journal",
     "queue": "list, show, browse, create, change, purge and delete queues of a running broker, and move messages",
     "message": "show, move, copy, retry and remove single messages of a queue",
     "dead": "list dead and expired messages by where they came from, and send them back there",

@@ -279,11 +279,12 @@ class Address(Home):
             settings.no_expiry or max(settings.expiry_delay, settings.min_expiry_delay, settings.max_expiry_delay) >= 0
         )
 
-    def keep_in_memory(self, settings: AddressSettings) -> None:
-        """Use these settings, and never pages."""
-        self.can_page = False
+    def use_settings(self, settings: AddressSettings) -> None:
+        """These settings count from now on. What the address holds stays, also where a limit is lower now."""
         self.settings = settings
         self._apply(settings)
+        if self.stream is not None:
+            self.stream.page_bytes = settings.page_size_bytes
 
     def _choose_policy(self) -> None:
         settings = self.settings

@@ -59,14 +59,17 @@ class Deployment:
         registry = self._registry
         fields = self._remembered.get(config.name)
         if fields is None or fields["address"] != address.name or not config.durable:
-            registry.create_queue(address, config, auto_created=False).origin = config.origin
+            created = registry.create_queue(address, config, auto_created=False, configured=True)
+            created.origin = config.origin
             return
         queue = registry.open_queue(fields["id"], config, address)
         queue.origin = config.origin
+        queue.configured = True
         _restore_changes(queue, fields)
         registry.note_opened(queue)
         has_changed = self._resume_recovery(queue, fields)
-        if has_changed or queue.attributes != fields.get("attributes", {}):
+        is_new = queue.attributes != fields.get("attributes", {}) or not fields.get("configured")
+        if has_changed or is_new:
             registry.note_queue(queue)
         del self._remembered[config.name]
 
@@ -74,7 +77,8 @@ class Deployment:
         registry = self._registry
         if fields["name"] in registry.bindings.queues:
             return
-        address = self._address(fields["address"], auto_created=True)
+        is_configured = bool(fields.get("configured"))
+        address = self._address(fields["address"], auto_created=not is_configured)
         config = QueueConfig(
             name=fields["name"],
             address=address.name,
@@ -83,6 +87,7 @@ class Deployment:
             **known_attributes(fields.get("attributes", {})),
         )
         queue = registry.open_queue(fields["id"], config, address, auto_created=fields["auto_created"])
+        queue.configured = is_configured
         registry.quota.queue_created(queue.id, fields.get("user"))
         _restore_changes(queue, fields)
         if "auto_delete" in fields:
@@ -103,18 +108,20 @@ class Deployment:
         return queue.recovery.fields() != known
 
     def _deploy_divert(self, config: DivertConfig) -> None:
-        address = self._address(config.address, auto_created=False)
-        address.add_divert(
-            Divert(
-                config.name,
-                config.routing_name or config.name,
-                config.forwarding_addresses,
-                exclusive=config.exclusive,
-                selector=compile_selector(config.filter) if config.filter else None,
-                routing_type=config.routing_type,
-                origin=config.origin,
-            )
-        )
+        self._address(config.address, auto_created=False).add_divert(divert_of(config))
+
+
+def divert_of(config: DivertConfig) -> Divert:
+    """A divert as declared. Raises SelectorError."""
+    return Divert(
+        config.name,
+        config.routing_name or config.name,
+        config.forwarding_addresses,
+        exclusive=config.exclusive,
+        selector=compile_selector(config.filter) if config.filter else None,
+        routing_type=config.routing_type,
+        origin=config.origin,
+    )
 
 
 def _restore_changes(queue: Queue, fields: dict[str, Any]) -> None:

@@ -21,7 +21,13 @@ from artemis_py.config.tables.queue_settings import (
 from artemis_py.core.groups.rule import GroupRule
 from artemis_py.core.queue.overflow import Ring, Unbounded
 from artemis_py.core.queue.queue import Queue
-from artemis_py.core.queue.recipe import consumer_defaults_for, overflow_by_policy, redelivery_for
+from artemis_py.core.queue.recipe import (
+    consumer_defaults_for,
+    live_max_of,
+    overflow_by_policy,
+    own_settings,
+    redelivery_for,
+)
 from artemis_py.core.reference.rules import MessageRules
 from artemis_py.errors import BrokerError
 from artemis_py.selector import compile_selector
@@ -131,7 +137,8 @@ def _set_flags(change: _Change) -> None:
 
 def _set_live(change: _Change) -> None:
     queue, new = change.queue, change.new
-    queue.distribution.limit_live(1 if new.exclusive else new.max_live_consumers)
+    queue.distribution.set_live_max(live_max_of(new))
+    queue.distribution.wake_all()
     _set_groups(change)
     queue.parts.note_ready()
 
@@ -266,6 +273,7 @@ def amend(queue: Queue, config: QueueConfig) -> set[str]:
     queue.attributes = written_attributes(config)
     for apply in dict.fromkeys(_LIVE[attribute].apply for attribute in sorted(changed)):
         apply(change)
+    queue.own = own_settings(config, settings, declared=is_declared)
     return changed
 
 

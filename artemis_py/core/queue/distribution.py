@@ -56,18 +56,6 @@ class Distribution(ABC):
         """How many consumers are offered entries at once; 0: all."""
         return self._live_max
 
-    def limit_live(self, live_max: int) -> None:
-        """From now on so many consumers are offered entries, the first that attached; 0: all. The others rest, and keep
-        what they hold.
-        """
-        self._live_max = live_max
-        self._live = {} if live_max > 0 else _NOBODY
-        self._fill_live()
-        for consumer in self.consumers:
-            if not self.is_served(consumer):
-                self.rest(consumer)
-        self.wake_all()
-
     def _fill_live(self) -> None:
         """Make the first in line live while there is a free place."""
         if len(self._live) >= self._live_max:
@@ -77,6 +65,17 @@ class Distribution(ABC):
                 self._live[consumer.id] = None
                 if len(self._live) >= self._live_max:
                     return
+
+    def set_live_max(self, live_max: int) -> None:
+        """So many consumers are offered entries from now on; 0: all. The first in line stay live."""
+        if live_max == self._live_max:
+            return
+        self._live_max = live_max
+        self._live = {} if live_max > 0 else _NOBODY
+        self._fill_live()
+        for consumer in self.consumers:
+            if not self.is_served(consumer):
+                self.rest(consumer)
 
     def is_served(self, consumer: Consumer) -> bool:
         """Is the consumer one of those that are offered entries?"""

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final, final
 
 from artemis_py.config.tables.entities import Origin
+from artemis_py.config.tables.queue_settings import QueueSettings
 from artemis_py.config.tables.views import View
 from artemis_py.core.budget import Budget
 from artemis_py.core.consumer import Consumer, ConsumerDefaults
@@ -41,9 +42,9 @@ class Queue:
 
     __slots__ = (
         "__weakref__", "_expiry", "_lapse", "address", "arrivals", "attributes", "auto_created", "auto_delete",
-        "consumer_defaults", "contents", "distribution", "durable", "enabled", "filling", "flow", "gate", "grouping",
-        "id", "name", "no_local", "non_destructive", "origin", "parts", "purge_on_no_consumers", "recovery",
-        "reference", "ring_size_changed", "routing_type", "seats", "selector", "temporary", "view",
+        "configured", "consumer_defaults", "contents", "distribution", "durable", "enabled", "filling", "flow", "gate",
+        "grouping", "id", "name", "no_local", "non_destructive", "origin", "own", "parts", "purge_on_no_consumers",
+        "recovery", "reference", "ring_size_changed", "routing_type", "seats", "selector", "temporary", "view",
     )  # fmt: skip
 
     def __init__(  # noqa: PLR0913 - the recipe names each attribute
@@ -51,6 +52,7 @@ class Queue:
         parts: QueueParts,
         *,
         routing_type: str,
+        own: QueueSettings | None = None,
         selector: Selector | None = None,
         non_destructive: bool = False,
         consumers_max: int = -1,
@@ -85,7 +87,11 @@ class Queue:
         self.non_destructive = non_destructive
         self.purge_on_no_consumers = purge_on_no_consumers
         self.enabled = enabled
+        self.own = own
+        """What it is composed from, and was changed to since; None: composed by hand."""
         self.auto_created = auto_created
+        self.configured = False
+        """Did broker.xml declare it?"""
         self.temporary = temporary
         self.consumer_defaults = consumer_defaults or ConsumerDefaults()
         self.attributes: Mapping[str, object] = attributes or _NO_ATTRIBUTES

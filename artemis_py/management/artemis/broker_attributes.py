@@ -12,6 +12,7 @@ from artemis_py.management.artemis.attribute import Attribute, attribute, by_nam
 from artemis_py.management.lists.field import Row, Value
 from artemis_py.management.managed import Managed
 from artemis_py.management.operations.broker import in_words, show_broker
+from artemis_py.management.steps import Step
 from artemis_py.version import VERSION
 
 _NOT_ASKED: Final = "whoever reads it has asked broker show before"
@@ -31,7 +32,7 @@ class BrokerOwner:
         return self.shown[name]
 
 
-def added_up(owner: BrokerOwner) -> Generator[bool | None, None, BrokerOwner]:
+def added_up(owner: BrokerOwner) -> Generator[Step, None, BrokerOwner]:
     """The same with what ``broker show`` tells: it looks at all queues, some at a time."""
     shown = yield from show_broker(owner.managed, {})
     return replace(owner, shown=shown)
