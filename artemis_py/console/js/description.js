@@ -105,7 +105,8 @@ export function isDestructive(one) {
 
 /** What a button says: the last words of the command. */
 export function label(one) {
-  const words = one.command.split(" ").slice(1).join(" ") || one.name;
+  const all = one.command.split(" ");
+  const words = (all[0] === "why" ? all : all.slice(1)).join(" ") || one.name;
   return words.charAt(0).toUpperCase() + words.slice(1).replaceAll("-", " ");
 }
 

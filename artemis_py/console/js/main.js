@@ -179,11 +179,14 @@ class App {
       draw: () => this.draw(),
       close: () => this.shut(),
       done: (result) => {
-        this.toast(`${description.label(operation)}${options.name ? ` ${options.name}` : ""}: done.`);
-        this.feed.touch();
+        if (operation.isChange) {
+          this.toast(`${description.label(operation)}${options.name ? ` ${options.name}` : ""}: done.`);
+          this.feed.touch();
+        }
         options.done?.(result);
       },
     });
+    if (!operation.isChange && !operation.isDownload) this.overlay.show();
     this.draw();
   }
 
