@@ -53,6 +53,10 @@ class Problem:
         return escaped("; ".join(parts))
 
 
+class UsageError(ArtemisError):
+    """The arguments of a command do not fit together."""
+
+
 class ConfigError(ArtemisError):
     """A configuration is refused; carries every problem found, not only the first."""
 

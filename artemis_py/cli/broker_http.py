@@ -4,37 +4,36 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import ssl
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from http import HTTPStatus
 from http.client import HTTPException, HTTPResponse
 from typing import Final, final
 
 from artemis_py.cli import logins
+from artemis_py.cli.contexts import URL, URL_NAME, add_context, url_for
 from artemis_py.errors import ArtemisError
 from artemis_py.security.client_tls import why_refused
 
 TIMEOUT_S: Final = 30.0
-_URL: Final = "http://127.0.0.1:8161"
-_URL_NAME: Final = "ARTEMIS_PY_URL"
+_PIECE_BYTES: Final = 1 << 18
 _LINE_BYTES_MAX: Final = 1 << 20
-
-
-def add_url(parser: argparse.ArgumentParser) -> None:
-    """Adds the argument that says which broker is meant."""
-    parser.add_argument(
-        "--url",
-        default=os.environ.get(_URL_NAME, _URL),
-        help=f"the broker's HTTP acceptor (else {_URL_NAME}, else {_URL})",
-    )
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments about logins and TLS."""
     running = parser.add_argument_group("a running broker")
+    logins.add_login(running)
+    logins.add_tls(running)
+
+
+def add_broker(parser: argparse.ArgumentParser) -> None:
+    """Adds ``--url``, ``--context``, and the arguments about logins and TLS."""
+    running = parser.add_argument_group("a running broker")
+    running.add_argument("--url", help=f"its HTTP acceptor (else {URL_NAME}, else that of the context, else {URL})")
+    add_context(running)
     logins.add_login(running)
     logins.add_tls(running)
 
@@ -55,6 +54,16 @@ class BrokerHttp:
         self._context = logins.tls_of(args).context() if url.startswith("https://") else None
         self._timeout_s = timeout_s
 
+    @staticmethod
+    def of(args: argparse.Namespace, timeout_s: float = TIMEOUT_S) -> BrokerHttp:
+        """The acceptor that ``--url``, the environment or a context names. Raises ArtemisError."""
+        return BrokerHttp(args, url_for(args, args.url), timeout_s)
+
+    @property
+    def url(self) -> str:
+        """Where it is."""
+        return self._url
+
     def ask(self, path: str, method: str = "GET") -> bytes:
         """The body of an answer with status 2xx. Raises ArtemisError with what the broker says otherwise, and if there
         is no answer.
@@ -63,6 +72,19 @@ class BrokerHttp:
         if status < HTTPStatus.BAD_REQUEST:
             return body
         raise self._refused(path, status, body)
+
+    def fetch(self, path: str, write: Callable[[bytes], object]) -> None:
+        """Write the body of an answer with status 2xx, a piece at a time. Raises ArtemisError as ``ask`` does."""
+        try:
+            with self._open(path, "GET", {}) as answer:
+                while piece := answer.read(_PIECE_BYTES):
+                    write(piece)
+                if answer.length:
+                    raise ArtemisError(f"{self._url}{path}: the answer broke off; {answer.length} bytes are missing")
+        except urllib.error.HTTPError as error:
+            raise self._refused(path, error.code, error.read()) from None
+        except (urllib.error.URLError, HTTPException, TimeoutError, ConnectionError) as error:
+            raise self._unanswered(path, error) from None
 
     def lines(self, path: str, headers: Mapping[str, str]) -> Iterator[str]:
         """The lines of an answer that does not end, as they come, until it ends all the same. Raises ArtemisError with

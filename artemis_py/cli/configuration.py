@@ -91,6 +91,7 @@ def file_or_default(file: Path | None, command: str) -> Path:
     raise NoFileError(
         f"{name} needs a configuration, and this folder has no {DEFAULT_FILE}. Name one:  artemis-py {command} "
         "path/to/broker.xml",
+        "To write one, with comments that say what is what:  artemis-py init\n\n"
         "A minimal configuration:\n\n"
         '  <configuration xmlns="urn:activemq"><core xmlns="urn:activemq:core">\n'
         "    <persistence-enabled>false</persistence-enabled>\n"

@@ -35,8 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"only events of this type; may be given several times: {', '.join(SENTENCES)}",
     )
     parser.add_argument("--json", action="store_true", help="print each event as the broker tells it, as JSON")
-    broker_http.add_url(parser)
-    broker_http.add_arguments(parser)
+    broker_http.add_broker(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -51,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
 
 class _Listening:
     def __init__(self, args: argparse.Namespace) -> None:
-        self._broker = broker_http.BrokerHttp(args, args.url)
+        self._broker = broker_http.BrokerHttp.of(args)
         self._follows = args.follow
         self._prints_json = args.json
         self._query = f"?{urlencode([('type', type) for type in args.type])}" if args.type else ""

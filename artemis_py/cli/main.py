@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, Protocol, cast
 
 from artemis_py.cli.interrupt import EXIT_INTERRUPTED, PROGRAM, end_at_once
 from artemis_py.cli.operate.words import WORDS
-from artemis_py.errors import AdviceError, ArtemisError, ConfigError
+from artemis_py.errors import AdviceError, ArtemisError, ConfigError, UsageError
 from artemis_py.shown import say, say_made, warn, warn_made
 from artemis_py.version import IS_COMPILED, VERSION
 
@@ -23,6 +23,8 @@ EXIT_OK: Final = 0
 EXIT_FAILED: Final = 1
 EXIT_REFUSED: Final = 2
 
+ASKING: Final = "__complete"
+"""What a script of ``completion`` asks with."""
 _OPERATING: Final = "artemis_py.cli.operate.command"
 
 # name -> (module, its HELP): repeated here so that listing the commands imports none of them.
@@ -31,6 +33,15 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "check": ("artemis_py.cli.check", "report every problem of a broker.xml or an Artemis instance"),
     "explain": ("artemis_py.cli.explain", "show where each setting of an address or queue comes from"),
     "health": ("artemis_py.cli.health", "ask a running broker whether it takes messages"),
+    "init": ("artemis_py.cli.init", "write a commented broker.xml to start with"),
+    "context": ("artemis_py.cli.context", "name brokers, and choose the one that commands ask"),
+    "send": ("artemis_py.cli.messaging.send", "send messages to an address of a running broker"),
+    "receive": ("artemis_py.cli.messaging.receive", "take messages from a queue of a running broker, and print them"),
+    "browse": (
+        "artemis_py.cli.messaging.browse",
+        "print the messages of a queue of a running broker, and leave them there",
+    ),
+    "top": ("artemis_py.cli.top.command", "watch the queues of a running broker, by rate or depth"),
     **{word: (_OPERATING, help) for word, help in WORDS.items()},
     "events": ("artemis_py.cli.events", "print what happens in a running broker"),
     "user": ("artemis_py.cli.user", "add, list, change, remove and test users"),
@@ -38,6 +49,8 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "perf": ("artemis_py.cli.perf", "measure a STOMP broker"),
     "journal": ("artemis_py.cli.journal", "verify, repair or dump the journal files of a stopped broker"),
     "pipeline": ("artemis_py.cli.pipeline", "analyse, archive or replay the broker's log, on Spark"),
+    "trace": ("artemis_py.cli.trace", "tell the life of a message, from the log"),
+    "simulate": ("artemis_py.cli.simulate", "compute when a configuration would page, block, drop or expire"),
     "spans": ("artemis_py.cli.spans", "print or export the traces of messages, from the log"),
     "cursors": ("artemis_py.cli.cursors", "list or drop the cursors in a broker's log"),
     "test-broker": (
@@ -45,6 +58,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
         "start a broker for the tests of a program in any language, on a free port",
     ),
     "ha": ("artemis_py.cli.ha", "try whether two brokers can share a directory"),
+    "completion": ("artemis_py.cli.completion.command", "print a script with which the shell completes words"),
     "data": (
         "artemis_py.cli.data.command",
         "export the messages of a stopped broker to a file, and import them into a running one",
@@ -124,6 +138,22 @@ def _interrupted_at_once(*, at_the_end: bool) -> Iterator[None]:
         signal.signal(signal.SIGINT, signal.SIG_IGN if at_the_end else signal.default_int_handler)
 
 
+def _complete(words: Sequence[str]) -> int:
+    """Answers a shell that completes words."""
+    import argparse
+
+    from artemis_py.cli.completion.candidates import answer
+
+    def parser_of(name: str) -> argparse.ArgumentParser | None:
+        if name not in COMMANDS:
+            return None
+        parser = argparse.ArgumentParser(prog=f"{PROGRAM} {name}")
+        command_of(name).add_arguments(parser)
+        return parser
+
+    return answer(words[0], words[1:], [(name, text) for name, (_, text) in COMMANDS.items()], parser_of)
+
+
 def dispatch(arguments: Sequence[str]) -> int:
     """Answers help and version, refuses unknown commands, passes on the rest."""
     if not arguments:
@@ -135,6 +165,8 @@ def dispatch(arguments: Sequence[str]) -> int:
     if name in ("--version", "-V"):
         say(f"{PROGRAM} {VERSION} ({'compiled' if IS_COMPILED else 'interpreted'})")
         return EXIT_OK
+    if name == ASKING and rest:
+        return _complete(rest)
     if name in ("help", "--help", "-h"):
         if rest and rest[0] in COMMANDS:
             return run_command(rest[0], ["--help"])
@@ -159,7 +191,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         warn(f"{PROGRAM}: {error}")
         if isinstance(error, AdviceError):
             warn_made(error.advice)
-        return EXIT_FAILED
+        return EXIT_REFUSED if isinstance(error, UsageError) else EXIT_FAILED
     except KeyboardInterrupt:
         warn(f"{PROGRAM}: interrupted")
         return EXIT_INTERRUPTED

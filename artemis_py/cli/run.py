@@ -34,7 +34,9 @@ def run(args: argparse.Namespace) -> int:
     """Runs the broker; returns the exit code. Raises ConfigError if the configuration is refused, and NoFileError if
     there is none.
     """
+    from artemis_py.cli.offer import offer_configuration
     from artemis_py.server.lifecycle import run as run_broker
 
+    offer_configuration(args.file)
     file = file_or_default(args.file, "run")
     return run_broker(file, args.properties, silenced=args.silence, strict=args.strict, accept_loss=args.accept_loss)

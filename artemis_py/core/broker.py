@@ -17,6 +17,7 @@ from artemis_py.core.destinations.resolver import Resolver
 from artemis_py.core.due import Due
 from artemis_py.core.events import SUBSCRIBED, UNSUBSCRIBED
 from artemis_py.core.faults import give_up, set_aside
+from artemis_py.core.handling.handling import Handling
 from artemis_py.core.host import Host
 from artemis_py.core.memory import Memory
 from artemis_py.core.notices import CONSUMER_CLOSED, CONSUMER_CREATED
@@ -31,6 +32,7 @@ from artemis_py.core.routing.duplicates import Duplicates
 from artemis_py.core.routing.forwarding import Forwarding
 from artemis_py.core.routing.forwards import Forwards
 from artemis_py.core.routing.router import Router
+from artemis_py.core.slow_consumers import SlowConsumers
 from artemis_py.core.sweep import Sweep
 from artemis_py.core.telling import tell_consumer
 from artemis_py.message import Head, LargeBody, Message
@@ -85,8 +87,10 @@ class Broker:
         self.admission = Admission(host, bindings, self.duplicates, router)
         self.forwarding = Forwarding(host, bindings, self.resolver, self.forwards, self.admission)
         self.operations = Operations(host, self.registry)
+        self.handling = Handling(host, bindings, self.resolver, self.enqueuer, self.admission)
         self._due = Due(host, bindings.by_id)
         self._sweep = Sweep(host, self.registry, config, now_ms)
+        self.slow_consumers = SlowConsumers(host, bindings.by_id)
         self._consumer_id = 0
         self._start(kept or RecoveredState(), now_ms)
 
@@ -142,6 +146,7 @@ class Broker:
             tell_consumer(self.notices, CONSUMER_CREATED, queue, consumer)
         if exclusivity.outlives_consumers and owner is None:
             self.registry.note_queue(queue)
+        self.slow_consumers.note_consumer(queue, consumer, now_ms)
         if queue.gate.opens_at_ms:
             self.timers.note_gate(queue.gate.opens_at_ms, queue.id)
 
@@ -196,6 +201,7 @@ class Broker:
         due_ms = self.next_due_ms()
         if due_ms is not None and due_ms <= now_ms and self._due.run(now_ms):
             self._sweep.run(now_ms)
+            self.slow_consumers.run(now_ms)
         if self.agenda:
             share = self.budget.lend()
             self._work_off(share, now_ms)
@@ -245,6 +251,7 @@ class Broker:
 
     def finish(self, now_ms: int) -> None:
         """The broker stops: carry out to its end what was decided."""
+        self.handling.stop()
         unlimited = Budget()
         while self.agenda:
             self._work_off(unlimited, now_ms)
@@ -261,7 +268,7 @@ class Broker:
         """The date at which ``tick`` has something to do next if nobody sets the clock until then, or None."""
         shift_ms = self.clock.shift_ms
         first_ms = self.timers.next_due_ms(shift_ms)
-        sweep_ms = self._sweep.next_due_ms()
-        if sweep_ms is not None and (first_ms is None or sweep_ms + shift_ms < first_ms):
-            first_ms = sweep_ms + shift_ms
+        for steady_ms in (self._sweep.next_due_ms(), self.slow_consumers.next_due_ms()):
+            if steady_ms is not None and (first_ms is None or steady_ms + shift_ms < first_ms):
+                first_ms = steady_ms + shift_ms
         return first_ms

@@ -13,6 +13,8 @@ from artemis_py.records import RecordLog
 TIME_LIMIT: Final = "time_limit"
 FORCED_EXPIRE: Final = "forced_expire"
 """Why a message expired, in the words of AMPS (row A-28, tests/queues/rows.py)."""
+SENT_BY_OPERATOR: Final = "sent_by_operator"
+"""Why a message is dead that an operator has sent to the dead letters."""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -32,8 +34,8 @@ class Copies:
 
     @property
     def are_due(self) -> bool:
-        """Are there copies to make?"""
-        return bool(self.dead or self.expired)
+        """Are there copies to make, or a group to end?"""
+        return bool(self.dead or self.expired or self._is_open)
 
     def note_dead(self, queue: QueueReference, message: Message, reason: str) -> None:
         """The message failed for the last time: a copy belongs on the dead-letter address."""
@@ -49,6 +51,12 @@ class Copies:
         """A consumer had the message expire: a copy belongs on the expiry address."""
         self._open()
         self.expired.append((queue, message, FORCED_EXPIRE))
+
+    def join(self) -> None:
+        """What is recorded next belongs to the group: an operator moves messages, and their copies are published at
+        once.
+        """
+        self._open()
 
     def _open(self) -> None:
         if not self._is_open:

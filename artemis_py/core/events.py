@@ -34,6 +34,7 @@ LEASES_ENDED: Final = "ART-1007"
 HELD_UP: Final = "ART-1008"
 FILLED: Final = "ART-1009"
 PAST_LOST: Final = "ART-1010"
+CONSUMER_SLOW: Final = "ART-1011"
 
 MEANINGS: Final = {
     CREATED: "queue created",
@@ -60,6 +61,7 @@ MEANINGS: Final = {
     HELD_UP: "nothing is delivered although messages are ready: backlogs are used up",
     FILLED: "queue filled from the log",
     PAST_LOST: "queue misses messages of the past: the log does not have them any more",
+    CONSUMER_SLOW: "consumer is slow",
 }
 """What each code means."""
 

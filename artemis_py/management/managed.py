@@ -5,24 +5,35 @@ other things.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from artemis_py.config.problems import nearest
 from artemis_py.core.broker import Broker
 from artemis_py.errors import NotFoundError
+from artemis_py.management.jobs import Jobs
 from artemis_py.management.lists.connections import Connected
-from artemis_py.management.lists.field import Row
 from artemis_py.management.lists.selection import Selection
+from artemis_py.management.steps import Step, Until
+from artemis_py.management.why.vitals import Vitals
+from artemis_py.message import LargeBody
 
 Owner = TypeVar("Owner")
 Given = Mapping[str, Any]
 """The arguments by name; all are there."""
-Result = Row | Selection[Any]
-WAIT: Final = True
-"""What a step yields if the work can only go on in another turn."""
-Steps = Generator[bool | None, None, Result]
+
+
+class Download(NamedTuple):
+    """A body as it is, for a file with this name. ``content_type`` is what its sender says that it is."""
+
+    body: bytes | LargeBody
+    content_type: str | None
+    name: str
+
+
+Result = Mapping[str, Any] | Selection[Any] | Download
+Steps = Generator[Step, None, Result]
 _SHOWN_MAX: Final = 200
 _NAMES_COMPARED_MAX: Final = 1_000
 
@@ -41,13 +52,30 @@ class Managed:
     """The date of the turn, in epoch ms."""
     close: Callable[[int], bool]
     """Closes the connection of this number; False: there is none."""
+    vitals: Vitals
+    """How the server does."""
+    begin: Callable[[Steps], object]
+    """Begins a work that goes on by itself. Nobody gets its result."""
+    jobs: Jobs = field(default_factory=Jobs)
+
+    def in_a_moment(self) -> Until:
+        """What a step yields that waits for something which tells nobody when it is there, such as the disk."""
+        return self.after_ms(1)
+
+    def steady_ms(self) -> int:
+        """The steady time of the turn, in ms."""
+        return self.broker.clock.steady_ms(self.now_ms())
+
+    def after_ms(self, span_ms: int) -> Until:
+        """What a step yields if the work can go on after so many ms."""
+        return Until(self.steady_ms() + span_ms)
 
 
 Work = Callable[[Managed, Given], Steps]
 """The work of an operation. It raises BrokerError, at once or in a step."""
 
 
-def at_once(result: Row) -> Steps:
+def at_once(result: Mapping[str, Any]) -> Steps:
     """The result of a work that is done in one step."""
     yield from ()
     return result

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
-from artemis_py.management.lists.field import FLAG, NUMBER, TEXT, AnyKind
+from artemis_py.management.lists.field import FLAG, MAP, NUMBER, TEXT, AnyKind, Field
 from artemis_py.management.operation import TEXTS, Argument, Operation
 from artemis_py.version import VERSION
 
@@ -13,6 +13,7 @@ _TYPES: Final[dict[str, dict[str, Any]]] = {
     TEXT: {"type": "string"},
     NUMBER: {"type": "integer"},
     FLAG: {"type": "boolean"},
+    MAP: {"type": "object", "additionalProperties": {"type": "string"}},
     TEXTS: {"type": "array", "items": {"type": "string"}},
 }
 _PROBLEM: Final[dict[str, Any]] = {
@@ -90,7 +91,7 @@ def _operation(operation: Operation) -> dict[str, Any]:
         "responses": {
             "200": {
                 "description": operation.result,
-                "content": {"application/json": {"schema": schema_of(operation)}},
+                "content": _content(operation),
             },
             "default": {
                 "description": "400: it makes no sense; 401: log in; 403: not allowed; 404: it does not exist; "
@@ -102,6 +103,12 @@ def _operation(operation: Operation) -> dict[str, Any]:
     if operation.arguments:
         found["parameters"] = [_parameter(operation, argument) for argument in operation.arguments]
     return found
+
+
+def _content(operation: Operation) -> dict[str, Any]:
+    if operation.is_download:
+        return {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
+    return {"application/json": {"schema": schema_of(operation)}}
 
 
 def _parameter(operation: Operation, argument: Argument) -> dict[str, Any]:
@@ -126,6 +133,7 @@ def schema_of(operation: Operation) -> dict[str, Any]:
             "page": {"type": "integer"},
             "size": {"type": "integer"},
             "data": {"type": "array", "items": _row(operation.lists, is_whole=False)},
+            **{field.name: _field(field) for field in operation.also},
         }
         return {
             "type": "object",
@@ -140,15 +148,17 @@ def schema_of(operation: Operation) -> dict[str, Any]:
 
 def _row(kind: AnyKind, *, is_whole: bool) -> dict[str, Any]:
     """A row. A list may be asked for some of the fields alone."""
-    properties = {}
-    for field in kind.fields.values():
-        sentence = f"{field.sentence}, in {field.unit}." if field.unit else f"{field.sentence}."
-        type = _TYPES[field.type]["type"]
-        properties[field.name] = {
-            "type": [type, "null"] if field.type == TEXT else type,
-            "description": sentence.replace("?,", ",").replace("?.", "?"),
-            **({"x-unit": field.unit} if field.unit else {}),
-            **({"x-brief": True} if field.is_brief else {}),
-        }
+    properties = {field.name: _field(field) for field in kind.fields.values()}
     required = {"required": list(properties)} if is_whole else {}
     return {"type": "object", "properties": properties, "additionalProperties": False, **required}
+
+
+def _field(field: Field[Any]) -> dict[str, Any]:
+    sentence = f"{field.sentence}, in {field.unit}." if field.unit else f"{field.sentence}."
+    type = _TYPES[field.type]
+    return {
+        **(type if field.type != TEXT else {"type": ["string", "null"]}),
+        "description": sentence.replace("?,", ",").replace("?.", "?"),
+        **({"x-unit": field.unit} if field.unit else {}),
+        **({"x-brief": True} if field.is_brief else {}),
+    }

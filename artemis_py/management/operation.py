@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from artemis_py.management.lists.field import AnyKind
+from artemis_py.management.lists.field import AnyKind, Field
 from artemis_py.management.managed import Given, Managed, Steps, Work
 
 REQUIRED: Final = object()
@@ -40,7 +40,8 @@ class Operation:
     """One operation. ``on`` says on what: ``broker``, or the argument that names it. ``path`` is that of HTTP, and has
     the names of arguments in braces; ``command`` has the words of the command line.
 
-    ``lists`` is the list that it answers with, ``shows`` the kind of one thing; None: the ``result`` says what.
+    ``lists`` is the list that it answers with (``also``: what is told of the list besides), ``shows`` the kind of one
+    thing; None: the ``result`` says what. ``is_download``: it is no JSON, but a file.
 
     ``mbean`` has its signatures in Artemis' beans (``management/artemis/signature.py``), for Jolokia; ``no_mbean`` says
     why it has none.
@@ -58,6 +59,12 @@ class Operation:
     arguments: Sequence[Argument] = ()
     lists: AnyKind | None = None
     shows: AnyKind | None = None
+    destroys: str = ""
+    """What is lost for good, for a question that is asked before; empty: nothing. ``{messages}`` stands for how many
+    messages the queue has, and a name in braces for that argument.
+    """
+    also: Sequence[Field[Any]] = ()
+    is_download: bool = False
     is_watchable: bool = False
     """May clients of ``/api/events`` have it carried out once a second, to be told what changes?"""
     mbean: Sequence[str] = ()

@@ -13,8 +13,12 @@ from artemis_py.management.events_reference import EVENTS, MESSAGES
 from artemis_py.management.lists.addresses import ADDRESSES
 from artemis_py.management.lists.connections import CONNECTIONS
 from artemis_py.management.lists.consumers import CONSUMERS
-from artemis_py.management.lists.field import FLAG, NUMBER, TEXT, AnyKind
+from artemis_py.management.lists.dead_letters import DEAD_LETTERS
+from artemis_py.management.lists.field import FLAG, MAP, NUMBER, TEXT, AnyKind
+from artemis_py.management.lists.jobs import JOBS
+from artemis_py.management.lists.messages import WHOLE
 from artemis_py.management.lists.queues import QUEUES
+from artemis_py.management.lists.reasons import REASONS
 from artemis_py.management.notifications import HEADERS, SENTENCES
 from artemis_py.management.operation import EDIT, Operation
 from artemis_py.management.operations.listing import LISTING
@@ -32,8 +36,9 @@ artemis-py queue ls --where 'messageCount>0' --sort messageCount:desc
 curl 'http://127.0.0.1:8161/api/queues?where=messageCount%3E0&sort=messageCount:desc'
 ```
 
-- **Commands** ask the broker at `--url` (else `ARTEMIS_PY_URL`, else http://127.0.0.1:8161), and log in as
-  [all commands do](security.md). With `--json` they print what the broker answers.
+- **Commands** ask the broker at `--url` (else `ARTEMIS_PY_URL`, else that of the [context](commands.md#contexts), else
+  http://127.0.0.1:8161), and log in as [all commands do](security.md). With `--json` they print what it answers. Those
+  that destroy something ask first; `--yes` answers ([commands.md](commands.md)).
 - **HTTP** answers in JSON. `/api/openapi.json` describes it for programs. An error is `{"error": "…"}`, with status 400
   if the request makes no sense, 404 if something does not exist, and 409 if it cannot be done as things are. The answer
   to a change comes when the change survives a crash.
@@ -45,6 +50,38 @@ curl 'http://127.0.0.1:8161/api/queues?where=messageCount%3E0&sort=messageCount:
   what came of it: `AUD-1001` in the [operational log](queues.md#operational-log).
 - **Turns stay short.** Lists go on in steps, of at most 2 ms in a turn, however many rows there are. To remove very
   many messages goes on in an eighth of each turn.
+"""
+
+_MESSAGES: Final = """\
+## Messages
+
+```sh
+artemis-py queue browse orders --filter "region = 'eu'" --which ready,paged
+artemis-py queue move orders orders.parked --filter "region = 'eu'"
+artemis-py dead ls
+artemis-py dead retry --origin orders --cause max_deliveries --dry-run
+artemis-py dead retry --origin orders --cause max_deliveries --rate 50
+```
+
+- **A browse shows a queue in its order**: what consumers have, what is ready, what is in pages, what waits for its
+  time. A message that no consumer takes meanwhile is shown exactly once, and later ones are not shown. With a filter
+  the broker looks on for 50,000 matches behind the page to count them; `isWhole` says whether that was all. Pages are
+  read for the browse alone, and deep pages take several turns.
+- **A change concerns what was on the queue when it began.** What consumers have is left alone: it is counted and named
+  (`inDelivery`, `inDeliveryMessages`). Each message is changed completely or not at all, also if the broker is killed:
+  a copy and the end of its original are one record of the log. What was not done then is left undone.
+- **Moved messages are new ones**: they have new numbers, keep their time, their schedule and the headers that say where
+  they come from (`_AMQ_ORIG_ADDRESS`, `_AMQ_ORIG_QUEUE`, `_AMQ_ORIG_MESSAGE_ID`), and lose their count of failed
+  deliveries. A dead letter that is moved still says where it died. A message of another priority is a new one, too. In
+  the counts of a queue they are acknowledged, as in Artemis; readers of the log see `moved`.
+- **A target that is full, or takes none of them, gets nothing**: the messages stay, and the answer says why (`kept`,
+  `stoppedBecause`). A queue gets what is moved to it whatever its filter says; an address routes it as if sent.
+- **Dead letters** say their `reason`: `max_deliveries`, `max_cancels`, `time_limit`, `forced_expire`, `no_route` or
+  `sent_by_operator`. A retry puts them on the queue they came from, or else on its address; they keep these headers,
+  get `_ART_RETRIED` (how often), and do not expire. With `rate` a job does it, which `job ls` shows and `job stop`
+  ends; a restart forgets it, and what is not done stays with the dead letters.
+- **A body is a file**: it comes with its sender's content-type, as an attachment, in a sandbox, so a browser does not
+  carry it out.
 """
 
 _LISTS: Final = """\
@@ -65,9 +102,11 @@ _BEANS: Final = """\
 What tools read of Artemis' beans by [Jolokia](jolokia.md). Nothing of it can be written.
 """
 
-_KINDS: Final[tuple[AnyKind, ...]] = (QUEUES, ADDRESSES, CONSUMERS, CONNECTIONS)
+_KINDS: Final[tuple[AnyKind, ...]] = (
+    QUEUES, WHOLE, DEAD_LETTERS, JOBS, ADDRESSES, CONSUMERS, CONNECTIONS, REASONS,
+)  # fmt: skip
 _PLACE: Final = re.compile(r"{(\w+)}")
-_TYPES: Final = {TEXT: "text", NUMBER: "number", FLAG: "true or false"}
+_TYPES: Final = {TEXT: "text", NUMBER: "number", FLAG: "true or false", MAP: "texts by name"}
 
 
 def reference() -> str:
@@ -82,6 +121,7 @@ def reference() -> str:
         _HEAD,
         "## Look\n\n" + _operations(looks),
         "## Change\n\n" + _operations(changes),
+        _MESSAGES,
         _LISTS.format(arguments=_table(["argument", "", "default"], rows).rstrip()),
         *[_fields(kind) for kind in _KINDS],
         _BEANS,

@@ -10,14 +10,24 @@ from typing import Final
 from artemis_py.management.operation import Operation
 from artemis_py.management.operations.addresses import ADDRESS_OPERATIONS
 from artemis_py.management.operations.broker import BROKER_OPERATIONS
+from artemis_py.management.operations.browsing import BROWSING_OPERATIONS
 from artemis_py.management.operations.connections import CONNECTION_OPERATIONS
 from artemis_py.management.operations.consumers import CONSUMER_OPERATIONS
+from artemis_py.management.operations.dead_letters import DEAD_LETTER_OPERATIONS
+from artemis_py.management.operations.jobs import JOB_OPERATIONS
+from artemis_py.management.operations.message_changes import MESSAGE_CHANGES
 from artemis_py.management.operations.queues import QUEUE_OPERATIONS
+from artemis_py.management.operations.why import WHY_OPERATIONS
 
 OPERATIONS: Final[tuple[Operation, ...]] = (
     *BROKER_OPERATIONS,
     *QUEUE_OPERATIONS,
+    *BROWSING_OPERATIONS,
+    *MESSAGE_CHANGES,
+    *DEAD_LETTER_OPERATIONS,
+    *JOB_OPERATIONS,
     *ADDRESS_OPERATIONS,
     *CONSUMER_OPERATIONS,
     *CONNECTION_OPERATIONS,
+    *WHY_OPERATIONS,
 )

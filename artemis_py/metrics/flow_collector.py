@@ -64,6 +64,7 @@ class FlowCollector(Collector):
             ),
         ):
             yield self._counter(name, text, count)
+        yield self._blocked()
         disk_bytes = self._disk_headroom()
         if disk_bytes is not None:
             yield self._gauge(
@@ -86,6 +87,13 @@ class FlowCollector(Collector):
                 "How long it took to write and sync a batch of the journal",
                 server.sync_times,
             )
+
+    def _blocked(self) -> Metric:
+        text = "Connections that wait now, by reason (artemis-py why blocked-connection)"
+        family = GaugeMetricFamily("artemis_blocked_senders", text, labels=["broker", "reason"])
+        for reason, count in sorted(self._server.blocked_senders().items()):
+            family.add_metric([self._broker.name, reason], count)
+        return family
 
     def _gauge(self, name: str, text: str, value: float) -> Metric:
         family = GaugeMetricFamily(name, text, labels=["broker"])

@@ -146,6 +146,9 @@ class ServerView(Protocol):
     def blocked_ns(self) -> int:
         """How long senders have waited for room, all together."""
 
+    def blocked_senders(self) -> Mapping[str, int]:
+        """Connections that wait now, by the reason's word (docs/why.md)."""
+
     def authentication_counts(self) -> Mapping[str, int]:
         """Logins by result."""
 

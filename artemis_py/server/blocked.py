@@ -33,6 +33,10 @@ class Blocked:
     def __iter__(self) -> Iterator[Client]:
         return iter(self._awaited)
 
+    def counts(self) -> list[tuple[Awaited, int]]:
+        """What is waited for, and how many connections wait for each."""
+        return [(awaited, len(connections)) for awaited, connections in self._waiting.items()]
+
     def spent_ns(self) -> int:
         """How long senders have waited, all together. It only grows."""
         now_ns = monotonic_ns()

@@ -4,16 +4,28 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from time import perf_counter_ns
-from typing import Any, Final, final
+from typing import Any, Final, NamedTuple, final
 
 from artemis_py.errors import StorageError
-from artemis_py.management.managed import WAIT
+from artemis_py.management.steps import AnySteps, Awaited, Step, Until
 
-Steps = Generator[bool | None, None, Any]
 _SLICE_NS: Final = 2_000_000
 """For how long steps are made in a turn. A step takes less than that."""
+
+
+class _Begun(NamedTuple):
+    """A work, what will have its result, and whether it changes something."""
+
+    work: AnySteps
+    future: asyncio.Future[Any]
+    changes: bool
+
+    @property
+    def is_vain(self) -> bool:
+        """Does nobody wait for it any more?"""
+        return self.future.done() and not self.changes
 
 
 @final
@@ -24,7 +36,7 @@ class Calls:
     waits for that. ``schedule`` has a turn run soon.
     """
 
-    __slots__ = ("_loop", "_schedule", "_when_durable", "_works")
+    __slots__ = ("_awaiting", "_loop", "_schedule", "_sleeping", "_when_durable", "_works")
 
     def __init__(
         self,
@@ -35,51 +47,85 @@ class Calls:
         self._loop = loop
         self._schedule = schedule
         self._when_durable = when_durable
-        self._works: deque[tuple[Steps, asyncio.Future[Any], bool]] = deque()
+        self._works: deque[_Begun] = deque()
+        """Those that can go on."""
+        self._sleeping: list[tuple[int, _Begun]] = []
+        """Those that wait for a time (steady ms)."""
+        self._awaiting: list[tuple[Awaited, _Begun]] = []
+        """Those that wait for something that each turn looks at."""
 
     def __len__(self) -> int:
-        return len(self._works)
+        return len(self._works) + len(self._sleeping) + len(self._awaiting)
 
-    def begin(self, work: Steps, *, changes: bool) -> asyncio.Future[Any]:
+    @property
+    def have_ready(self) -> bool:
+        """Is there a work that can go on?"""
+        return bool(self._works) or any(one.may_go_on or begun.is_vain for one, begun in self._awaiting)
+
+    def next_due_ms(self) -> int | None:
+        """The steady time at which the first of those that wait for one goes on; None: none does."""
+        return min((due_ms for due_ms, _ in self._sleeping), default=None)
+
+    def begin(self, work: AnySteps, *, changes: bool) -> asyncio.Future[Any]:
         """Returns what will have the result, or what the work raises. If nobody waits for it any more, a work that
         changes nothing is given up.
         """
         future: asyncio.Future[Any] = self._loop.create_future()
-        self._works.append((work, future, changes))
-        self._schedule()
+        self._go_on_with(_Begun(work, future, changes))
         return future
 
-    def run(self) -> None:
-        """The share of a turn. Raises StorageError."""
+    def _go_on_with(self, begun: _Begun) -> None:
+        self._works.append(begun)
+        self._schedule()
+
+    def run(self, steady_ms: int) -> None:
+        """The share of a turn at this steady time. Raises StorageError."""
+        if self._sleeping:
+            self._works += [begun for due_ms, begun in self._sleeping if due_ms <= steady_ms or begun.is_vain]
+            self._sleeping = [one for one in self._sleeping if one[0] > steady_ms and not one[1].is_vain]
+        if self._awaiting:
+            waiting, self._awaiting = self._awaiting, []
+            for awaited, begun in waiting:
+                if awaited.may_go_on or begun.is_vain:
+                    self._works.append(begun)
+                else:
+                    self._awaiting.append((awaited, begun))
         until_ns = perf_counter_ns() + _SLICE_NS
         for _ in range(len(self._works)):
-            work, future, changes = self._works.popleft()
-            if self._goes_on(work, future, until_ns, changes=changes):
-                self._works.append((work, future, changes))
+            self._go_on(self._works.popleft(), until_ns)
             if perf_counter_ns() >= until_ns:
                 return
 
-    def _goes_on(self, work: Steps, future: asyncio.Future[Any], until_ns: int, *, changes: bool) -> bool:
-        if future.done() and not changes:
-            work.close()
-            return False
+    def _go_on(self, begun: _Begun, until_ns: int) -> None:
+        if begun.is_vain:
+            begun.work.close()
+            return
         try:
-            while next(work) is not WAIT and perf_counter_ns() < until_ns:
+            while (step := next(begun.work)) is None and perf_counter_ns() < until_ns:
                 pass
         except StopIteration as ended:
             result = ended.value
-            if changes:
-                self._when_durable(lambda: _settle(future, result))
+            if begun.changes:
+                self._when_durable(lambda: _settle(begun.future, result))
             else:
-                _settle(future, result)
-            return False
+                _settle(begun.future, result)
         except StorageError:
             raise
         except Exception as error:
-            if not future.done():
-                future.set_exception(error)
-            return False
-        return True
+            if not begun.future.done():
+                begun.future.set_exception(error)
+        else:
+            self._put_off(begun, step)
+
+    def _put_off(self, begun: _Begun, step: Step) -> None:
+        if step is None or isinstance(step, bool):
+            self._works.append(begun)
+        elif isinstance(step, Until):
+            self._sleeping.append((step.steady_ms, begun))
+        elif hasattr(step, "add_done_callback"):
+            step.add_done_callback(lambda _: self._go_on_with(begun))
+        else:
+            self._awaiting.append((step, begun))
 
 
 def _settle(future: asyncio.Future[Any], result: Any) -> None:

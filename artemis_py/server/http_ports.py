@@ -67,6 +67,7 @@ class HttpPorts:
             call_soon=self._loop.call_soon,
             call_threadsafe=self._loop.call_soon_threadsafe,
             limits=HttpLimits(
+                message_bytes_max=acceptor.int_param("maxBodyBytes"),
                 file_bytes_per_second_max=acceptor.int_param("maxLogBytesPerSecond"),
                 near_bytes_per_second_max=acceptor.int_param("busyLogBytesPerSecond"),
             ),

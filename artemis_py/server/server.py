@@ -31,8 +31,11 @@ from artemis_py.server.events.notifying import Notifying
 from artemis_py.server.events.watches import Watches
 from artemis_py.server.faults import Faults
 from artemis_py.server.gate import gate_of
+from artemis_py.server.gateway.described import PATHS
+from artemis_py.server.gateway.opening import routes_for_messages
 from artemis_py.server.http import Response
 from artemis_py.server.http.console_routes import console_routes
+from artemis_py.server.http.downloads import Downloads
 from artemis_py.server.http.event_routes import event_routes
 from artemis_py.server.http.guards import guard_of
 from artemis_py.server.http.jolokia_routes import jolokia_routes
@@ -51,6 +54,7 @@ from artemis_py.server.stats import TURN_BUCKET_BOUNDS_S, ServerStats
 from artemis_py.server.store import Store
 from artemis_py.server.surroundings import OF_THIS_MACHINE, Surroundings
 from artemis_py.server.turns import Turns
+from artemis_py.server.vitals import ServerVitals
 from artemis_py.server.websocket import first_bytes
 from artemis_py.shown import many, warn
 from artemis_py.storage.disk.lock import DirectoryLock
@@ -147,7 +151,7 @@ class Server:
             disk_headroom=self.disk_watch.headroom_bytes,
             clock_ms=lambda: around.wall_ns() // NS_PER_MS,
         )
-        load = Load(self.stats)
+        self._load = load = Load(self.stats)
         store.give_way(load.is_busy)
         self.ports = Ports(
             config,
@@ -175,11 +179,11 @@ class Server:
 
     def _routes(self, store: Store) -> list[Route]:
         routes = metrics_routes(self._exporter) + health_routes(self._not_ready_because, self.ports.warnings)
-        return routes + memory_routes(self.turns.guard) + self._log_routes(store) + self._management_routes()
+        return routes + memory_routes(self.turns.guard) + self._log_routes(store) + self._management_routes(store)
 
-    def _management_routes(self) -> list[Route]:
+    def _management_routes(self, store: Store) -> list[Route]:
         begun_s = self._loop.time()
-        managed = Managed(
+        self.managed = Managed(
             self.broker,
             self.config.name,
             clients=lambda: connected(self.stats.connections),
@@ -187,6 +191,8 @@ class Server:
             uptime_ms=lambda: round(1000 * (self._loop.time() - begun_s)),
             now_ms=lambda: self.turns.isolation.turn_ms,
             close=self._close_connection,
+            vitals=ServerVitals(self.stats, store.durability, self._load.is_busy, self.disk_watch.headroom_bytes),
+            begin=lambda work: calls.begin(work, changes=True),
         )
         hub = Hub(self.broker.notices, self._loop, self.broker.holdings, self._clocks.date_ms)
         self.turns.notifying = notifying = Notifying(self.broker, hub)
@@ -195,14 +201,15 @@ class Server:
         calls = self.turns.calls = Calls(
             self._loop, self.turns.schedule, lambda call: self.turns.when_durable(self.broker.log.last_lsn, call)
         )
-        watches = Watches(self._loop, managed, calls)
-        beans = Beans(managed, self.config)
+        watches = Watches(self._loop, self.managed, calls)
+        beans = Beans(self.managed, self.config)
         note_fault = partial(self.stats.faults.note, "", "management")
         self.ports.receiver = self.turns.managing = ManagementMessages(beans, calls, self.turns.schedule, note_fault)
         guard = partial(guard_of, self._gate, self.config.management_rbac_prefix)
         return [
-            *management_routes(managed, calls),
-            *event_routes(managed, hub, watches, guard),
+            *management_routes(self.managed, calls, Downloads(store.large), PATHS),
+            *routes_for_messages(self._loop, self.turns, calls, self.ports, self._gate),
+            *event_routes(self.managed, hub, watches, guard),
             *jolokia_routes(Agent(beans), calls, guard, wall_clock_ms),
         ]
 

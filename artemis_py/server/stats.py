@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from artemis_py.histogram import Histogram
 from artemis_py.security.rights import Checks
+from artemis_py.server.awaited import word_of
 from artemis_py.server.faults import Faults
 from artemis_py.server.logins.counts import LoginCounts
 from artemis_py.stomp.service import Traffic
@@ -101,6 +102,14 @@ class ServerStats:
     def blocked_ns(self) -> int:
         """How long senders have waited for room, all together."""
         return 0 if self.blocked is None else self.blocked.spent_ns()
+
+    def blocked_senders(self) -> dict[str, int]:
+        """Connections that wait now, by the reason's word."""
+        counts: dict[str, int] = {}
+        for thing, count in [] if self.blocked is None else self.blocked.counts():
+            word = word_of(thing)
+            counts[word] = counts.get(word, 0) + count
+        return counts
 
     @property
     def sync_times(self) -> Histogram | None:

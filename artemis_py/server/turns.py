@@ -182,12 +182,14 @@ class Turns:
         broker.take_in()
         arrivals.take_in(now_ms)
         if self.calls:
-            self.calls.run()
+            self.calls.run(broker.clock.steady_ms(now_ms))
         if self.managing is not None and self.managing.is_due:
             self.managing.run(now_ms)
         if self.notifying is not None and self.notifying.is_due:
             self.notifying.run(now_ms)
         broker.tick(now_ms)
+        if broker.slow_consumers.killed:
+            self._close_slow(now_ms)
         self._beat(now_ms)
         broker.dispatch(now_ms)
         served = output.write_messages(now_ms)
@@ -217,7 +219,7 @@ class Turns:
     @property
     def _has_more(self) -> bool:
         """Is there already work for another turn?"""
-        if self.broker.has_ready or self.input.rota or self.calls:
+        if self.broker.has_ready or self.input.rota or (self.calls is not None and self.calls.have_ready):
             return True
         if (self.notifying is not None and self.notifying.is_due) or (
             self.managing is not None and self.managing.is_due
@@ -231,8 +233,11 @@ class Turns:
         return self.large is not None and self.large.has_released
 
     def _next_watch_ms(self) -> int | None:
-        """The steady time of the next look at a connection, or at a replay."""
+        """The steady time of the next look at a connection or at a replay, or step of an operator's work."""
         watch_ms, replays = self.watches.next_due_ms(), self.replays
+        call_ms = None if self.calls is None else self.calls.next_due_ms()
+        if call_ms is not None:
+            watch_ms = call_ms if watch_ms is None else min(watch_ms, call_ms)
         if replays is None or not replays.desk.count:
             return watch_ms
         replay_ms = replays.desk.next_due_ms()
@@ -244,8 +249,9 @@ class Turns:
             return None
         self.large.poll()
         for piece in self.large.take_fetched():
-            reader: Client = piece.owner  # type: ignore[assignment]
-            self.output.mark_dirty(reader)
+            if piece.owner is not None:  # an operator's download looks for itself
+                reader: Client = piece.owner  # type: ignore[assignment]
+                self.output.mark_dirty(reader)
         return self.large.failure
 
     def _beat(self, now_ms: int) -> None:
@@ -254,6 +260,19 @@ class Turns:
                 connection.look(now_ms)
             except Exception as error:
                 self.isolation.cut_off(connection, "beat", error)
+
+    def _close_slow(self, now_ms: int) -> None:
+        """Close the connections of consumers that are too slow (``slow-consumer-policy`` KILL)."""
+        killed = self.broker.slow_consumers.killed
+        while killed:
+            consumer, reason = killed.pop()
+            connection: Client = consumer.owner  # type: ignore[assignment]
+            if consumer.closed or connection.session.is_closing:
+                continue
+            try:
+                connection.cut_off(reason, now_ms)
+            except Exception as error:
+                self.isolation.cut_off(connection, "slow-consumer", error)
 
     def when_durable(self, lsn: int, call: Callable[[], None]) -> None:
         """Call ``call`` when everything up to the lsn of a record survives a crash. A turn is scheduled to make sure of

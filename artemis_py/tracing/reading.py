@@ -5,7 +5,7 @@ is in memory: a file, or a block of a few MiB.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
@@ -24,6 +24,8 @@ from artemis_py.storage.format.segment_index import index_fields
 from artemis_py.storage.log_id import known_id
 from artemis_py.tracing.parent import MARK
 
+Spans = list[tuple[int, int]]
+"""Numbers of messages, from each first to each last one."""
 _MESSAGES: Final = frozenset({codec.MESSAGE})
 _NOT_NEEDED: Final = FRAMING | {
     codec.ADDRESS, codec.DUPLICATE, codec.DUPLICATES_CLEARED, codec.REFUSED, codec.DEPTHS, codec.CURSOR,
@@ -55,6 +57,17 @@ class Part:
                 continue
             yield entry.event
 
+    def events_about(self, wants: Callable[[bytes], bool]) -> Iterator[Event]:
+        """The events, but of messages only those whose payload ``wants`` accepts."""
+        for entry in self._entries:
+            kind = entry.record.type_code
+            if kind not in _NOT_NEEDED and (kind not in _MESSAGES or wants(entry.record.payload)):
+                yield entry.event
+
+
+def _any(_spans: Spans | None) -> bool:
+    return True
+
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
@@ -68,9 +81,14 @@ class Beginning:
 
 
 class LogSource(ABC):
-    """One broker's log. ``damages`` says what could not be read, ``lost`` how often a part was gone already."""
+    """One broker's log. ``damages`` says what could not be read, ``lost`` how often a part was gone already.
+
+    A segment is left out that mentions none of the wanted messages: ``may_be_among`` is asked with the spans of their
+    numbers (None: unknown) when it is the segment's turn.
+    """
 
     def __init__(self) -> None:
+        self.may_be_among: Callable[[Spans | None], bool] = _any
         self.damages: list[Damage] = []
         self.lost = 0
 
@@ -96,6 +114,8 @@ class DirectorySource(LogSource):
         super().__init__()
         self._reader = LogReader(directories, self.damages)
         self._skipped: set[int] = set()
+        self._spans: dict[int, Spans] = {}
+        """The numbers of messages that each file mentions, where its index says so."""
         self._broker = ""
 
     def begin(self, after_lsn: int, from_ms: int) -> Beginning:
@@ -111,6 +131,8 @@ class DirectorySource(LogSource):
                 with suppress(CodecError):  # the reader reports it
                     fields = index_fields(file.path)
                     queues += fields["queues"]
+                    if fields.get("ids") is not None:
+                        self._spans[file.number] = [(low, high) for low, high in fields["ids"]]
                     is_early = is_early and file is not files[-1] and (fields["last_ms"] or 0) < from_ms
                     self._skipped |= {file.number} if is_early else set()
         except OSError as error:
@@ -131,7 +153,7 @@ class DirectorySource(LogSource):
     def parts(self) -> Iterator[Part]:
         try:
             for file, data, is_last in self._reader.files():
-                if file.number not in self._skipped:
+                if file.number not in self._skipped and self.may_be_among(self._spans.get(file.number)):
                     name = file.path.name
                     yield Part(name, entries_of(name, data, self.damages, is_last=is_last), begins_segment=True)
         except OSError as error:
@@ -169,7 +191,8 @@ class BrokerSource(LogSource):
         for segment in self._log.listing(self._read_lsn).segments:
             if self._segment and segment.number > self._segment + 1:
                 self.lost += 1
-            yield from self._parts_of(segment)
+            if self.may_be_among(None if segment.ids is None else list(segment.ids)):
+                yield from self._parts_of(segment)
             self._read_lsn = segment.last_lsn
 
     def _parts_of(self, segment: Segment) -> Iterator[Part]:

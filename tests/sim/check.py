@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from contextlib import suppress
 
@@ -17,7 +18,7 @@ from artemis_py.storage.format.segment_index import INDEX_SUFFIX, decode_index, 
 from artemis_py.storage.recovery.recovery import Recovered
 from tests.sim.incarnation import Incarnation
 from tests.sim.paging import paged_items
-from tests.sim.projection import Projection, difference, view_of
+from tests.sim.projection import Identity, Projection, difference, view_of
 from tests.sim.traffic import STANDARD, TYPED, Fact
 
 
@@ -128,12 +129,23 @@ def nothing_half_done(projection: Projection, broker: Broker) -> None:
         if queue is None:
             continue
         settings = queue.address.settings
-        target = settings.dead_letter_address if why == "dead" else settings.expiry_address
+        target = settings.expiry_address if why == "expired" else settings.dead_letter_address
         if target and target != queue.address.name and str(message_id) not in history.copied_ids:
             raise Broken(f"message {message_id} was {why} on {queue.name}, and its copy for {target} is lost")
+    for identity in history.moved:
+        if history.published.get(identity[3], 0) <= identity[0] and not _goes_where_nothing_lasts(identity, broker):
+            raise Broken(f"message {identity[0]} was moved, and its copy is lost")
     orphaned = history.duplicate_ids - history.duplicate_ids_published
     if orphaned:
         raise Broken(f"duplicate ids are remembered without their messages: {sorted(orphaned)}")
+
+
+def _goes_where_nothing_lasts(identity: Identity, broker: Broker) -> bool:
+    """May a dead letter have gone back to a queue that no restart keeps, or into a page?"""
+    origin = re.search(rb"^_AMQ_ORIG_QUEUE:(.*)$", identity[2], re.MULTILINE)
+    queue = None if origin is None else broker.queues.get(origin[1].decode())
+    pages = any(address.is_paging or address.stream is not None for address in broker.addresses.values())
+    return pages or (origin is not None and (queue is None or not queue.durable))
 
 
 def survivors_match(life: Incarnation, recovered: Recovered, duplicate_ids_kept: int) -> Projection:

@@ -48,6 +48,10 @@ class History:
     settled: set[tuple[int, int]] = field(default_factory=set)
     lost_of: dict[tuple[int, int], str] = field(default_factory=dict)
     """(queue id, message id) of what died or expired: why."""
+    moved: set[Identity] = field(default_factory=set)
+    """What an operator moved."""
+    published: dict[bytes, int] = field(default_factory=dict)
+    """The highest message id by body."""
     copied_ids: set[str] = field(default_factory=set)
     duplicate_ids_published: set[str] = field(default_factory=set)
     duplicate_ids: set[str] = field(default_factory=set)
@@ -121,6 +125,7 @@ class Projection:
         history = self.history
         history.message_ids.add(identity[0])
         history.bodies.add(identity[3])
+        history.published[identity[3]] = max(history.published.get(identity[3], 0), identity[0])
         for line in identity[2].decode().split("\n"):
             name, _, value = line.partition(":")
             if name == "_AMQ_ORIG_MESSAGE_ID":
@@ -138,10 +143,12 @@ class Projection:
                 self.queues[queue_id] = {**fields, "recovery": {**recovery, "after": after}}
 
     def _settled(self, queue_id: int, message_ids: list[int], reason: str) -> None:
+        if reason == "moved":
+            self.history.moved |= {item.identity for item in self.items(queue_id) if item.identity[0] in message_ids}
         self._items[queue_id] = [item for item in self.items(queue_id) if item.identity[0] not in message_ids]
         for message_id in message_ids:
             self.history.settled.add((queue_id, message_id))
-            if reason in ("dead", "expired"):
+            if reason in ("dead", "expired", "cancelled"):
                 self.history.lost_of[queue_id, message_id] = reason
 
     def _attempted(self, queue_id: int, message_id: int, attempts: int, due_ms: int) -> None:

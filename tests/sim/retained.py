@@ -124,7 +124,8 @@ class Telling:
         message = kept.message
         self._must_know(event, event.session)
         properties = message.head.properties
-        sender = "" if "reason" in properties else properties.get(SENDER, "")
+        is_operators = not event.session and "_AMQ_ORIG_MESSAGE_ID" in properties
+        sender = "" if "reason" in properties or is_operators else properties.get(SENDER, "")
         if self._clients.get(event.session, "") != sender:
             raise Untrue(f"message {message.id} of {sender!r} came from {self._clients.get(event.session)!r}")
         self._arrive(kept, event.place)

@@ -17,6 +17,7 @@ from tests.sim.check import (
     survivors_match,
 )
 from tests.sim.disk import Fault, PowerCut, SimDisk
+from tests.sim.handling import handle
 from tests.sim.incarnation import Incarnation
 from tests.sim.opening import SimStore
 from tests.sim.projection import Projection
@@ -29,6 +30,8 @@ FAULTS = 0.2
 """How many lives end with a disk that fails instead of a power cut."""
 MIXING = 0.5
 """How many worlds have clients that send persistent and transient messages in one burst."""
+HANDLING = 0.5
+"""How many worlds have an operator who moves, retries and removes messages."""
 BURSTS = 0.25
 """How many of the steps are bursts there."""
 CORE = f"""
@@ -112,6 +115,8 @@ class Report:
     damages: int = 0
     faults: int = 0
     large_bodies: int = 0
+    handled: int = 0
+    """How often an operator did something with messages."""
     bursts: int = 0
     """How often persistent and transient messages came in one read."""
     fresh_deliveries: int = 0
@@ -149,6 +154,8 @@ class CrashWorld:
         self._pages = self.rng.random() < 0.5
         self._patience = self.rng.choice((0.05, 0.3, 0.9))
         """How likely the committer is to work after a step."""
+        handles = random.Random(f"handles {seed}")
+        self._handles = handles if handles.random() < HANDLING else None
         self._mixes = random.Random(f"mixes {seed}").random() < MIXING if mixes is None else mixes
 
     def run(self) -> Report:
@@ -242,6 +249,9 @@ class CrashWorld:
             life.advance(rng.choice((1, 60, 500, 6000)))
         elif rng.random() < 0.06:
             self._manage(life)
+        elif self._handles is not None and self._handles.random() < 0.15:
+            handle(life, self._handles)
+            self.report.handled += 1
         elif self._mixes and rng.random() < BURSTS:
             self._burst(life, traders)
         else:

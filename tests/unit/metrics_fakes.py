@@ -194,9 +194,13 @@ class FakeServer:
     delays: Histogram = field(default_factory=lambda: Histogram([1, 10], 1_000))
     sync_times: Histogram | None = None
     waited_ns: int = 0
+    blocked_by_reason: dict[str, int] = field(default_factory=dict)
 
     def blocked_ns(self) -> int:
         return self.waited_ns
+
+    def blocked_senders(self) -> Mapping[str, int]:
+        return self.blocked_by_reason
 
     def authentication_counts(self) -> Mapping[str, int]:
         return self.authenticated

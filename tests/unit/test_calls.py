@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from artemis_py.errors import StorageError
-from artemis_py.management.managed import WAIT, Steps
+from artemis_py.management.managed import Steps
+from artemis_py.management.steps import WAIT, Until
 from artemis_py.server import calls as module
 from artemis_py.server.calls import Calls
 
@@ -51,11 +52,11 @@ def test_a_turn_makes_only_so_many_steps(desk: Desk) -> None:
     done: list[str] = []
     future = desk.calls.begin(counting(done, "a", 100, 7), changes=False)
     assert desk.turns_wanted == 1
-    desk.calls.run()
+    desk.calls.run(0)
     assert 5 < len(done) < 25
     assert len(desk.calls) == 1
     for _ in range(30):
-        desk.calls.run()
+        desk.calls.run(0)
     assert future.result() == {"result": 7}
     assert len(done) == 100
     assert len(desk.calls) == 0
@@ -66,9 +67,9 @@ def test_several_take_turns(desk: Desk) -> None:
     done: list[str] = []
     desk.calls.begin(counting(done, "long", 10_000), changes=False)
     short = desk.calls.begin(counting(done, "short", 3), changes=False)
-    desk.calls.run()
+    desk.calls.run(0)
     assert "short" not in done
-    desk.calls.run()
+    desk.calls.run(0)
     assert short.done()
 
 
@@ -84,14 +85,14 @@ def test_who_waits_for_another_turn_does_not_use_up_this_one(desk: Desk) -> None
     done: list[str] = []
     desk.calls.begin(waiting(), changes=False)
     other = desk.calls.begin(counting(done, "other", 2), changes=False)
-    desk.calls.run()
+    desk.calls.run(0)
     assert looks == [0]
     assert other.done()
 
 
 def test_a_change_is_answered_when_it_is_durable(desk: Desk) -> None:
     future = desk.calls.begin(counting([], "change", 1), changes=True)
-    desk.calls.run()
+    desk.calls.run(0)
     assert not future.done()
     [synced] = desk.unsynced
     synced()
@@ -103,10 +104,10 @@ def test_nobody_waits_any_more(desk: Desk, changes: bool) -> None:
     """A change goes on all the same."""
     done: list[str] = []
     future = desk.calls.begin(counting(done, "a", 100), changes=changes)
-    desk.calls.run()
+    desk.calls.run(0)
     future.cancel()
     for _ in range(30):
-        desk.calls.run()
+        desk.calls.run(0)
     assert len(desk.calls) == 0
     assert (len(done) == 100) == changes
     for synced in desk.unsynced:
@@ -120,7 +121,7 @@ def test_a_failure_is_told_to_who_asked_and_to_nobody_else(desk: Desk) -> None:
 
     broken = desk.calls.begin(failing(), changes=True)
     other = desk.calls.begin(counting([], "a", 1), changes=False)
-    desk.calls.run()
+    desk.calls.run(0)
     assert isinstance(broken.exception(), ValueError)
     assert other.done()
 
@@ -132,4 +133,61 @@ def test_a_disk_that_fails_ends_the_broker(desk: Desk) -> None:
 
     desk.calls.begin(failing(), changes=True)
     with pytest.raises(StorageError, match="the disk is gone"):
-        desk.calls.run()
+        desk.calls.run(0)
+
+
+def test_a_work_that_pauses_costs_no_turns(desk: Desk) -> None:
+    def work() -> Steps:
+        yield Until(20)
+        return {"result": 1}
+
+    future = desk.calls.begin(work(), changes=False)
+    desk.calls.run(0)
+    assert (desk.calls.have_ready, desk.calls.next_due_ms()) == (False, 20)
+    desk.calls.run(19)
+    assert not future.done()
+    desk.calls.run(20)
+    assert future.result() == {"result": 1}
+    assert desk.calls.next_due_ms() is None
+
+
+class _Wait:
+    may_go_on = False
+
+
+def test_a_work_that_waits_for_something_costs_no_turns(desk: Desk) -> None:
+    """And one for which nobody waits any more is given up meanwhile."""
+    wait = _Wait()
+
+    def work() -> Steps:
+        yield wait
+        return {"result": 1}
+
+    future, vain = desk.calls.begin(work(), changes=False), desk.calls.begin(work(), changes=False)
+    desk.calls.run(0)
+    assert (len(desk.calls), desk.calls.have_ready) == (2, False)
+    vain.cancel()
+    assert desk.calls.have_ready
+    desk.calls.run(0)
+    assert (len(desk.calls), desk.calls.have_ready) == (1, False)
+    wait.may_go_on = True
+    assert desk.calls.have_ready
+    desk.calls.run(0)
+    assert future.result() == {"result": 1}
+
+
+def test_a_work_sleeps_until_something_comes_from_elsewhere(desk: Desk) -> None:
+    coming: asyncio.Future[None] = desk.loop.create_future()
+
+    def work() -> Steps:
+        yield coming
+        return {"result": 1}
+
+    future = desk.calls.begin(work(), changes=False)
+    desk.calls.run(0)
+    assert len(desk.calls) == 0
+    coming.set_result(None)
+    desk.loop.call_soon(desk.loop.stop)
+    desk.loop.run_forever()
+    desk.calls.run(0)
+    assert future.result() == {"result": 1}

@@ -154,6 +154,7 @@ def test_our_additions_have_their_own_names_and_types() -> None:
         "artemis_connections_opened": "counter",
         "artemis_connections_closed": "counter",
         "artemis_blocked_seconds": "counter",
+        "artemis_blocked_senders": "gauge",
         "artemis_delivery_delay_seconds": "histogram",
         "artemis_oldest_message_age_seconds": "gauge",
         "artemis_oldest_delivering_message_age_seconds": "gauge",

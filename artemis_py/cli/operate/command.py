@@ -6,16 +6,20 @@ from __future__ import annotations
 
 import argparse
 import json
-from typing import Any, final
+from typing import Any, Final, final
 from urllib.parse import quote, urlencode
 
 from artemis_py.cli import broker_http
-from artemis_py.cli.operate import shown
+from artemis_py.cli.operate import confirming, downloads, reasons, shown
 from artemis_py.cli.operate.words import WORDS
 from artemis_py.management.lists.field import FLAG
+from artemis_py.management.lists.reasons import REASONS
 from artemis_py.management.operation import TEXTS, Argument, Operation
 from artemis_py.management.table import OPERATIONS
 from artemis_py.shown import as_json, say_made
+
+_PATIENCE_S: Final = 3600.0
+"""An operation on millions of messages takes its time, so that nobody else has to wait for it."""
 
 
 @final
@@ -45,9 +49,12 @@ def add(parser: argparse.ArgumentParser, word: str) -> None:
         one.set_defaults(operation=operation)
         for argument in operation.arguments:
             _add_argument(one, argument)
-        broker_http.add_url(one)
+        if operation.destroys:
+            confirming.add_yes(one)
+        if operation.is_download:
+            one.add_argument("--output", metavar="FILE", help="write to this new file (else to standard output)")
         one.add_argument("--json", action="store_true", help="print what the broker answers, as JSON")
-        broker_http.add_arguments(one)
+        broker_http.add_broker(one)
 
 
 def _word(operation: Operation) -> str:
@@ -71,10 +78,16 @@ def _add_argument(parser: argparse.ArgumentParser, argument: Argument) -> None:
 def run(args: argparse.Namespace) -> int:
     """Asks the broker and prints its answer. Raises ArtemisError with what it says otherwise."""
     operation: Operation = args.operation
-    broker = broker_http.BrokerHttp(args, args.url)
+    broker = broker_http.BrokerHttp.of(args, _PATIENCE_S)
+    confirming.confirm(operation, args, broker)
+    if operation.is_download:
+        downloads.save(broker, path_of(operation, vars(args)), args.output)
+        return 0
     answer = json.loads(broker.ask(path_of(operation, vars(args)), operation.method))
     if args.json:
         say_made(as_json(answer))
+    elif operation.lists is REASONS:
+        reasons.print_reasons(answer)
     elif operation.lists is not None:
         shown.print_list(operation.lists, answer)
     else:
@@ -95,6 +108,6 @@ def path_of(operation: Operation, given: dict[str, Any]) -> str:
             query += [(argument.name, text) for text in value]
         elif value is not None:
             query.append((argument.name, str(value)))
-    if operation.lists is not None and not given["fields"] and not given["json"]:
+    if operation.lists is not None and not given.get("fields", True) and not given["json"]:
         query.append(("fields", ",".join(operation.lists.brief)))
     return f"{path}?{urlencode(query)}" if query else path

@@ -60,6 +60,10 @@ def _table(*, has_head: bool = True) -> Table:
 def _cell(value: Any, unit: str = "") -> Text:
     if value is None:
         return Text(_NOTHING)
+    if isinstance(value, dict):
+        return Text("\n".join(f"{escaped(str(name))}: {escaped(str(one))}" for name, one in value.items()) or _NOTHING)
+    if isinstance(value, list):
+        return Text(", ".join(escaped(str(one)) for one in value) or _NOTHING)
     if isinstance(value, bool):
         return Text("yes" if value else "no")
     text = f"{value:,}" if isinstance(value, int) else escaped(str(value))

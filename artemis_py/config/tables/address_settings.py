@@ -16,7 +16,6 @@ from artemis_py.config.tables.fields import (
     NO_EFFECT,
     NO_MANAGEMENT,
     NO_RELOAD,
-    NO_SLOW_CONSUMERS,
     NOT_EMPTY,
     NOT_NEGATIVE,
     NOT_SPOKEN,
@@ -358,17 +357,13 @@ class AddressSettings:
     # What this version does without
     redistribution_delay: int = int64(-1, "delay before messages are redistributed in the cluster", ignored=SINGLE_NODE)
     slow_consumer_threshold: int = int64(
-        -1, "rate below which a consumer counts as slow", check=OFF_OR_POSITIVE, ignored=NO_SLOW_CONSUMERS
+        -1, "rate of acknowledgements below which a consumer counts as slow; -1: none does", check=OFF_OR_POSITIVE
     )
-    slow_consumer_threshold_measurement_unit: str = choice(
-        "MESSAGES_PER_SECOND", _RATES, "unit of this rate", ignored=NO_SLOW_CONSUMERS
-    )
+    slow_consumer_threshold_measurement_unit: str = choice("MESSAGES_PER_SECOND", _RATES, "unit of this rate")
     slow_consumer_policy: str = choice(
-        "NOTIFY", ("KILL", "NOTIFY"), "what happens to slow consumers", ignored=NO_SLOW_CONSUMERS
+        "NOTIFY", ("KILL", "NOTIFY"), "what happens to slow consumers: their connection is closed, or they are reported"
     )
-    slow_consumer_check_period: int = int64(
-        5, "how often consumers are checked", unit="s", check=POSITIVE, ignored=NO_SLOW_CONSUMERS
-    )
+    slow_consumer_check_period: int = int64(5, "how often consumers are checked", unit="s", check=POSITIVE)
     config_delete_queues: str = choice(
         "OFF", _DELETION, ("delete queues that were removed from the file"), ignored=NO_RELOAD
     )
@@ -379,9 +374,11 @@ class AddressSettings:
         "OFF", _DELETION, "delete diverts that were removed from the file", ignored=NO_RELOAD
     )
     message_counter_history_day_limit: int = int32(0, "days of message counters", unit="days", tuning=NO_MANAGEMENT)
-    management_browse_page_size: int = int32(200, "messages per page of management", ignored=NO_MANAGEMENT)
+    management_browse_page_size: int = int32(
+        200, "messages on a page of a browsed queue; at most 1,000 are shown", check=POSITIVE
+    )
     management_message_attribute_size_limit: int = int32(
-        256, "maximum length of an attribute shown by management", ignored=NO_MANAGEMENT
+        256, "characters of a header or body in the list of a browsed queue; -1: 65,536", check=OFF_OR_NOT_NEGATIVE
     )
     auto_create_jms_queues: bool = boolean(True, "old name of a deprecated setting", tuning=NO_EFFECT)
     auto_delete_jms_queues: bool = boolean(True, "old name of a deprecated setting", tuning=NO_EFFECT)

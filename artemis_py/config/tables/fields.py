@@ -25,7 +25,6 @@ NOT_SPOKEN: Final = "it is about a protocol that this broker does not support"
 NO_EFFECT: Final = "it has no effect in Artemis either"
 NO_MANAGEMENT: Final = "this version has no management through messages or JMX"
 NO_RELOAD: Final = "this version reads its configuration only at start"
-NO_SLOW_CONSUMERS: Final = "this version does not detect slow consumers; the acceptor's maxUnsentBytes limits them"
 
 BOOLEAN: Final = "boolean"
 INT: Final = "int"

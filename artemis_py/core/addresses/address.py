@@ -154,8 +154,8 @@ class Address(Home):
 
     __slots__ = (
         "_own_policy", "account", "anycast_count", "anycast_turn", "auto_created", "bytes_max", "can_page", "changes",
-        "changes_expiry", "deleted", "diverts", "dropped_message_count", "duplicate_ids", "empty_since_ms",
-        "had_binding", "has_page_limit", "losses", "messages_max", "plan", "queues", "retention",
+        "changes_expiry", "deleted", "diverts", "dropped_message_count", "duplicate_ids", "duplicate_message_count",
+        "empty_since_ms", "had_binding", "has_page_limit", "losses", "messages_max", "plan", "queues", "retention",
         "routed_message_count", "routing_types", "spread", "stream", "unrouted_message_count", "view",
     )  # fmt: skip
 
@@ -203,6 +203,7 @@ class Address(Home):
         self.routed_message_count = 0
         self.unrouted_message_count = 0
         self.dropped_message_count = 0
+        self.duplicate_message_count = 0
         self._apply(settings)
 
     def add_routing_types(self, routing_types: Iterable[str]) -> None:

@@ -152,14 +152,15 @@ class Backlog:
                 reader.unseen.add(place)
         return None
 
-    def lead(self, reader: PageReader | None, consumer: Consumer) -> PageReader:
-        """The reader of a consumer with a cursor, where the queue's own reader is or ahead of that. Where places do not
-        tell the order, the reader of one that only looks notes the messages that it went past without seeing them.
+    def lead(self, reader: PageReader | None, consumer: Consumer | None, *, takes: bool) -> PageReader:
+        """The reader of a consumer with a cursor (None: of an operator), where the queue's own reader is or ahead of
+        that. Where places do not tell the order, the reader of one that only looks, and ``takes`` nothing, notes the
+        messages that it went past without seeing them.
         """
         start = 0 if reader is None else reader.place
         if reader is None:
             reader = self.reader.copy(consumer)
-            if not (self.shared_order or consumer.destructive):
+            if not (self.shared_order or takes):
                 reader.unseen = set()
         elif start < self.reader.place:
             reader.follow(self.reader)

@@ -94,10 +94,13 @@ class Enqueuer:
         begun, self.begun = self.begun, []
         return begun
 
-    def give(self, address: Address, queue: Queue, messages: list[Message], now_ms: int) -> None:
-        """Put copies on one queue that it alone is to have. No filter, divert or limit is asked."""
+    def give(self, address: Address, queue: Queue, messages: list[Message], now_ms: int, due_ms: int = 0) -> None:
+        """Put copies on one queue that it alone is to have. No filter, divert or limit is asked. ``due_ms`` above 0
+        schedules them.
+        """
         route = Route(address, queue, None)
-        batch = Batch(route, messages, sum(message.size_bytes for message in messages), now_ms, plain=False)
+        size_bytes = sum(message.size_bytes for message in messages)
+        batch = Batch(route, messages, size_bytes, now_ms, plain=False, due_ms=due_ms)
         batch.paged = address.must_page
         batch.limited = queue.flow.limits_senders
         self.enqueue(batch, [(queue, messages)])

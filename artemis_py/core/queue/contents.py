@@ -17,6 +17,7 @@ from artemis_py.core.order.entry import ACKED, EXPIRED, REPLACED, Entry
 from artemis_py.core.order.last_value import LastValues
 from artemis_py.core.order.order import Order
 from artemis_py.core.queue.behind import Behind
+from artemis_py.core.queue.dates import Dates
 from artemis_py.core.queue.deferred import Deferred
 from artemis_py.core.queue.expiry_watch import ExpiryWatch
 from artemis_py.core.queue.grouping import Grouping
@@ -41,7 +42,7 @@ class Contents:
     __slots__ = (
         "_grouping", "_host", "_picked_bytes", "_reference", "ages", "barrier_is_out", "behind", "deferred", "expiry",
         "has_left", "held_back", "holds", "is_in_log_order", "last_values", "leases", "order", "paged",
-        "picked_count", "scheduled", "tally", "tries", "was_used",
+        "picked_count", "scheduled", "tally", "tries", "waits_until", "was_used",
     )  # fmt: skip
 
     def __init__(
@@ -84,6 +85,7 @@ class Contents:
         self.tally = Tally()
         self.scheduled: dict[int, Entry] = {}
         """Entries that wait for their time, by message id."""
+        self.waits_until = Dates()
         self.held_back: set[int] = set() if rules.holds or behind is not None else _NOTHING_HELD
         """Ids of scheduled messages that have taken their place already and return to it."""
         self.paged = PagedContents(reference, host, self.tally)
@@ -210,11 +212,7 @@ class Contents:
 
     def count_lost(self, messages: list[Message], reason: str, *, replaced: bool = False) -> None:
         """Count new messages that the queue drops on arrival, and settle the durable ones for ``reason``."""
-        self.tally.added += len(messages)
-        if replaced:
-            self.tally.replaced += len(messages)
-        else:
-            self.tally.killed += len(messages)
+        self.tally.lose(len(messages), reason, replaced=replaced)
         durable = [message for message in messages if message.head.persistent]
         if durable and self._reference.durable:
             self._host.log.settled(self._reference.id, durable, reason)
@@ -355,6 +353,7 @@ class Contents:
         self.tally.enter_scheduled(message)
         self._grouping.put_aside(entry)
         due_ms = valid_ms or due_ms
+        self.waits_until.note(message.id, due_ms)
         host, queue_id = self._host, self._reference.id
         if valid_ms > 0 or is_date(entry):
             host.timers.note_date(due_ms, queue_id, self.scheduled, message.id)
@@ -369,6 +368,7 @@ class Contents:
         """Remove an entry from those put aside: it is ready, or gone."""
         message = entry.message
         del self.scheduled[message.id]
+        self.waits_until.forget(message.id)
         self.held_back.discard(message.id)
         if self.behind is not None and self.behind.has(entry):
             self.behind.aside_count -= 1
@@ -476,11 +476,11 @@ class Contents:
 
     # ---- leaving ---------------------------------------------------------------------------------
 
-    def acknowledge(self, messages: list[Message], by: Actor | None) -> None:
-        """Messages that a consumer settles on send were written. ``by``: the consumer, for a retained log."""
+    def acknowledge(self, messages: list[Message], by: Actor | None, reason: str = ACKED) -> None:
+        """Messages that are out of the order are done with. ``by``: the consumer, for a retained log."""
         self.was_used = True
         self.tally.acknowledged += len(messages)
-        self._forget(messages, ACKED, by)
+        self._forget(messages, reason, by)
 
     def acknowledge_held(self, messages: list[Message], by: Actor | None) -> None:
         """A consumer acknowledged messages that were in delivery."""
@@ -496,7 +496,7 @@ class Contents:
         """Remove messages that are out of the order, for ``reason``. They count as killed."""
         if messages:
             self.was_used = True
-            self.tally.killed += len(messages)
+            self.tally.kill(len(messages), reason)
             self._forget(messages, reason, by)
 
     def expire(self, entries: list[Entry]) -> None:

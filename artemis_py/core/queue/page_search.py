@@ -64,7 +64,7 @@ class PageSearch:
             self._readers = {}
         readers = self._readers.setdefault(consumer.id, {})
         number = backlog.stream.number
-        reader = readers[number] = backlog.lead(readers.get(number), consumer)
+        reader = readers[number] = backlog.lead(readers.get(number), consumer, takes=consumer.destructive)
         return reader
 
     def _search_in(self, backlog: Backlog, consumer: Consumer, now_ms: int) -> Entry | None:

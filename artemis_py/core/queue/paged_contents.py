@@ -119,7 +119,7 @@ class PagedContents:
     def kill(self, backlog: Backlog, reason: str) -> None:
         """Remove everything in the pages of one stream that is not in memory, for ``reason``."""
         tally = self._tally
-        tally.killed += backlog.count
+        tally.kill(backlog.count, reason)
         tally.size_bytes -= backlog.size_bytes
         tally.durable_count -= backlog.durable_count
         tally.durable_size_bytes -= backlog.durable_size_bytes
@@ -132,7 +132,7 @@ class PagedContents:
             there = [message for message in backlog.in_memory.values() if message.page is page]
             lost = backlog.stream.purge_page(self._reference, page, there, DAMAGED)
             if lost > 0:
-                self._tally.killed += lost
+                self._tally.kill(lost, DAMAGED)
                 backlog.count -= lost
         self._correct(backlog)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import final
 
+from artemis_py.core.order.entry import Entry
 from artemis_py.core.pages.backlog import Backlog, ReadAhead
 from artemis_py.core.pages.expiry import PageExpiry
 from artemis_py.core.pages.stream import PageReader, PageStream, RestoredShare
@@ -17,6 +18,7 @@ from artemis_py.core.queue.intake import Intake
 from artemis_py.core.queue.page_reading import READ_UNITS, READS_PER_TURN, PageReading
 from artemis_py.core.queue.page_search import PageSearch
 from artemis_py.message import Message
+from artemis_py.records import PagedEntry
 
 
 @final
@@ -101,6 +103,16 @@ class QueuePages:
                 expiry = None if self._expiries is None else self._expiries.get(number)
                 if expiry is not None and expiry.is_under_way:
                     self._expire_in(expiry, backlog, now_ms)
+
+    # ---- one message -----------------------------------------------------------------------------
+
+    def entry_of(self, backlog: Backlog, found: PagedEntry) -> Entry:
+        """The entry of a message that somebody looks at. The message stays in its page."""
+        return self._intake.entry_of(backlog, found.message)
+
+    def enter(self, backlog: Backlog, found: PagedEntry) -> Entry:
+        """Take a message out of its page. It is in memory then; its place, or its end, follows."""
+        return self._intake.enter(backlog, found)
 
     # ---- expiry and removal ----------------------------------------------------------------------
 

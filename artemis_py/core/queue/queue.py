@@ -202,6 +202,7 @@ class Queue:
             if durable:
                 self.parts.host.log.story.delivered(self.id, durable, consumer.actor)
         contents = self.contents
+        consumer.sent_count += len(entries)
         if self.parts.hold_up is not None and consumer.destructive:
             self.parts.hold_up.note_sent()
         if consumer.barrier is not None:

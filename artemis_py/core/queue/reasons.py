@@ -5,7 +5,6 @@ Pure functions over the parts of a queue. They know a consumer by its number; wh
 
 from __future__ import annotations
 
-from itertools import islice
 from sys import maxsize
 from typing import Final, final
 
@@ -23,7 +22,8 @@ BACKLOG: Final = "backlog"
 WINDOW: Final = "window"
 UNWANTED: Final = "unwanted"
 GROUPS: Final = "groups"
-IN_LINE: Final = "in-line"
+EXCLUSIVE: Final = "exclusive"
+PRIORITY: Final = "consumer-priority"
 DUE: Final = "due"
 HELD: Final = "held"
 LEASED: Final = "leased"
@@ -37,8 +37,6 @@ _BEFORE: Final = {
     "waiting": "waiting for their time",
 }
 """What messages before a barrier wait for, in words."""
-LOOKS_MAX: Final = 10_000
-"""Of so many ready messages it is looked at whether a consumer wants them."""
 
 
 @final
@@ -172,23 +170,25 @@ def is_full(consumer: Consumer) -> bool:
     return len(consumer.held) >= consumer.backlog_max
 
 
-def why_not_to(basis: QueueBasis, consumer: Consumer, now_ms: int) -> Reason:
-    """Why a consumer, which is no browser, gets none of the ready messages."""
+def why_no_room(basis: QueueBasis, consumer: Consumer, now_ms: int) -> Reason | None:
+    """Why a consumer, which is no browser, may hold no more messages; None if it may."""
     if is_full(consumer):
         return _backlog(basis, consumer, now_ms)
-    if consumer.credit_bytes <= 0:
-        return Reason(
-            WINDOW,
-            f"its window is used up: it holds {messages(len(consumer.held))} without an acknowledgement "
-            f"(consumer-window-size {consumer.window_bytes} bytes)",
-            held=len(consumer.held),
-            window_bytes=consumer.window_bytes,
-        )
-    looked = unwanted = 0
-    for entry in islice(basis.contents.order, LOOKS_MAX):
-        looked += 1
-        unwanted += not consumer.wants(entry.message)
-    consumer.take_asked()
+    if consumer.credit_bytes > 0:
+        return None
+    return Reason(
+        WINDOW,
+        f"its window is used up: it holds {messages(len(consumer.held))} without an acknowledgement "
+        f"(consumer-window-size {consumer.window_bytes} bytes)",
+        held=len(consumer.held),
+        window_bytes=consumer.window_bytes,
+    )
+
+
+def why_passed_over(basis: QueueBasis, consumer: Consumer, looked: int, unwanted: int) -> Reason:
+    """Why a consumer with room, which is no browser, gets none of the ready messages. Of ``looked`` that somebody has
+    looked at, it does not want ``unwanted``.
+    """
     if unwanted and unwanted == looked:
         return Reason(UNWANTED, f"it wants none of the {looked} ready: {_taste(consumer)}", unwanted=unwanted)
     if basis.gate.is_open and consumer.parked:
@@ -197,7 +197,8 @@ def why_not_to(basis: QueueBasis, consumer: Consumer, now_ms: int) -> Reason:
         if unwanted:
             text = f"it does not want {unwanted} of the {looked} ready: {_taste(consumer)}"
             return Reason(UNWANTED, text, unwanted=unwanted)
-        return Reason(IN_LINE, "it waits in line behind the consumers that are served first")
+        kind = PRIORITY if basis.distribution.is_served(consumer) else EXCLUSIVE
+        return Reason(kind, "it waits in line behind the consumers that are served first")
     return Reason(DUE, "it takes messages; a turn of the broker is due")
 
 

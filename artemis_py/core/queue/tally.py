@@ -16,8 +16,8 @@ class Tally:
 
     __slots__ = (
         "acknowledged", "added", "durable_count", "durable_size_bytes", "expired", "held_count", "held_durable_count",
-        "held_durable_size_bytes", "held_size_bytes", "killed", "read_count", "replaced", "scheduled_durable_count",
-        "scheduled_durable_size_bytes", "scheduled_size_bytes", "size_bytes",
+        "held_durable_size_bytes", "held_size_bytes", "killed", "killed_by", "read_count", "replaced",
+        "scheduled_durable_count", "scheduled_durable_size_bytes", "scheduled_size_bytes", "size_bytes",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -25,6 +25,8 @@ class Tally:
         self.acknowledged = 0
         self.expired = 0
         self.killed = 0
+        self.killed_by: dict[str, int] | None = None
+        """The same by reason; None before the first: most queues never kill a message."""
         self.replaced = 0
         self.size_bytes = 0
         self.durable_count = 0
@@ -37,6 +39,21 @@ class Tally:
         self.scheduled_size_bytes = 0
         self.scheduled_durable_count = 0
         self.scheduled_durable_size_bytes = 0
+
+    def lose(self, count: int, reason: str, *, replaced: bool) -> None:
+        """New messages were dropped on arrival: others replaced them, or they went for this reason."""
+        self.added += count
+        if replaced:
+            self.replaced += count
+        else:
+            self.kill(count, reason)
+
+    def kill(self, count: int, reason: str) -> None:
+        """So many messages were removed for this reason (``core/order/entry.py``)."""
+        self.killed += count
+        if self.killed_by is None:
+            self.killed_by = {}
+        self.killed_by[reason] = self.killed_by.get(reason, 0) + count
 
     def enter_delivery(self, message: Message) -> None:
         """A message went to a consumer that will settle it."""

@@ -45,6 +45,7 @@ class Duplicates:
                 seen = self._ids_of(address)
                 if duplicate_id in seen:
                     message.lsn = self._log.last_lsn
+                    address.duplicate_message_count += 1
                     self._log.story.refused(address.name, "duplicate", message)
                     continue
                 seen.add(duplicate_id)

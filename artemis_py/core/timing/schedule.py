@@ -103,6 +103,16 @@ class Timetable(Generic[Item]):
         span_ms = self._spans[0][0] + shift_ms
         return min(span_ms, self._dates[0][0]) if self._dates else span_ms
 
+    def some(self, start: int, count: int, shift_ms: int) -> list[tuple[int, Item]]:
+        """At most so many items from a place on, each with the date at which it is due, in no order; fewer: these are
+        the last. Who asks again for those behind them may miss one that has moved meanwhile.
+        """
+        dates = self._dates[start : start + count]
+        left = count - len(dates)
+        begin = max(start - len(self._dates), 0)
+        spans = self._spans[begin : begin + left] if left else []
+        return [(due_ms, item) for due_ms, _, item in dates] + [(due_ms + shift_ms, item) for due_ms, _, item in spans]
+
     def is_due(self, now_ms: int, shift_ms: int) -> bool:
         """Is something due at the date ``now_ms``?"""
         due_ms = self.next_due_ms(shift_ms)

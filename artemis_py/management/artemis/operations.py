@@ -21,9 +21,10 @@ from artemis_py.management.artemis.signature import ATTRIBUTES, Signature, signa
 from artemis_py.management.given import given_of
 from artemis_py.management.managed import Managed
 from artemis_py.management.operation import EDIT, VIEW, Operation
+from artemis_py.management.steps import Step
 from artemis_py.management.table import OPERATIONS
 
-Steps = Generator[bool | None, None, Any]
+Steps = Generator[Step, None, Any]
 _CHOICE: Final = re.compile(r"(\w+)(?:\((.*)\))?")
 _SHOWN_MAX: Final = 200
 

@@ -20,9 +20,10 @@ from artemis_py.management.jolokia.reading import read
 from artemis_py.management.jolokia.request import EXEC, LIST, READ, SEARCH, WRITE, JolokiaRequest
 from artemis_py.management.jolokia.values import in_pieces, inner, json_pieces
 from artemis_py.management.operation import EDIT, VIEW
+from artemis_py.management.steps import Step
 from artemis_py.version import VERSION as OUR_VERSION
 
-Steps = Generator[bool | None, None, Any]
+Steps = Generator[Step, None, Any]
 Note = Callable[[str, Mapping[str, Any], str], None]
 """Tells the audit log of a change: id, arguments, result."""
 AGENT: Final = "2.2.8"

@@ -14,8 +14,9 @@ from artemis_py.management.artemis.problem import JavaError, failed, illegal, no
 from artemis_py.management.jolokia.request import JolokiaRequest
 from artemis_py.management.jolokia.values import Entries, in_pieces, inner
 from artemis_py.management.operation import VIEW
+from artemis_py.management.steps import Step
 
-Steps = Generator[bool | None, None, Any]
+Steps = Generator[Step, None, Any]
 _BEANS_PER_PIECE: Final = 20
 _BEANS_PER_STEP: Final = 20
 _SHOWN_MAX: Final = 10
@@ -33,7 +34,7 @@ def read(beans: Beans, guard: Guard, request: JolokiaRequest) -> Steps:
     return inner(value, request.path)
 
 
-def _values(bean: Bean, guard: Guard, request: JolokiaRequest) -> Generator[bool | None, None, dict[str, Any]]:
+def _values(bean: Bean, guard: Guard, request: JolokiaRequest) -> Generator[Step, None, dict[str, Any]]:
     if request.attributes is None:
         allowed = [one for one in bean.kind.attributes.values() if guard.may(VIEW, _place(bean, one))]
         if not allowed:
@@ -62,7 +63,7 @@ def _attribute(bean: Bean, guard: Guard, name: str) -> Attribute:
     return found
 
 
-def _ready(bean: Bean, attributes: Iterable[Attribute]) -> Generator[bool | None, None, Any]:
+def _ready(bean: Bean, attributes: Iterable[Attribute]) -> Generator[Step, None, Any]:
     """The owner, with what the attributes need of all queues."""
     if bean.kind is BROKER and any(one.adds_up for one in attributes):
         return (yield from added_up(bean.owner))

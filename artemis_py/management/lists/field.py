@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 Owner = TypeVar("Owner")
-Value = str | int | bool | None
+Value = str | int | bool | Mapping[str, str] | None
 Row = dict[str, Value]
 
 TEXT: Final = "text"
 NUMBER: Final = "number"
 FLAG: Final = "flag"
+MAP: Final = "map"
+"""Texts by name. No list is sorted by one."""
 
 
 class Field(NamedTuple, Generic[Owner]):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from heapq import merge
 from itertools import islice
 from operator import itemgetter
@@ -19,13 +19,22 @@ ROWS_PER_STEP: Final = 25
 SORTED_MAX: Final = 100_000
 """So many rows are sorted at most."""
 
+_NOTHING: Final[Mapping[str, Value]] = {}
 _Keyed = tuple[tuple[bool, Any], Any]
 
 
 class Selection(Generic[Owner]):
-    """How many match, and those that are on the page."""
+    """How many match, and those that are on the page. ``extra`` is what else is told of the list."""
 
-    def __init__(self, kind: Kind[Owner], wanted: Wanted, count: int, owners: Sequence[Owner]) -> None:
+    def __init__(
+        self,
+        kind: Kind[Owner],
+        wanted: Wanted,
+        count: int,
+        owners: Sequence[Owner],
+        extra: Mapping[str, Value] = _NOTHING,
+    ) -> None:
+        self.extra = extra
         self.kind = kind
         self.wanted = wanted
         self.count = count

@@ -42,6 +42,7 @@ CONNECTION_OPERATIONS: Final = (
         command="connection close",
         sentence="Close a client's connection with an ERROR. What it holds goes back to its queues.",
         result="closed: the number of the connection",
+        destroys="connection {connection}, and transactions that are open on it",
         arguments=(CONNECTION,),
         work=_close,
         mbean=("boolean closeConnectionWithID(String ID=connection)",),

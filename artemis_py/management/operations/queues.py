@@ -9,9 +9,10 @@ from artemis_py.core.queue.works import QueueWork
 from artemis_py.management.artemis.signature import ATTRIBUTES
 from artemis_py.management.lists.field import TEXT
 from artemis_py.management.lists.queues import QUEUES
-from artemis_py.management.managed import WAIT, Given, Managed, Steps, at_once, found
+from artemis_py.management.managed import Given, Managed, Steps, at_once, found
 from artemis_py.management.operation import EDIT, VIEW, Argument, Operation
 from artemis_py.management.operations.listing import listing, selected
+from artemis_py.management.steps import WAIT
 
 QUEUE: Final = Argument("queue", TEXT, "the name of the queue")
 
@@ -109,6 +110,7 @@ QUEUE_OPERATIONS: Final = (
         command="queue purge",
         sentence="Remove all messages that no consumer has. They are gone, and no dead letters.",
         result="removed: how many messages",
+        destroys="{messages} of queue {queue}",
         arguments=(QUEUE,),
         work=_purge,
         mbean=("int removeAllMessages() -> removed",),
@@ -122,6 +124,7 @@ QUEUE_OPERATIONS: Final = (
         sentence="Delete a queue that has no consumers, with its messages. A restart makes it again if broker.xml"
         " declares it.",
         result="removed: how many messages it had",
+        destroys="queue {queue} with {messages}",
         arguments=(QUEUE,),
         work=_destroy,
         mbean=("void destroyQueue(String name=queue)",),

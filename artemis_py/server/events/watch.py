@@ -67,8 +67,8 @@ class Watch:
             result = yield from self.topic.operation.begin(self._managed, self.topic.given)
             if isinstance(result, Selection):
                 yield from self._compare_list(result)
-            else:
-                self._compare_thing(result)
+            elif isinstance(result, Mapping):  # nobody watches a file
+                self._compare_thing({**result})
             self._problem = ""
             self._warned.clear()
         except BrokerError as error:

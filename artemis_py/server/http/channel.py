@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import select
 from collections.abc import Callable
 from typing import final
 
@@ -45,6 +46,15 @@ class Channel:
     def note_activity(self) -> None:
         """The client accepted output, or gets some."""
         self.last_activity_ms = self._now_ms()
+
+    def has_lost_client(self) -> bool:
+        """Has the client closed its side? A socket that is not read does not report it."""
+        descriptor = -1 if self.transport is None else self.transport.get_extra_info("socket").fileno()
+        if descriptor < 0:
+            return True
+        state = select.poll()
+        state.register(descriptor, select.POLLRDHUP)
+        return bool(state.poll(0))
 
     def pause_reading(self) -> None:
         """Stop reading."""

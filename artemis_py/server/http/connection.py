@@ -20,7 +20,7 @@ from artemis_py.security.identity import Identity
 from artemis_py.server.http.admission import Admission
 from artemis_py.server.http.channel import Channel
 from artemis_py.server.http.incoming import Incoming, Refusal
-from artemis_py.server.http.messages import Response, text_response
+from artemis_py.server.http.messages import RETRY_LATER, Response, text_response
 from artemis_py.server.http.outgoing import Outgoing, close_body
 from artemis_py.server.http.site import Site
 
@@ -33,7 +33,7 @@ class HttpConnection(asyncio.Protocol):
         self._site = site
         self._machine = h11.Connection(h11.SERVER, max_incomplete_event_size=site.limits.head_bytes_max)
         self._channel = Channel(site.now_ms)
-        self._incoming = Incoming(self._machine, site.limits, site.routes, site.now_ms)
+        self._incoming = Incoming(self._machine, site.limits, site.routes, site.now_ms, site.crowd.hold)
         self._outgoing = Outgoing(self._machine, self._channel, site.files)
         self._admission = Admission(site, partial(self.guard, self._go_on))
         self._awaited: asyncio.Future[Response] | None = None
@@ -140,11 +140,14 @@ class HttpConnection(asyncio.Protocol):
         if self._incoming.takes_too_long(now_ms) and not self._admission.is_awaited:
             late = Refusal(HTTPStatus.REQUEST_TIMEOUT, "the request took too long to arrive")
             self.guard(self._refuse, late)
+        elif self._awaited is not None:  # the broker is at work, and not the client idle
+            return
         elif now_ms - self._channel.last_activity_ms >= self._site.limits.idle_ms_max:
             self.guard(self.abort)
 
     def _give_up(self) -> None:
         """The client is gone: drop the rest of the response."""
+        self._incoming.let_go()
         self._admission.forget()
         if self._awaited is not None:
             self._awaited.cancel()
@@ -216,11 +219,12 @@ class HttpConnection(asyncio.Protocol):
         self._read_events()
 
     def _answer(self) -> None:
-        answer = self._incoming.answer(self.identity, self.user, self.peer)
+        answer = self._incoming.answer(self.identity, self.peer, self._channel.has_lost_client)
         if isinstance(answer, Response):
             self._send(answer)
             return
         self._awaited = answer
+        self._channel.note_activity()  # it may wait as long for its answer as others may be idle
         self._channel.pause_reading()
         answer.add_done_callback(partial(self.guard, self._answered))
 
@@ -237,7 +241,8 @@ class HttpConnection(asyncio.Protocol):
     def _refuse(self, refusal: Refusal) -> None:
         """Answer an invalid request and close: where the next request begins is unknown."""
         if self._machine.our_state in (h11.IDLE, h11.SEND_RESPONSE):
-            self._send(text_response(refusal.status, refusal.reason), closes=True)
+            later = RETRY_LATER if refusal.status == HTTPStatus.SERVICE_UNAVAILABLE else ()
+            self._send(text_response(refusal.status, refusal.reason, later), closes=True)
         if self._channel.transport is not None and self._outgoing.pieces is None:
             self.close()
 

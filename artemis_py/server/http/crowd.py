@@ -33,6 +33,19 @@ class Crowd:
     def __iter__(self) -> Iterator[HttpClient]:
         return iter(list(self._connections))
 
+    def hold(self, size_bytes: int) -> str | None:
+        """Add bytes of a request's body to the account (a negative number takes away). Returns why it must not go on:
+        the broker holds too much.
+        """
+        holdings = self._holdings
+        if holdings is None:
+            return None
+        holdings.move(HTTP, size_bytes)
+        if size_bytes <= 0 or not holdings.is_full:
+            return None
+        holdings.refused_count += 1
+        return holdings.why_full("a message")
+
     @property
     def _regular_count(self) -> int:
         return sum(not one.is_spare for one in self._connections)

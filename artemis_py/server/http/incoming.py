@@ -20,6 +20,8 @@ log = logging.getLogger(__name__)
 _INTERNAL_ERROR: Final = text_response(HTTPStatus.INTERNAL_SERVER_ERROR, "internal error")
 _NEVER: Final = frozenset({"TRACE", "TRACK", "CONNECT"})
 """Methods that mirror a request or open a tunnel."""
+_BODY_BYTES_PER_MS_MIN: Final = 64
+"""How fast a large body must arrive."""
 _READ_ALONE: Final = (("Allow", "GET, HEAD"),)
 
 
@@ -52,9 +54,19 @@ def request_of(event: h11.Request) -> Request:
 
 @final
 class Incoming:
-    """At most one request; what a client sends ahead waits in h11's buffer."""
+    """At most one request; what a client sends ahead waits in h11's buffer.
 
-    def __init__(self, machine: h11.Connection, limits: HttpLimits, routes: Routes, now_ms: Callable[[], int]) -> None:
+    ``hold`` adds bytes to what the broker holds for clients, and says why no more may be held, if so.
+    """
+
+    def __init__(
+        self,
+        machine: h11.Connection,
+        limits: HttpLimits,
+        routes: Routes,
+        now_ms: Callable[[], int],
+        hold: Callable[[int], str | None],
+    ) -> None:
         self.request: Request | None = None
         self.route: Route | None = None
         """The route that answers it; None if there is none."""
@@ -64,8 +76,11 @@ class Incoming:
         self._limits = limits
         self._routes = routes
         self._now_ms = now_ms
+        self._hold = hold
         self._body: list[bytes] = []
         self._body_bytes = 0
+        self._held_bytes = 0
+        """What the body takes beyond what every connection is counted with."""
         self._since_ms: int | None = None
         """When the first byte of an incomplete request arrived."""
 
@@ -87,9 +102,10 @@ class Incoming:
         return self.route.takes_body(self.request.method)
 
     def takes_too_long(self, now_ms: int) -> bool:
-        """Has a request begun but not arrived completely in time?"""
+        """Has a request begun but not arrived completely in time? A large body has time for its size."""
         since_ms = self._since_ms
-        return self.is_waiting and since_ms is not None and now_ms - since_ms >= self._limits.request_ms_max
+        limit_ms = self._limits.request_ms_max + self._body_bytes // _BODY_BYTES_PER_MS_MIN
+        return self.is_waiting and since_ms is not None and now_ms - since_ms >= limit_ms
 
     def receive(self, data: bytes) -> None:
         """Bytes arrived."""
@@ -111,21 +127,58 @@ class Incoming:
         if found is not None:
             self.route, parameters = found
             self.request = replace(request, parameters=parameters)
-        return None
+        announced = request.headers.get("content-length", "")
+        return self._too_large() if announced.isdigit() and int(announced) > self._bytes_max else None
+
+    @property
+    def _bytes_max(self) -> int:
+        """The largest body of this request."""
+        return self._limits.message_bytes_max if self._takes_message else self._limits.body_bytes_max
+
+    @property
+    def _takes_message(self) -> bool:
+        route, request = self.route, self.request
+        return route is not None and request is not None and route.takes_messages and route.takes_body(request.method)
+
+    def _too_large(self) -> Refusal:
+        advice = " (maxBodyBytes of the acceptor)" if self._takes_message else ""
+        reason = f"the body is too large: at most {self._bytes_max} bytes are allowed{advice}"
+        return Refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, reason)
 
     def take(self, data: bytes | bytearray) -> Refusal | None:
         """A part of the body arrived."""
         self._body_bytes += len(data)
-        if self._body_bytes > self._limits.body_bytes_max:
-            return Refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "the body is too large")
+        if self._body_bytes > self._bytes_max:
+            return self._too_large()
         if self.takes_body:
             self._body.append(bytes(data))
+            if self._body_bytes > self._limits.body_bytes_max:
+                self._held_bytes += len(data)
+                reason = self._hold(len(data))
+                if reason is not None:
+                    return Refusal(HTTPStatus.SERVICE_UNAVAILABLE, reason)
         return None
 
-    def answer(self, identity: Identity | None, user: str | None, peer: str) -> Answer:
+    def let_go(self) -> None:
+        """The body is held no more."""
+        self._body = []
+        if self._held_bytes:
+            self._hold(-self._held_bytes)
+            self._held_bytes = 0
+
+    def answer(self, identity: Identity | None, peer: str, is_gone: Callable[[], bool]) -> Answer:
         """The request of a user, from an IP address, is complete: its route's response."""
         assert self.request is not None
-        request = replace(self.request, body=b"".join(self._body), identity=identity, user=user, peer=peer)
+        is_large = self._body_bytes > self._limits.body_bytes_max
+        request = replace(
+            self.request,
+            body=b"" if is_large else b"".join(self._body),
+            parts=self._body if is_large else (),
+            identity=identity,
+            user=None if identity is None else identity.user,
+            peer=peer,
+            is_gone=is_gone,
+        )
         self._body = []
         if self.denial is not None:
             return self.denial
@@ -152,5 +205,6 @@ class Incoming:
 
     def end(self, now_ms: int) -> None:
         """The request was answered; the next one may begin."""
+        self.let_go()
         self.request = None
         self._since_ms = now_ms if self._machine.trailing_data[0] else None

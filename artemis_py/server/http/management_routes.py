@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from http import HTTPStatus
 from typing import Any, Final
@@ -13,12 +13,13 @@ from urllib.parse import parse_qs
 from artemis_py.errors import BadRequestError, BrokerError, NotFoundError
 from artemis_py.management.given import given_of
 from artemis_py.management.lists.selection import Selection
-from artemis_py.management.managed import Managed, Result
+from artemis_py.management.managed import Download, Managed, Result
 from artemis_py.management.openapi import description_of
 from artemis_py.management.operation import EDIT, Operation
 from artemis_py.management.table import OPERATIONS
 from artemis_py.server import audit
 from artemis_py.server.calls import Calls
+from artemis_py.server.http.downloads import Downloads
 from artemis_py.server.http.json_body import parse_json
 from artemis_py.server.http.messages import Answer, Handler, Request, Response, json_response
 from artemis_py.server.http.routing import Route
@@ -31,27 +32,31 @@ _STATUSES: Final[tuple[tuple[type[BrokerError], int], ...]] = (
 )
 
 
-def management_routes(managed: Managed, calls: Calls) -> list[Route]:
-    """One route for each path in the table, and ``/api/openapi.json``."""
+def management_routes(
+    managed: Managed, calls: Calls, downloads: Downloads, others: Mapping[str, Any] | None = None
+) -> list[Route]:
+    """One route for each path in the table, and ``/api/openapi.json``, which describes ``others``, too."""
     by_path: dict[str, dict[str, Operation]] = {}
     for operation in OPERATIONS:
         by_path.setdefault(operation.path, {})[operation.method] = operation
-    routes = [_route(path, operations, managed, calls) for path, operations in by_path.items()]
+    routes = [_route(path, operations, managed, calls, downloads) for path, operations in by_path.items()]
 
     def description(_request: Request) -> Response:
-        return json_response(HTTPStatus.OK, description_of(OPERATIONS))
+        described = description_of(OPERATIONS)
+        described["paths"].update(others or {})
+        return json_response(HTTPStatus.OK, described)
 
     return [*routes, Route("/api/openapi.json", {"GET": description}, {"GET": "broker.getOpenApi"})]
 
 
-def _route(path: str, operations: dict[str, Operation], managed: Managed, calls: Calls) -> Route:
+def _route(path: str, operations: dict[str, Operation], managed: Managed, calls: Calls, downloads: Downloads) -> Route:
     handlers: dict[str, Handler] = {
-        method: partial(_carry_out, operation, managed, calls) for method, operation in operations.items()
+        method: partial(_carry_out, operation, managed, calls, downloads) for method, operation in operations.items()
     }
     return Route(path, handlers, {method: operation.permission for method, operation in operations.items()})
 
 
-def _carry_out(operation: Operation, managed: Managed, calls: Calls, request: Request) -> Answer:
+def _carry_out(operation: Operation, managed: Managed, calls: Calls, downloads: Downloads, request: Request) -> Answer:
     changes = operation.right == EDIT
     try:
         given = given_of(operation, _sent(request))
@@ -60,7 +65,7 @@ def _carry_out(operation: Operation, managed: Managed, calls: Calls, request: Re
     work = calls.begin(operation.begin(managed, given), changes=changes)
     if changes:
         work.add_done_callback(partial(_note, operation, given, request))
-    return _answered(work, may_be_given_up=not changes)
+    return _answered(work, downloads, may_be_given_up=not changes)
 
 
 def _note(operation: Operation, given: dict[str, Any], request: Request, work: asyncio.Future[Result]) -> None:
@@ -90,7 +95,7 @@ def _in_body(request: Request) -> dict[str, Sequence[object]]:
     return {name: one if isinstance(one, list) else [one] for name, one in value.items()}
 
 
-def _answered(work: asyncio.Future[Result], *, may_be_given_up: bool) -> asyncio.Future[Response]:
+def _answered(work: asyncio.Future[Result], downloads: Downloads, *, may_be_given_up: bool) -> asyncio.Future[Response]:
     """The response to a work that goes on. When the client leaves, a work that changes nothing is given up."""
     answer: asyncio.Future[Response] = work.get_loop().create_future()
 
@@ -99,7 +104,7 @@ def _answered(work: asyncio.Future[Result], *, may_be_given_up: bool) -> asyncio
             return
         failure = done.exception()
         if failure is None:
-            answer.set_result(_response(done.result()))
+            answer.set_result(_response(done.result(), downloads))
         elif isinstance(failure, BrokerError):
             answer.set_result(_problem(failure))
         else:
@@ -111,7 +116,9 @@ def _answered(work: asyncio.Future[Result], *, may_be_given_up: bool) -> asyncio
     return answer
 
 
-def _response(result: Result) -> Response:
+def _response(result: Result, downloads: Downloads) -> Response:
+    if isinstance(result, Download):
+        return downloads.response(result)
     if isinstance(result, Selection):
         return Response(HTTPStatus.OK, "application/json", _pieces(result))
     return json_response(HTTPStatus.OK, result)
@@ -120,7 +127,8 @@ def _response(result: Result) -> Response:
 def _pieces(selection: Selection[Any]) -> Iterator[bytes]:
     """A page, some rows at a time."""
     wanted = selection.wanted
-    yield f'{{"count": {selection.count}, "page": {wanted.page}, "size": {wanted.size}, "data": ['.encode()
+    told = {"count": selection.count, "page": wanted.page, "size": wanted.size, **selection.extra}
+    yield f'{json.dumps(told)[:-1]}, "data": ['.encode()
     separator = ""
     for rows in selection.rows():
         yield (separator + ", ".join(_as_json(rows))).encode()

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import os
 from asyncio import Future
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias, final
+from typing import Any, Final, TypeAlias, final
 
 from artemis_py.security.identity import Identity
 from artemis_py.server.stream import Stream
+
+RETRY_LATER: Final = (("Retry-After", "5"),)
+"""For a 503 that may be over soon."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +30,10 @@ class Request:
     headers: Mapping[str, str] = field(default_factory=dict)
     parameters: Mapping[str, str] = field(default_factory=dict)
     body: bytes = b""
+    parts: Sequence[bytes] = field(default=(), repr=False)
+    """Instead of ``body`` one that is larger than requests without a message may have, as it arrived: to join it would
+    take time.
+    """
     authority: str | None = None
     """The host and port of the target, if it has them (as sent to proxies)."""
     authorization: str | None = field(default=None, repr=False)
@@ -37,6 +44,8 @@ class Request:
     """The same with the roles, for handlers that check permissions themselves."""
     peer: str = ""
     """The client's IP address; empty if unknown."""
+    is_gone: Callable[[], bool] = field(default=lambda: False, repr=False)
+    """Has the client left, as far as its socket knows? While a response is awaited, nothing else notices it."""
 
 
 @final
@@ -87,6 +96,8 @@ class HttpLimits:
 
     head_bytes_max: int = 16 * 1024
     body_bytes_max: int = 64 * 1024
+    message_bytes_max: int = 100 * 1024 * 1024
+    """The largest body of a request that publishes a message."""
     connections_max: int = 100
     spare_connections: int = 20
     """Additional connections for what is always answered: metrics and health."""

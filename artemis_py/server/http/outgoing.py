@@ -72,7 +72,7 @@ class Outgoing:
         own = {name for name, _ in response.headers}
         safety = [header for header in SAFETY if header[0] not in own]
         headers = [("Content-Type", response.content_type), *safety, *response.headers]
-        if isinstance(body, bytes | FileBody):
+        if isinstance(body, bytes | FileBody) and response.status != HTTPStatus.NO_CONTENT:
             headers.append(("Content-Length", str(len(body))))
         if closes:
             headers.append(("Connection", "close"))

@@ -32,6 +32,8 @@ class Route:
     """Where users log in: must one do so? What has no data of the broker needs no login."""
     checks_itself: bool = False
     """Does its handler know which permission a request needs? Then whoever has logged in gets there."""
+    takes_messages: bool = False
+    """May the bodies of its requests be as large as messages?"""
 
     def handler(self, method: str) -> Handler | None:
         """The handler of a method, or None."""

@@ -20,8 +20,8 @@ from artemis_py.spark.decode.published import MESSAGE_FIELDS, Published
 from artemis_py.spark.decode.walk import Walk
 from artemis_py.storage.format import codec, page_codec
 
-ACKED, REPLACED, EXPIRED, SUPERSEDED = (
-    SETTLED + codec.REASONS.index(name) for name in ("acked", "replaced", "expired", "superseded")
+ACKED, REPLACED, EXPIRED, SUPERSEDED, MOVED = (
+    SETTLED + codec.REASONS.index(name) for name in ("acked", "replaced", "expired", "superseded", "moved")
 )
 ID_BITS: Final = 44
 """The key of a message in a queue: the queue's number, followed by this many bits of the message's number."""
@@ -281,7 +281,7 @@ def _count_departures(gone: Facts, counts: dict[int, Counts]) -> None:
 
 
 def _count(counts: Counts, kind: int, count: int) -> None:
-    if kind == ACKED:
+    if kind in (ACKED, MOVED):
         counts.acked += count
     elif kind == EXPIRED:
         counts.expired += count

@@ -22,7 +22,7 @@ LOSSES: Final = {
     "superseded": "a newer value with the same key replaced it",
     "expired": "it expired before a consumer took it",
     "dead": "it reached the limit of delivery attempts without an ACK",
-    "cancelled": "a consumer or an operator discarded it",
+    "cancelled": "an operator sent it to the dead letters, or discarded it",
     "purged": "an operator emptied the queue",
     "deleted": "the queue was deleted with messages in it",
     "abandoned": "the last consumer left a queue with purge-on-no-consumers",
@@ -33,5 +33,7 @@ LOSSES: Final = {
 """Events in which a message is lost without being consumed, and why (the reasons of the journal's SETTLED records,
 docs/journal-format.md, and REFUSED).
 """
-ENDS: Final = (ACKED, *(name for name in LOSSES if name != REFUSED))
+MOVED: Final = "moved"
+"""An operator moved a message, and a copy of it stands elsewhere."""
+ENDS: Final = (ACKED, MOVED, *(name for name in LOSSES if name != REFUSED))
 """A queue was done with a message."""

@@ -224,6 +224,7 @@ def _told(event: dict[str, Any]) -> str:
         names.DELIVERED: f"delivered to{who or ' a consumer'}",
         names.ATTEMPTED: f"returned: failed delivery {event['attempts']}",
         names.ACKED: f"acknowledged{f' by{who}' if who else ''}",
+        names.MOVED: "moved by an operator",
     }
     return f"{told.get(kind) or f'{kind}: {names.LOSSES.get(kind, kind)}'}{reason}"
 

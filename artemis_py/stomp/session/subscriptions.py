@@ -205,6 +205,7 @@ class Subscriptions:
         if handed:  # taken when they are written: if writing fails, they go back
             subscription.writer.write(handed, out.parts())
             consumer.handed = []
+            consumer.sent_count += len(handed)
             self._state.service.traffic.count_out("MESSAGE", len(handed))
         if entries:
             is_barrier = consumer.barrier is not None

@@ -12,6 +12,7 @@ from typing import Final
 
 from artemis_py.config.settings import AcceptorConfig
 from artemis_py.core.addresses.address import ANYCAST, MULTICAST
+from artemis_py.core.handling.origin import RETRIED_HEADER
 from artemis_py.core.routing.forward import HOPS_HEADER
 from artemis_py.message import Head, encode_headers, escape_header
 from artemis_py.stomp.wire.destinations import Prefixes, split_qualified
@@ -30,7 +31,7 @@ _CARRIED: Final = frozenset({"receipt", "transaction", "content-length"})
 _FORGED: Final = frozenset(
     {
         "message-id", "subscription", "ack", "redelivered", "timestamp", "delivery-count", "amqMessageId",
-        "ingress-timestamp", HOPS_HEADER,
+        "ingress-timestamp", HOPS_HEADER, RETRIED_HEADER,
     }
 )  # fmt: skip
 _DECIDING: Final = frozenset(

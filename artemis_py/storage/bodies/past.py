@@ -74,6 +74,19 @@ class PastBodies:
         """A body is among the former ones. In the thread that moves it."""
         self._retiring.discard(number)
 
+    def descriptor(self, body: LargeBody) -> int | None:
+        """A descriptor of a body in use, for whoever reads it by himself, and closes it; None for a former one. Raises
+        DiskError.
+        """
+        file = self._in_use.get(body.number)
+        return None if file is None else self._disk.descriptor(file.name)
+
+    def read_former(self, body: LargeBody) -> bytes:
+        """A former body. Raises DiskError."""
+        if self._former is None:
+            raise DiskError(f"the body {body.number} is not there any more")
+        return self._former.read(body.number, 0, body.size_bytes)
+
     def read(self, name: str, number: int, offset: int, size_bytes: int) -> bytes:
         """A part of a body, which may just be moving. For the thread that reads bodies. Raises DiskError."""
         try:

@@ -91,6 +91,10 @@ class Disk(ABC):
     def read(self, name: str, offset: int = 0, size: int = -1) -> bytes:
         """The file from ``offset`` on, at most ``size`` bytes (-1: all)."""
 
+    def descriptor(self, name: str) -> int:
+        """A descriptor of the file for whoever reads it by himself, and closes it. Raises DiskError."""
+        raise DiskError(f"{name} is on a disk without descriptors")
+
     @abstractmethod
     def rename(self, name: str, new_name: str) -> None:
         """Rename a file, durably."""
@@ -348,6 +352,12 @@ class FileDisk(Disk):
             with (self.directory / name).open("rb", buffering=0) as file:
                 file.seek(offset)
                 return file.read(size)
+        except OSError as error:
+            raise self._failed(name, error) from None
+
+    def descriptor(self, name: str) -> int:
+        try:
+            return os.open(self.directory / name, os.O_RDONLY | os.O_CLOEXEC)
         except OSError as error:
             raise self._failed(name, error) from None
 

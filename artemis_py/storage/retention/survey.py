@@ -47,7 +47,9 @@ _ID_DIGITS_MAX: Final = 19
 ADDED, ACKED, REPLACED, EXPIRED, KILLED = range(5)
 """The indexes of the counts per queue."""
 _COUNTED: Final = tuple(
-    {"acked": ACKED, "replaced": REPLACED, "superseded": REPLACED, "expired": EXPIRED}.get(reason, KILLED)
+    {"acked": ACKED, "moved": ACKED, "replaced": REPLACED, "superseded": REPLACED, "expired": EXPIRED}.get(
+        reason, KILLED
+    )
     for reason in codec.REASONS
 )
 

@@ -103,7 +103,7 @@ def test_a_queue_with_consumers_is_not_deleted(told: Told) -> None:
         client.subscribe("/queue/jobs")
         status, answer = told.ask("DELETE", "/api/queues/jobs")
         assert (status, answer["error"]) == (409, "Queue jobs has 1 consumer; close its connection first")
-        printed = told.command("queue", "delete", "jobs")
+        printed = told.command("queue", "delete", "jobs", "--yes")
         assert printed.returncode == 1
         assert printed.stderr == "artemis-py: Queue jobs has 1 consumer; close its connection first\n"
 

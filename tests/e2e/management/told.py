@@ -7,6 +7,7 @@ import subprocess
 import sys
 import urllib.error
 import urllib.request
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import quote
@@ -19,6 +20,17 @@ ADDRESSES: Final = """
       <address name="jobs"><anycast><queue name="jobs" max-consumers="3"/></anycast></address>
       <address name="odd"><anycast><queue name="odd / name"/></anycast></address>
 """
+SETTINGS: Final = """
+      <address-setting match="orders">
+        <dead-letter-address>graves</dead-letter-address>
+        <auto-create-dead-letter-resources>true</auto-create-dead-letter-resources>
+        <expiry-address>late</expiry-address>
+        <auto-create-expiry-resources>true</auto-create-expiry-resources>
+      </address-setting>
+      <address-setting match="graves"><default-queue-routing-type>ANYCAST</default-queue-routing-type></address-setting>
+      <address-setting match="late"><default-queue-routing-type>ANYCAST</default-queue-routing-type></address-setting>
+"""
+"""Dead messages of orders go to the queue DLQ.orders, expired ones to EXP.orders."""
 
 
 @dataclass
@@ -32,14 +44,19 @@ class Told:
         """Its HTTP acceptor."""
         return f"http://{LOOPBACK}:{self.broker.ports['http']}"
 
-    def ask(self, method: str, path: str, body: bytes | None = None) -> tuple[int, Any]:
+    def ask(self, method: str, path: str, body: bytes | None = None, wait_s: float = WAIT_S) -> tuple[int, Any]:
         """Status and JSON of an answer."""
         request = urllib.request.Request(self.url + path, body, method=method)
         try:
-            with urllib.request.urlopen(request, timeout=WAIT_S) as answer:
+            with urllib.request.urlopen(request, timeout=wait_s) as answer:
                 return answer.status, json.load(answer)
         except urllib.error.HTTPError as error:
             return error.code, json.load(error)
+
+    def fetch(self, path: str) -> tuple[Mapping[str, str], bytes]:
+        """Headers and body of an answer that is no JSON."""
+        with urllib.request.urlopen(self.url + path, timeout=WAIT_S) as answer:
+            return dict(answer.headers), answer.read()
 
     def command(self, *words: str) -> subprocess.CompletedProcess[str]:
         """What a command prints."""

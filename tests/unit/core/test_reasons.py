@@ -7,14 +7,15 @@ from typing import Any
 import pytest
 
 from artemis_py.core.broker import Broker
+from artemis_py.core.consumer import Consumer
+from artemis_py.core.queue.basis import QueueBasis
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue.reasons import (
     BACKLOG,
     DUE,
+    EXCLUSIVE,
     FEW_CONSUMERS,
     GROUPS,
-    IN_LINE,
-    LOOKS_MAX,
     MAX_BACKLOG,
     MOVING,
     NO_CONSUMER,
@@ -26,8 +27,9 @@ from artemis_py.core.queue.reasons import (
     what_is_leased,
     what_it_holds,
     why_closed,
+    why_no_room,
     why_nobody,
-    why_not_to,
+    why_passed_over,
 )
 from tests.unit.core.parts import NOW_MS, broker_of, consumer_on, head_of, queue_config, send, turn
 
@@ -47,6 +49,12 @@ def kind_of(reason: Reason | None) -> str:
     """The kind of a reason that must be there."""
     assert reason is not None
     return reason.kind
+
+
+def why_not_to(basis: QueueBasis, consumer: Consumer, now_ms: int) -> Reason:
+    """Why a consumer gets none of the ready messages, after a look at each of them."""
+    wanted = [consumer.wants(entry.message) for entry in basis.contents.order]
+    return why_no_room(basis, consumer, now_ms) or why_passed_over(basis, consumer, len(wanted), wanted.count(False))
 
 
 def test_the_gate() -> None:
@@ -190,21 +198,13 @@ def test_consumers_behind_others() -> None:
     standby = consumer_on(broker, queue)
     send(broker, count=2)
     turn(broker)
-    assert why_not_to(queue.parts.basis, standby, NOW_MS).kind == IN_LINE
+    assert why_not_to(queue.parts.basis, standby, NOW_MS).kind == EXCLUSIVE
     broker, queue = made()
     consumer_on(broker, queue, window_bytes=1)
     other = consumer_on(broker, queue, window_bytes=1)
     send(broker, count=2, head=head_of(JMSXGroupID="a"))
     turn(broker)
     assert why_not_to(queue.parts.basis, other, NOW_MS).kind == GROUPS
-
-
-def test_only_so_many_messages_are_looked_at() -> None:
-    broker, queue = made()
-    consumer = consumer_on(broker, queue, selector="color = 'red'")
-    send(broker, count=LOOKS_MAX + 5)
-    turn(broker)
-    assert why_not_to(queue.parts.basis, consumer, NOW_MS).fields == {"unwanted": LOOKS_MAX}
 
 
 def test_spans() -> None:

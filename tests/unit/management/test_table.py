@@ -14,6 +14,7 @@ from artemis_py.management.openapi import description_of
 from artemis_py.management.operation import EDIT, TEXTS, VIEW
 from artemis_py.management.reference import reference
 from artemis_py.management.table import OPERATIONS
+from artemis_py.management.why.page import page
 
 ROOT = Path(__file__).parents[3]
 BY_ID = {operation.id: operation for operation in OPERATIONS}
@@ -42,6 +43,18 @@ def test_a_row_is_whole(id: str) -> None:
 def test_the_page_of_operations_is_up_to_date() -> None:
     written = (ROOT / "docs" / "operations.md").read_text("utf-8")
     assert written == reference(), "make docs writes docs/operations.md anew"
+
+
+def test_the_page_of_reasons_is_up_to_date() -> None:
+    written = (ROOT / "docs" / "why.md").read_text("utf-8")
+    assert written == page(), "make docs writes docs/why.md anew"
+
+
+def test_alerts_name_commands_that_exist() -> None:
+    text = (ROOT / "monitoring" / "alerts.yml").read_text("utf-8")
+    named = re.findall(r'why: "artemis-py (why [a-z-]+)', text)
+    assert len(named) > 10
+    assert set(named) <= {one.command for one in OPERATIONS}
 
 
 def test_the_description_names_each_operation() -> None:

@@ -6,5 +6,7 @@ from typing import Final
 
 from tests.e2e.management.scene import Scene
 from tests.e2e.management.scenes.basics import BASICS
+from tests.e2e.management.scenes.messages import MESSAGES
+from tests.e2e.management.scenes.why import WHY
 
-SCENES: Final[dict[str, Scene]] = {**BASICS}
+SCENES: Final[dict[str, Scene]] = {**BASICS, **MESSAGES, **WHY}

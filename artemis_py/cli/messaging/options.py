@@ -1,0 +1,30 @@
+"""Numbers on the command line."""
+
+from __future__ import annotations
+
+import argparse
+
+
+def count(text: str) -> int:
+    """How many, 0 or more. Raises ArgumentTypeError."""
+    if not (text.isascii() and text.isdigit()):
+        raise argparse.ArgumentTypeError(f"a count is 0 or more, and not {text!r}")
+    return int(text)
+
+
+def count_from_one(text: str) -> int:
+    """How many, 1 or more. Raises ArgumentTypeError."""
+    if not count(text):
+        raise argparse.ArgumentTypeError("a count is 1 or more, and not 0")
+    return int(text)
+
+
+def seconds(text: str) -> float:
+    """How long, 0 or more. Raises ArgumentTypeError."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < 1e9:
+        raise argparse.ArgumentTypeError(f"a number of seconds, 0 or more, and not {text!r}")
+    return value

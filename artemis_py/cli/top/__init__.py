@@ -1,0 +1,1 @@
+"""The command that watches the queues of a running broker."""

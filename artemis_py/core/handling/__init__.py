@@ -1,0 +1,1 @@
+"""What operators see of the messages on a queue, and do with them."""

@@ -1,0 +1,278 @@
+"""What an operator has done with one message: each deed is done completely or not at all, also in a crash.
+
+A message and its copy are in one group of the log: the end of the original and the copy survive together.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Final, NamedTuple, final
+
+from artemis_py.core.addresses.bindings import Bindings
+from artemis_py.core.copies import SENT_BY_OPERATOR
+from artemis_py.core.handling import heads
+from artemis_py.core.handling.origin import has_origin, origin_of, routing_type_of
+from artemis_py.core.handling.round import PAGED, SCHEDULED, Sight
+from artemis_py.core.handling.taking import put_back, take
+from artemis_py.core.handling.targets import QueueTarget, Target, Targets
+from artemis_py.core.order.entry import CANCELLED, MOVED, PURGED
+from artemis_py.core.queue.parts import QueueParts
+from artemis_py.core.queue.queue import Queue
+from artemis_py.errors import BrokerError
+from artemis_py.message import Head, Message
+
+_END_UNITS: Final = 5
+_BURY_UNITS: Final = 14
+_COPY_UNITS: Final = 40
+"""What it costs to make a copy and to publish it at once, in units of a turn."""
+
+
+class Outcome(NamedTuple):
+    """What became of a deed. ``reason`` says why it was not done; empty: the message was not there any more. ``stops``:
+    nor would it be with the next message.
+    """
+
+    is_done: bool
+    reason: str = ""
+    stops: bool = False
+
+
+DONE: Final = Outcome(is_done=True)
+GONE: Final = Outcome(is_done=False)
+
+
+class Deed(ABC):
+    """One kind of deed, on the messages of one queue. ``word`` is the participle for the answer. ``units`` is what one
+    costs.
+    """
+
+    word: str
+    units: int = _END_UNITS
+
+    @property
+    def must_wait(self) -> bool:
+        """Can nothing be done in this turn?"""
+        return False
+
+    @abstractmethod
+    def do(self, sight: Sight, now_ms: int) -> Outcome:
+        """Do it with this message, which no consumer has."""
+
+
+@final
+class Remove(Deed):
+    """Removes messages: they are gone."""
+
+    word = "removed"
+
+    def __init__(self, queue: Queue) -> None:
+        self._parts = queue.parts
+
+    def do(self, sight: Sight, now_ms: int) -> Outcome:
+        entry = take(self._parts, sight)
+        if entry is None:
+            return GONE
+        self._parts.contents.kill([entry.message], PURGED)
+        return DONE
+
+
+@final
+class Expire(Deed):
+    """Has messages expire, whatever their date."""
+
+    word = "expired"
+    units = _BURY_UNITS
+
+    def __init__(self, queue: Queue) -> None:
+        self._parts = queue.parts
+
+    def do(self, sight: Sight, now_ms: int) -> Outcome:
+        entry = take(self._parts, sight)
+        if entry is None:
+            return GONE
+        self._parts.contents.deliver(entry.message)
+        self._parts.contents.expire_held([entry.message], None)
+        return DONE
+
+
+@final
+class Bury(Deed):
+    """Sends messages to the dead-letter address, which must be there."""
+
+    word = "sent"
+    units = _BURY_UNITS
+
+    def __init__(self, queue: Queue) -> None:
+        self._parts = queue.parts
+
+    def do(self, sight: Sight, now_ms: int) -> Outcome:
+        parts = self._parts
+        entry = take(parts, sight)
+        if entry is None:
+            return GONE
+        parts.host.copies.note_dead(parts.reference, entry.message, SENT_BY_OPERATOR)
+        parts.contents.kill([entry.message], CANCELLED)
+        return DONE
+
+
+@final
+class Move(Deed):
+    """Moves messages to a target. A scheduled one stays scheduled; how often deliveries failed is forgotten."""
+
+    word = "moved"
+    units = _COPY_UNITS
+
+    def __init__(self, queue: Queue, target: Target, bindings: Bindings) -> None:
+        self._queue = queue
+        self._target = target
+        self._bindings = bindings
+
+    @property
+    def must_wait(self) -> bool:
+        return self._target.is_behind
+
+    def do(self, sight: Sight, now_ms: int) -> Outcome:
+        target, message = self._target, sight.message
+        refused = _refused(target, message.head, message)
+        if refused is not None:
+            return refused
+        head = _moved_head(self._queue, target, message, self._bindings)
+        return _carry(self._queue.parts, sight, target, head, message.expires_ms, now_ms)
+
+
+@final
+class Copy(Deed):
+    """Copies messages to a target. The originals stay as they are."""
+
+    word = "copied"
+    units = _COPY_UNITS
+
+    def __init__(self, queue: Queue, target: Target, bindings: Bindings) -> None:
+        self._queue = queue
+        self._target = target
+        self._bindings = bindings
+
+    @property
+    def must_wait(self) -> bool:
+        return self._target.is_behind
+
+    def do(self, sight: Sight, now_ms: int) -> Outcome:
+        target, message, parts = self._target, sight.message, self._queue.parts
+        refused = _refused(target, message.head, message)
+        if refused is not None:
+            return refused
+        due_ms = due_ms_of(parts, sight, now_ms)
+        head = _moved_head(self._queue, target, message, self._bindings)
+        parts.host.copies.join()
+        target.put(_copy(parts, message, head, message.expires_ms, target), now_ms, due_ms)
+        return DONE
+
+
+@final
+class Prioritize(Deed):
+    """Gives messages another priority. Each goes behind those that have it already, under a new number."""
+
+    word = "changed"
+    units = _COPY_UNITS
+
+    def __init__(self, own: QueueTarget, priority: int) -> None:
+        self._own = own
+        self._priority = priority
+
+    @property
+    def must_wait(self) -> bool:
+        return self._own.is_behind
+
+    def do(self, sight: Sight, now_ms: int) -> Outcome:
+        message, priority = sight.message, self._priority
+        if message.head.priority == priority:
+            return Outcome(is_done=False, reason=f"has priority {priority} already")
+        head = heads.with_priority(message, priority)
+        return _carry(self._own.queue.parts, sight, self._own, head, message.expires_ms, now_ms)
+
+
+@final
+class Retry(Deed):
+    """Sends dead and expired messages back to where they came from: to their queue if it is still there, or else to
+    their address. They do not expire, as the copies on a dead-letter queue do not.
+    """
+
+    word = "retried"
+    units = _COPY_UNITS
+
+    def __init__(self, queue: Queue, targets: Targets) -> None:
+        self._queue = queue
+        self._targets = targets
+        self._waits_for: Target | None = None
+
+    @property
+    def must_wait(self) -> bool:
+        target = self._waits_for
+        return target is not None and not target.is_gone() and target.is_behind
+
+    def do(self, sight: Sight, now_ms: int) -> Outcome:
+        message = sight.message
+        if not has_origin(message.head):
+            return Outcome(is_done=False, reason="does not say where it comes from")
+        origin, routing_type = origin_of(message.head), routing_type_of(message.head)
+        try:
+            target = self._targets.of_origin(origin, routing_type)
+        except BrokerError as error:
+            return Outcome(is_done=False, reason=str(error))
+        if isinstance(target, QueueTarget) and target.queue is self._queue:
+            return Outcome(is_done=False, reason="comes from this queue")
+        self._waits_for = target
+        head = heads.retried(message, origin.address or target.address.name)
+        refused = _refused(target, head, message)
+        if refused is not None:  # messages of other queues may go all the same
+            return Outcome(is_done=False, reason=refused.reason)
+        return _carry(self._queue.parts, sight, target, head, 0, now_ms)
+
+
+def due_ms_of(parts: QueueParts, sight: Sight, now_ms: int) -> int:
+    """When a sender wants the message delivered, in epoch ms; 0: at once, or it waits only for another attempt."""
+    if sight.entry.attempts:
+        return 0
+    if sight.state == SCHEDULED:
+        return parts.contents.waits_until.of(sight.message.id)
+    if sight.state == PAGED and sight.found is not None and sight.found.due_ms > now_ms:
+        return sight.found.due_ms
+    return 0
+
+
+def _refused(target: Target, head: Head, message: Message) -> Outcome | None:
+    """Why the target cannot have the message; None: it can."""
+    if target.is_gone():
+        return Outcome(is_done=False, reason="the target was deleted", stops=True)
+    fault = target.fault(head, message)
+    full = target.full_because(message)
+    if full:
+        return Outcome(is_done=False, reason=full, stops=True)
+    return Outcome(is_done=False, reason=fault) if fault else None
+
+
+def _moved_head(queue: Queue, target: Target, message: Message, bindings: Bindings) -> Head:
+    source = bindings.source_of(message, queue.reference)
+    return heads.moved(message, target.address.name, source.name, queue.name)
+
+
+def _copy(parts: QueueParts, message: Message, head: Head, expires_ms: int, target: Target) -> Message:
+    number = parts.host.next_message_id()
+    return Message(head, message.body, number, message.timestamp_ms, expires_ms, target.address.account, 0)
+
+
+def _carry(parts: QueueParts, sight: Sight, target: Target, head: Head, expires_ms: int, now_ms: int) -> Outcome:
+    """Put a copy on the target in the original's stead."""
+    due_ms = due_ms_of(parts, sight, now_ms)
+    waits_until_ms = parts.contents.waits_until.of(sight.message.id)
+    entry = take(parts, sight)
+    if entry is None:
+        return GONE
+    parts.host.copies.join()
+    try:
+        target.put(_copy(parts, entry.message, head, expires_ms, target), now_ms, due_ms)
+    except Exception:
+        put_back(parts, sight, entry, waits_until_ms)
+        raise
+    parts.contents.acknowledge([entry.message], None, MOVED)  # as Artemis counts it
+    return DONE

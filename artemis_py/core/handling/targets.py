@@ -1,0 +1,168 @@
+"""Where an operator has messages moved or copied to: a queue, which gets them whatever its filter says, or an address,
+which routes them as if a client had sent them.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Final, final
+
+from artemis_py.core.addresses.address import Address
+from artemis_py.core.addresses.bindings import Bindings
+from artemis_py.core.destinations.resolver import Resolver
+from artemis_py.core.handling.origin import Origin
+from artemis_py.core.placing.batch import Batch
+from artemis_py.core.placing.enqueuer import Enqueuer
+from artemis_py.core.placing.verdicts import Verdicts
+from artemis_py.core.queue.queue import Queue
+from artemis_py.core.routing.admission import Admission
+from artemis_py.core.routing.targets import takers
+from artemis_py.errors import NotFoundError
+from artemis_py.message import Head, Message
+
+_SEPARATOR: Final = "::"
+
+
+class Target(ABC):
+    """One target. Copies are made of originals; what is asked first is whether there is room for them."""
+
+    @property
+    @abstractmethod
+    def address(self) -> Address:
+        """The address that has the copies."""
+
+    @abstractmethod
+    def is_gone(self) -> bool:
+        """Does it exist no more?"""
+
+    @abstractmethod
+    def fault(self, head: Head, message: Message) -> str:
+        """Why this copy may not come, so that its original must stay; empty: it may."""
+
+    @abstractmethod
+    def full_because(self, message: Message) -> str:
+        """Why there is no room for the message; empty: there is."""
+
+    @abstractmethod
+    def put(self, copy: Message, now_ms: int, due_ms: int) -> None:
+        """Put a copy there. ``due_ms`` above 0 schedules it."""
+
+    @property
+    def is_behind(self) -> bool:
+        """Must copies wait, because the disk is behind with the pages of the address?"""
+        stream = self.address.stream
+        return stream is not None and stream.active and stream.is_behind
+
+
+@final
+class QueueTarget(Target):
+    """One queue."""
+
+    def __init__(self, queue: Queue, bindings: Bindings, enqueuer: Enqueuer) -> None:
+        self.queue = queue
+        self._address = bindings.address_of(queue)
+        self._enqueuer = enqueuer
+
+    @property
+    def address(self) -> Address:
+        return self._address
+
+    def is_gone(self) -> bool:
+        return self.queue.deleted
+
+    def fault(self, head: Head, message: Message) -> str:
+        return "" if self.queue.enabled else f"queue {self.queue.name} is disabled"
+
+    def full_because(self, message: Message) -> str:
+        refusal = self._address.refusal
+        if refusal is not None:
+            return f"address {self._address.name} is full ({refusal})"
+        flow = self.queue.flow
+        if flow.limits_senders and not flow.admits(message.size_bytes):
+            return f"queue {self.queue.name} is full"
+        return ""
+
+    def put(self, copy: Message, now_ms: int, due_ms: int) -> None:
+        self._enqueuer.give(self._address, self.queue, [copy], now_ms, due_ms)
+
+
+@final
+class AddressTarget(Target):
+    """An address with all its queues and diverts."""
+
+    def __init__(self, address: Address, bindings: Bindings, admission: Admission) -> None:
+        self._address = address
+        self._bindings = bindings
+        self._admission = admission
+        self._full = ""
+
+    @property
+    def address(self) -> Address:
+        return self._address
+
+    def is_gone(self) -> bool:
+        return self._bindings.addresses.get(self._address.name) is not self._address
+
+    def fault(self, head: Head, message: Message) -> str:
+        self._full = ""
+        route = self._bindings.route_to(self._address, None, head.routing_type)
+        plan = self._bindings.plan_of(route)
+        verdicts = Verdicts(message)
+        if any(verdicts.of(divert.selector) for divert in (*plan.exclusive_diverts, *plan.diverts)):
+            return ""
+        queues = takers(self._address, plan, None, head.routing_type, verdicts)
+        for queue in queues:
+            if queue.flow.limits_senders and not queue.flow.admits(message.size_bytes):
+                self._full = f"queue {queue.name} is full"
+        return "" if queues else f"no queue of address {self._address.name} takes it"
+
+    def full_because(self, message: Message) -> str:
+        refusal = self._address.refusal
+        return self._full if refusal is None else f"address {self._address.name} is full ({refusal})"
+
+    def put(self, copy: Message, now_ms: int, due_ms: int) -> None:
+        route = self._bindings.route_to(self._address, None, copy.head.routing_type)
+        copy.head = route.head_of(copy.head)
+        batch = Batch(route, [copy], copy.size_bytes, now_ms, plain=False, due_ms=due_ms, hops=1)
+        self._admission.publish(batch, admitted=True)
+
+
+@final
+class Targets:
+    """Finds targets by their names."""
+
+    def __init__(self, bindings: Bindings, resolver: Resolver, enqueuer: Enqueuer, admission: Admission) -> None:
+        self.bindings = bindings
+        self._resolver = resolver
+        self._enqueuer = enqueuer
+        self._admission = admission
+
+    def queue(self, queue: Queue) -> QueueTarget:
+        """This queue as a target."""
+        return QueueTarget(queue, self.bindings, self._enqueuer)
+
+    def address(self, address: Address) -> AddressTarget:
+        """This address as a target."""
+        return AddressTarget(address, self.bindings, self._admission)
+
+    def find(self, name: str) -> Target:
+        """The queue of this name (also ``address::queue``), or else the address. Raises NotFoundError."""
+        address_name, separator, queue_name = name.partition(_SEPARATOR)
+        queue = self.bindings.queues.get(queue_name if separator else name)
+        if queue is not None and (not separator or queue.address.name == address_name):
+            return self.queue(queue)
+        address = None if separator else self.bindings.addresses.get(name)
+        if address is None:
+            raise NotFoundError(f"there is no queue or address {name!r} to put messages on")
+        return self.address(address)
+
+    def of_origin(self, origin: Origin, routing_type: str | None) -> Target:
+        """Where a message came from: its queue if that is still there, or else its address, which is made as for a
+        sender. Raises BrokerError if neither can be.
+        """
+        queue = None if origin.queue is None else self.bindings.queues.get(origin.queue)
+        if queue is not None:
+            return self.queue(queue)
+        name = origin.address or ""
+        address = self.bindings.addresses.get(name)
+        return self.address(self._resolver.route(name, None, routing_type).address if address is None else address)

@@ -1,0 +1,1 @@
+"""Looking at messages, and choosing among them."""

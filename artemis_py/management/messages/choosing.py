@@ -1,0 +1,52 @@
+"""The arguments by which operators choose messages."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from artemis_py.core.handling.choice import Choice
+from artemis_py.core.handling.round import STATES
+from artemis_py.errors import BadRequestError, SelectorError
+from artemis_py.management.lists.field import NUMBER, TEXT
+from artemis_py.management.managed import Given
+from artemis_py.management.operation import Argument
+from artemis_py.selector import CLIENT_LIMITS, Selector, compile_selector
+
+ALL: Final = "all"
+FILTER: Final = Argument("filter", TEXT, "a selector, such as region = 'eu' AND AMQPriority > 4; without it all", "")
+NEEDED_FILTER: Final = Argument("filter", TEXT, "a selector, such as region = 'eu' AND AMQPriority > 4")
+WHICH: Final = Argument(
+    "which", TEXT, f"in which state: {ALL}, or some of {', '.join(STATES)}, with commas between", ALL
+)
+MESSAGE: Final = Argument("message", NUMBER, "the number of the message (messageID)")
+
+
+def selector_of(text: str) -> Selector | None:
+    """The selector; None for an empty text. Raises BadRequestError."""
+    if not text.strip():
+        return None
+    try:
+        return compile_selector(text, CLIENT_LIMITS)
+    except SelectorError as error:
+        raise BadRequestError(f"the filter makes no sense: {error}") from None
+
+
+def choice_of(given: Given) -> Choice:
+    """The messages that ``message``, ``filter``, ``origin`` and ``cause`` mean, as far as they are there. Raises
+    BadRequestError.
+    """
+    if "message" in given and given["message"] is not None:
+        return Choice(ids=(given["message"],))
+    selector = selector_of(given.get("filter") or "")
+    return Choice(selector, origin=given.get("origin") or None, cause=given.get("cause") or None)
+
+
+def states_of(text: str) -> tuple[str, ...]:
+    """The states that ``which`` names. Raises BadRequestError."""
+    names = [name.strip() for name in text.split(",")]
+    if ALL in names:
+        return STATES
+    for name in names:
+        if name not in STATES:
+            raise BadRequestError(f"there is no state {name[:100]!r}; there are {ALL}, {', '.join(STATES)}")
+    return tuple(names)

@@ -1,0 +1,63 @@
+"""Which queues have dead and expired messages, and what is on them."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from typing import Final
+
+from artemis_py.core.budget import Budget
+from artemis_py.core.handling.choice import Choice
+from artemis_py.core.handling.round import STATES, Sight
+from artemis_py.core.queue.queue import Queue
+from artemis_py.management.lists.dead_letters import Graveyard
+from artemis_py.management.lists.selection import LOOKS_PER_STEP
+from artemis_py.management.managed import Managed, found
+from artemis_py.management.messages.looking import look
+from artemis_py.management.steps import Until
+
+_LETTER_UNITS: Final = 6
+"""What it costs to read three headers of a message."""
+
+
+def graves(managed: Managed, name: str) -> Generator[None, None, list[Queue]]:
+    """The queue of this name; without one all queues on addresses that settings, or queues, name for dead or expired
+    messages. Raises NotFoundError.
+    """
+    broker = managed.broker
+    if name:
+        return [found(broker.queues, "queue", name)]
+    targets: set[str] = set()
+    for number, address in enumerate(list(broker.addresses.values())):
+        targets.add(address.settings.dead_letter_address or "")
+        targets.add(address.settings.expiry_address or "")
+        if number % LOOKS_PER_STEP == 0:
+            yield None
+    chosen: list[Queue] = []
+    queues = list(broker.queues.values())
+    for number, queue in enumerate(queues):
+        targets.add(queue.reference.rules.dead_letter_address or "")
+        if number % LOOKS_PER_STEP == 0:
+            yield None
+    for number, queue in enumerate(queues):
+        if queue.address.name in targets:
+            chosen.append(queue)
+        if number % LOOKS_PER_STEP == 0:
+            yield None
+    return chosen
+
+
+def survey(
+    managed: Managed, queues: Sequence[Queue], choice: Choice, states: Sequence[str] = STATES
+) -> Generator[Until | None, None, tuple[Graveyard, int]]:
+    """What is on these queues, by origin and cause, and how many messages were looked at."""
+    graveyard = Graveyard()
+    looked = 0
+    for queue in queues:
+
+        def see(sight: Sight, budget: Budget, name: str = queue.name) -> bool:
+            budget.spend(_LETTER_UNITS)
+            graveyard.add(name, sight.message)
+            return False
+
+        looked += yield from look(managed, queue, states, choice, see)
+    return graveyard, looked

@@ -1,0 +1,248 @@
+"""Operations that look at the messages of a queue and change nothing."""
+
+from __future__ import annotations
+
+from itertools import chain
+from typing import Any, Final
+
+from artemis_py.core.budget import Budget
+from artemis_py.core.handling.choice import Choice
+from artemis_py.core.handling.round import BEHIND, DELIVERING, PAGED, READY, SCHEDULED, STATES, Sight
+from artemis_py.core.queue.queue import Queue
+from artemis_py.errors import NotFoundError
+from artemis_py.management.lists.field import FLAG, NUMBER, TEXT, Field
+from artemis_py.management.lists.messages import MESSAGES, WHOLE, Looks, content_type_of, cut
+from artemis_py.management.lists.selection import Selection
+from artemis_py.management.lists.wanted import PAGE_SIZE_MAX, Wanted, wanted_of
+from artemis_py.management.managed import Download, Given, Managed, Steps, found
+from artemis_py.management.messages.choosing import FILTER, MESSAGE, WHICH, choice_of, states_of
+from artemis_py.management.messages.looking import look
+from artemis_py.management.operation import TEXTS, VIEW, Argument, Operation
+from artemis_py.management.operations.queues import QUEUE
+from artemis_py.message import header_name
+
+_ROW_UNITS: Final = 12
+"""What it costs to show a message."""
+_AHEAD_MAX: Final = 50_000
+"""So many messages are looked at behind a full page to count those that match, too."""
+_GROUPS_MAX: Final = 10_000
+_VALUE_MAX: Final = 200
+_LOOKED_AT: Final = Field[Any]("lookedAt", NUMBER, "How many messages were looked at", lambda _: 0)
+_IS_WHOLE: Final = Field[Any]("isWhole", FLAG, "Were all looked at? Else more may match than are counted", lambda _: 0)
+
+
+def _browse(managed: Managed, given: Given) -> Steps:
+    queue = found(managed.broker.queues, "queue", given["queue"])
+    states, choice = states_of(given["which"]), choice_of(given)
+    size = given["size"] or min(queue.address.settings.management_browse_page_size, PAGE_SIZE_MAX)
+    fields = [name.strip() for name in chain.from_iterable(text.split(",") for text in given["fields"])]
+    wanted = wanted_of(MESSAGES, page=given["page"], size=size, fields=fields)
+    page = _Page(queue, wanted, managed.now_ms(), known=_known_count(queue, states, choice))
+    page.looked_count = yield from look(managed, queue, states, choice, page.see)
+    extra = {"lookedAt": page.looked_count, "isWhole": not page.is_cut_short}
+    return Selection(MESSAGES, wanted, page.count, page.rows, extra)
+
+
+class _Page:
+    """A page of messages, as each was when it was looked at. ``known``: how many match; -1: that must be found out."""
+
+    def __init__(self, queue: Queue, wanted: Wanted, now_ms: int, *, known: int) -> None:
+        self.rows: list[dict[str, Any]] = []
+        self.looked_count = 0
+        self.is_cut_short = False
+        self._looks = Looks.at(queue, now_ms)
+        self._wanted = wanted
+        self._known = known
+        self._matching = 0
+        self._ahead = Budget()
+        self._ahead.refill(_AHEAD_MAX)
+
+    @property
+    def count(self) -> int:
+        """How many match, as far as it is known."""
+        return max(self._known, self._matching)
+
+    def see(self, sight: Sight, budget: Budget) -> bool:
+        """A message that matches. Returns True when this was enough."""
+        self._matching += 1
+        if self._matching <= self._wanted.skipped:
+            return False
+        if len(self.rows) < self._wanted.size:
+            self.rows.append(self._looks.row(sight))
+            budget.spend(_ROW_UNITS)
+            return self._known >= 0 and len(self.rows) == self._wanted.size
+        self._ahead.spend(1)
+        self.is_cut_short = self._ahead.is_spent
+        return self.is_cut_short
+
+
+def _known_count(queue: Queue, states: tuple[str, ...], choice: Choice) -> int:
+    """How many messages are in these states; -1 if a look at each is needed."""
+    if not choice.is_all:
+        return -1
+    contents = queue.contents
+    if set(states) == set(STATES):
+        return contents.message_count
+    behind = 0 if contents.behind is None else contents.behind.count
+    counts = {
+        DELIVERING: contents.tally.held_count,
+        READY: contents.order.count,
+        BEHIND: behind,
+        PAGED: contents.paged.count,
+        SCHEDULED: len(contents.scheduled),
+    }
+    return sum(counts[state] for state in set(states))
+
+
+def _count(managed: Managed, given: Given) -> Steps:
+    queue = found(managed.broker.queues, "queue", given["queue"])
+    states, choice, name = states_of(given["which"]), choice_of(given), given["group-by"]
+    known = -1 if name else _known_count(queue, states, choice)
+    if known >= 0:
+        yield None
+        return {"count": known, "lookedAt": 0}
+    counting = _Counting(name)
+    looked = yield from look(managed, queue, states, choice, counting.see)
+    result: dict[str, Any] = {"count": counting.count, "lookedAt": looked}
+    if name:
+        result |= {"groups": counting.groups, "withoutIt": counting.without_count, "inOtherGroups": counting.others}
+    return result
+
+
+class _Counting:
+    """Counts messages, and those with each value of a header."""
+
+    def __init__(self, name: str) -> None:
+        self.count = 0
+        self.groups: dict[str, int] = {}
+        self.without_count = 0
+        self.others = 0
+        self._name = header_name(name) if name else None
+
+    def see(self, sight: Sight, budget: Budget) -> bool:
+        """A message that matches."""
+        self.count += 1
+        if self._name is None:
+            return False
+        budget.spend(1)
+        value = sight.message.head.first(self._name)
+        if value is None:
+            self.without_count += 1
+            return False
+        value = cut(value, _VALUE_MAX)
+        if value in self.groups or len(self.groups) < _GROUPS_MAX:
+            self.groups[value] = self.groups.get(value, 0) + 1
+        else:
+            self.others += 1
+        return False
+
+
+def _show(managed: Managed, given: Given) -> Steps:
+    queue = found(managed.broker.queues, "queue", given["queue"])
+    shown: list[dict[str, Any]] = []
+    looks = Looks.at(queue, managed.now_ms())
+
+    def see(sight: Sight, _budget: Budget) -> bool:
+        shown.append(looks.whole(sight))
+        return True
+
+    yield from look(managed, queue, STATES, choice_of(given), see)
+    if not shown:
+        raise _missing(queue, given["message"])
+    return shown[0]
+
+
+def _body(managed: Managed, given: Given) -> Steps:
+    queue = found(managed.broker.queues, "queue", given["queue"])
+    bodies: list[Download] = []
+
+    def see(sight: Sight, _budget: Budget) -> bool:
+        message = sight.message
+        bodies.append(Download(message.body, content_type_of(message), f"message-{message.id}"))
+        return True
+
+    yield from look(managed, queue, STATES, choice_of(given), see)
+    if not bodies:
+        raise _missing(queue, given["message"])
+    return bodies[0]
+
+
+def _missing(queue: Queue, number: int) -> NotFoundError:
+    return NotFoundError(f"queue {queue.name} has no message {number}, or has it no more")
+
+
+BROWSING_OPERATIONS: Final = (
+    Operation(
+        name="browse",
+        on="queue",
+        right=VIEW,
+        method="GET",
+        path="/api/queues/{queue}/messages",
+        command="queue browse",
+        sentence="Messages of a queue, in its order: those that consumers have, ready ones, those in pages, and those"
+        " that wait for their time.",
+        result="count: how many match; page, size and data; lookedAt, and isWhole: whether that was all",
+        arguments=(
+            QUEUE,
+            FILTER,
+            WHICH,
+            Argument("page", NUMBER, "which page, from 1", 1),
+            Argument("size", NUMBER, f"messages on a page, at most {PAGE_SIZE_MAX}; 0: management-browse-page-size", 0),
+            Argument("fields", TEXTS, "the fields to show, with commas between; without it all", ()),
+        ),
+        lists=MESSAGES,
+        also=(_LOOKED_AT, _IS_WHOLE),
+        work=_browse,
+        mbean=(
+            "CompositeData[] browse()",
+            "CompositeData[] browse(String filter)",
+            "CompositeData[] browse(int page, int pageSize=size)",
+            "CompositeData[] browse(int page, int pageSize=size, String filter)",
+        ),
+    ),
+    Operation(
+        name="countMessages",
+        on="queue",
+        right=VIEW,
+        method="GET",
+        path="/api/queues/{queue}/count",
+        command="queue count",
+        sentence="Count the messages of a queue that match, and those with each value of a header.",
+        result="count and lookedAt; with group-by: groups (counts by value), withoutIt (messages without the header)"
+        " and inOtherGroups (those beyond 10,000 values)",
+        arguments=(QUEUE, FILTER, WHICH, Argument("group-by", TEXT, "the name of a header", "")),
+        work=_count,
+        mbean=(
+            "long countMessages(String filter) -> count",
+            "String countMessages(String filter, String groupByProperty=group-by) -> groups",
+        ),
+    ),
+    Operation(
+        name="getMessage",
+        on="queue",
+        right=VIEW,
+        method="GET",
+        path="/api/queues/{queue}/messages/{message}",
+        command="message show",
+        sentence="One message whole, wherever it is on its queue.",
+        result="the fields of a message, its headers and its body",
+        arguments=(QUEUE, MESSAGE),
+        shows=WHOLE,
+        work=_show,
+        no_mbean="Artemis has no operation for one message.",
+    ),
+    Operation(
+        name="getMessageBody",
+        on="queue",
+        right=VIEW,
+        method="GET",
+        path="/api/queues/{queue}/messages/{message}/body",
+        command="message body",
+        sentence="The body of a message as it is, as a file.",
+        result="the body, with the sender's content-type, as a download that no browser carries out",
+        arguments=(QUEUE, MESSAGE),
+        is_download=True,
+        work=_body,
+        no_mbean="A bean returns no bytes.",
+    ),
+)

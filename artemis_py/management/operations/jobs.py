@@ -1,0 +1,46 @@
+"""Operations on works that go on by themselves."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from artemis_py.errors import NotFoundError
+from artemis_py.management.jobs import STOPPED
+from artemis_py.management.lists.field import NUMBER
+from artemis_py.management.lists.jobs import JOBS
+from artemis_py.management.managed import Given, Managed, Steps, at_once
+from artemis_py.management.operation import EDIT, Argument, Operation
+from artemis_py.management.operations.listing import listing, selected
+
+
+def _list(managed: Managed, given: Given) -> Steps:
+    return selected(JOBS, list(managed.jobs.by_id.values()), given)
+
+
+def _stop(managed: Managed, given: Given) -> Steps:
+    job = managed.jobs.by_id.get(given["job"])
+    if job is None:
+        raise NotFoundError(f"there is no job {given['job']}")
+    if job.is_running:
+        job.state = STOPPED
+    return at_once(JOBS.row(job))
+
+
+_NO_JOBS: Final = "Artemis has no jobs."
+
+JOB_OPERATIONS: Final = (
+    listing("listJobs", "/api/jobs", "job ls", JOBS, "Works that go on by themselves, one row each.", _list),
+    Operation(
+        name="stopJob",
+        right=EDIT,
+        method="DELETE",
+        path="/api/jobs/{job}",
+        command="job stop",
+        sentence="Stop a job. What it has done stands.",
+        result="the fields of the job",
+        arguments=(Argument("job", NUMBER, "the number of the job"),),
+        shows=JOBS,
+        work=_stop,
+        no_mbean=_NO_JOBS,
+    ),
+)

@@ -1,0 +1,205 @@
+"""Operations that change messages: one by its number, or all that a filter matches. Those that consumers have stay."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from artemis_py.core.budget import Budget
+from artemis_py.core.handling.change import Change
+from artemis_py.core.handling.choice import Choice
+from artemis_py.core.handling.round import SCHEDULED, Sight
+from artemis_py.core.order.entry import Entry
+from artemis_py.core.queue.queue import Queue
+from artemis_py.errors import NotFoundError
+from artemis_py.management.lists.field import NUMBER, TEXT
+from artemis_py.management.managed import Given, Managed, Steps, found
+from artemis_py.management.messages.changing import told, told_of_one
+from artemis_py.management.messages.choosing import FILTER, MESSAGE, NEEDED_FILTER, choice_of
+from artemis_py.management.messages.looking import look
+from artemis_py.management.operation import EDIT, Argument, Operation
+from artemis_py.management.operations.queues import QUEUE
+from artemis_py.management.steps import WAIT
+
+_TARGET: Final = Argument("target", TEXT, "the queue that gets them (also address::queue), or else the address")
+_PRIORITY: Final = Argument("priority", NUMBER, "the new priority, 0 to 9")
+_LEFT: Final = (
+    "inDelivery: how many that match were left because consumers have them, and inDeliveryMessages: the first 100 of"
+    " them; kept: how many stayed for another reason; stoppedBecause: why it ended early"
+)
+
+_Begin = Callable[[Managed, Queue, Choice, Given], Change]
+
+
+def _remove(managed: Managed, queue: Queue, choice: Choice, _given: Given) -> Change:
+    return managed.broker.handling.remove(queue, choice)
+
+
+def _expire(managed: Managed, queue: Queue, choice: Choice, _given: Given) -> Change:
+    return managed.broker.handling.expire(queue, choice)
+
+
+def _bury(managed: Managed, queue: Queue, choice: Choice, _given: Given) -> Change:
+    return managed.broker.handling.bury(queue, choice)
+
+
+def _move(managed: Managed, queue: Queue, choice: Choice, given: Given) -> Change:
+    return managed.broker.handling.move(queue, choice, given["target"])
+
+
+def _copy(managed: Managed, queue: Queue, choice: Choice, given: Given) -> Change:
+    return managed.broker.handling.copy(queue, choice, given["target"])
+
+
+def _prioritize(managed: Managed, queue: Queue, choice: Choice, given: Given) -> Change:
+    return managed.broker.handling.prioritize(queue, choice, given["priority"])
+
+
+def _retry(managed: Managed, queue: Queue, choice: Choice, _given: Given) -> Change:
+    return managed.broker.handling.retry(queue, choice)
+
+
+def _deliver(managed: Managed, given: Given) -> Steps:
+    """Have scheduled messages delivered: first they are chosen, and then all of them fall due."""
+    queue = found(managed.broker.queues, "queue", given["queue"])
+    entries: list[Entry] = []
+
+    def see(sight: Sight, _budget: Budget) -> bool:
+        entries.append(sight.entry)
+        return False
+
+    yield from look(managed, queue, (SCHEDULED,), choice_of(given), see)
+    if not entries and given.get("message") is not None:
+        raise NotFoundError(f"queue {queue.name} has no scheduled message {given['message']} in memory")
+    chosen = list(entries)
+    count = len(chosen)
+    if chosen:
+        managed.broker.handling.deliver(queue, chosen, managed.now_ms())
+    while not queue.parts.tasks.are_done and not queue.deleted:
+        yield WAIT
+    return {"delivered": count}
+
+
+def _both(  # noqa: PLR0913 - a row of the table has as many
+    one: str,
+    many: str,
+    word: str,
+    begin: _Begin,
+    sentence: str,
+    participle: str,
+    arguments: Sequence[Argument] = (),
+    filter: Argument = FILTER,
+    *,
+    mbeans: tuple[str, ...],
+    no_mbean: str = "",
+) -> tuple[Operation, Operation]:
+    """The operation on one message, and the same on all that match. ``mbeans``: the parameters of the first in Artemis'
+    beans, and then those of each form of the second.
+    """
+
+    def do_one(managed: Managed, given: Given) -> Steps:
+        queue = found(managed.broker.queues, "queue", given["queue"])
+        return (yield from told_of_one(managed, begin(managed, queue, choice_of(given), given), given["message"]))
+
+    def do_many(managed: Managed, given: Given) -> Steps:
+        queue = found(managed.broker.queues, "queue", given["queue"])
+        return (yield from told(managed, begin(managed, queue, choice_of(given), given)))
+
+    return (
+        Operation(
+            name=one,
+            on="queue",
+            right=EDIT,
+            method="POST",
+            path=f"/api/queues/{{queue}}/messages/{{message}}/{word}",
+            command=f"message {word}",
+            sentence=f"{sentence.format('a message')} One that a consumer has is left alone.",
+            result=f"{participle}: 1",
+            arguments=(QUEUE, MESSAGE, *arguments),
+            work=do_one,
+            mbean=(f"boolean {one}({mbeans[0]}) -> {participle}",),
+        ),
+        Operation(
+            name=many,
+            on="queue",
+            right=EDIT,
+            method="POST",
+            path=f"/api/queues/{{queue}}/{word}",
+            command=f"queue {word}",
+            sentence=sentence.format("all messages that match"),
+            result=f"{participle}: how many; {_LEFT}",
+            arguments=(QUEUE, *arguments, filter),
+            work=do_many,
+            mbean=() if no_mbean else tuple(f"int {many}({form}) -> {participle}" for form in mbeans[1:]),
+            no_mbean=no_mbean,
+        ),
+    )
+
+
+MESSAGE_CHANGES: Final = (
+    *_both(
+        "removeMessage", "removeMessages", "remove", _remove,
+        "Remove {}. They are gone, and no dead letters.", "removed", filter=NEEDED_FILTER,
+        mbeans=("long messageID=message", "String filter"),
+    ),
+    *_both(
+        "expireMessage", "expireMessages", "expire", _expire,
+        "Have {} expire, whatever their date: a copy goes to the expiry address if there is one.", "expired",
+        filter=NEEDED_FILTER,
+        mbeans=("long messageID=message", "String filter"),
+    ),
+    *_both(
+        "moveMessage", "moveMessages", "move", _move,
+        "Move {} to another queue or address. They get new numbers, say where they come from, and stay scheduled.",
+        "moved", (_TARGET,),
+        mbeans=("long messageID=message, String otherQueueName=target", "String filter, String otherQueueName=target"),
+    ),
+    *_both(
+        "copyMessage", "copyMessages", "copy", _copy,
+        "Copy {} to another queue or address.", "copied", (_TARGET,),
+        mbeans=("long messageID=message, String targetQueue=target",),
+        no_mbean="Artemis copies one message at a time.",
+    ),
+    *_both(
+        "changeMessagePriority", "changeMessagesPriority", "priority", _prioritize,
+        "Give {} another priority. They get new numbers and go behind those that have it already.", "changed",
+        (_PRIORITY,),
+        mbeans=("long messageID=message, int newPriority=priority", "String filter, int newPriority=priority"),
+    ),
+    *_both(
+        "sendMessageToDeadLetterAddress", "sendMessagesToDeadLetterAddress", "dead", _bury,
+        "Send {} to the dead-letter address.", "sent", filter=NEEDED_FILTER,
+        mbeans=("long messageID=message", "String filter"),
+    ),
+    *_both(
+        "retryMessage", "retryMessages", "retry", _retry,
+        "Send {} of a dead-letter or expiry queue back to the queue they came from, or else to its address.", "retried",
+        mbeans=("long messageID=message", "", "String filter"),
+    ),
+    Operation(
+        name="deliverScheduledMessage",
+        on="queue",
+        right=EDIT,
+        method="POST",
+        path="/api/queues/{queue}/messages/{message}/deliver",
+        command="message deliver",
+        sentence="Deliver a scheduled message now.",
+        result="delivered: 1",
+        arguments=(QUEUE, MESSAGE),
+        work=_deliver,
+        mbean=("void deliverScheduledMessage(long messageId=message)",),
+    ),
+    Operation(
+        name="deliverScheduledMessages",
+        on="queue",
+        right=EDIT,
+        method="POST",
+        path="/api/queues/{queue}/deliver",
+        command="queue deliver",
+        sentence="Deliver all scheduled messages that match now, the earliest first. Those in pages keep their time.",
+        result="delivered: how many",
+        arguments=(QUEUE, FILTER),
+        work=_deliver,
+        mbean=("void deliverScheduledMessages(String filter)",),
+    ),
+)  # fmt: skip

@@ -1,0 +1,118 @@
+"""What all questions need: the broker, who its clients are, and the findings so far."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Sequence
+from typing import Final, TypeVar, final
+
+from artemis_py.core.addresses.address import Address
+from artemis_py.core.consumer import Consumer
+from artemis_py.core.queue.queue import Queue
+from artemis_py.core.queue.reasons import Reason
+from artemis_py.management.managed import Managed
+from artemis_py.management.steps import Step
+from artemis_py.management.why.causes import CAUSES
+from artemis_py.management.why.finding import UNKNOWN, Finding
+from artemis_py.management.why.places import place_of
+
+Owner = TypeVar("Owner")
+LOOKS_PER_STEP: Final = 200
+LINES_MAX: Final = 8
+"""So many consumers, queues or addresses are named, and the rest is counted."""
+Findings = Generator[Step, None, None]
+
+
+@final
+class Asking:
+    """One question. ``found`` has the reasons, the first the most important."""
+
+    def __init__(self, managed: Managed, address: Address | None = None, queue: Queue | None = None) -> None:
+        self.managed = managed
+        self.broker = managed.broker
+        self.address = address_of(queue) if queue is not None else address
+        self.queue = queue
+        self.found: list[Finding] = []
+
+    @property
+    def now_ms(self) -> int:
+        """The date of the turn, in epoch ms; outside of turns, that of the last one."""
+        return self.managed.now_ms() or self.broker.log.now_ms
+
+    def add(  # noqa: PLR0913 - all but the first two are named where they are given
+        self,
+        code: str,
+        sentence: str,
+        *,
+        about: str = "",
+        connection: int = 0,
+        used: int = UNKNOWN,
+        limit: int = UNKNOWN,
+        unit: str = "",
+        setting: str = "",
+        queue: Queue | None = None,
+        address: Address | None = None,
+        help: str = "",
+    ) -> None:
+        """Note a reason. ``setting`` is the one of the cause's settings that leads to it, if that is known."""
+        of_queue = queue if queue is not None else self.queue if address is None else None
+        place = place_of(self.broker.config, CAUSES[code], address or self.address, of_queue, setting)
+        self.found.append(
+            Finding(
+                code=code, sentence=sentence, about=about, connection=connection, used=used, limit=limit, unit=unit,
+                place=place, help=help,
+            )
+        )  # fmt: skip
+
+    def add_reason(
+        self, reason: Reason | None, *, about: str = "", connection: int = 0, more: str = "", setting: str = ""
+    ) -> None:
+        """Note a reason that the core gives, if there is one."""
+        if reason is None:
+            return
+        used, limit = _numbers(reason)
+        unit = "messages" if used >= 0 else ""
+        self.add(
+            reason.kind, reason.text + more, about=about, connection=connection, used=used, limit=limit, unit=unit,
+            setting=setting,
+        )  # fmt: skip
+
+    def shown(self, consumer: Consumer) -> str:
+        """A consumer by its number, and what is known of its client."""
+        reader = consumer.reader
+        known = [f"client-id {reader.client_id}"] if reader.client_id else []
+        known += [f"user {reader.user}"] if reader.user else []
+        client = self.managed.vitals.client_of(consumer.owner)
+        known += [f"from {client.address}"] if client is not None else []
+        return f"consumer {consumer.id}" + (f" ({', '.join(known)})" if known else "")
+
+
+def _numbers(reason: Reason) -> tuple[int, int]:
+    """How much is used, and of how much, as far as the reason says."""
+    fields = reason.fields
+    names = ("held", "in_delivery", "unwanted", "active", "leased", "consumers", "behind")
+    used = next((fields[name] for name in names if name in fields), UNKNOWN)
+    limit = next((fields[name] for name in ("max_backlog", "target", "consumers_min") if name in fields), UNKNOWN)
+    return (used if isinstance(used, int) else UNKNOWN), (limit if isinstance(limit, int) else UNKNOWN)
+
+
+def connections(count: int) -> str:
+    """So many connections wait, in words."""
+    return "1 connection waits" if count == 1 else f"{count} connections wait"
+
+
+def address_of(queue: Queue) -> Address:
+    """The address on which a queue is."""
+    assert isinstance(queue.address, Address)
+    return queue.address
+
+
+def some_at_a_time(owners: Sequence[Owner]) -> Iterator[list[Owner]]:
+    """The owners, as many at a time as a step may look at."""
+    for start in range(0, len(owners), LOOKS_PER_STEP):
+        yield list(owners[start : start + LOOKS_PER_STEP])
+
+
+def listed(names: Sequence[str]) -> str:
+    """Some names, and how many more there are."""
+    shown = ", ".join(names[:LINES_MAX]) or "none"
+    return shown if len(names) <= LINES_MAX else f"{shown} and {len(names) - LINES_MAX} more"

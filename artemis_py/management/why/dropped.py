@@ -1,0 +1,126 @@
+"""Why messages are gone that nobody consumed: counts since the start, by cause."""
+
+from __future__ import annotations
+
+from heapq import nlargest
+from typing import Final
+
+from artemis_py.core.addresses.address import Address
+from artemis_py.core.order.entry import ABANDONED, DAMAGED, DEAD, DELETED, PURGED
+from artemis_py.core.queue.overflow import DepthRing, Ring
+from artemis_py.core.queue.queue import Queue
+from artemis_py.core.queue.reasons import messages
+from artemis_py.management.why.asking import Asking, Findings, address_of, some_at_a_time
+from artemis_py.management.why.cause import KILLED
+from artemis_py.management.why.nothing import sent_count
+
+_QUEUES_MAX: Final = 50
+"""So many queues are told of."""
+_KILLED: Final = {
+    DEAD: "died after their last delivery",
+    PURGED: "were removed by an operator",
+    DELETED: "went with their queue",
+    ABANDONED: "were lost with the last consumer",
+    DAMAGED: "could not be read",
+    "cancelled": "were discarded",
+}
+
+
+def dropped(asking: Asking, address: Address | None, queue: Queue | None) -> Findings:
+    """The losses of an address with its queues, or of one queue. Of many queues, those that lost most are told of."""
+    losers: list[tuple[int, int, Queue]] = []
+    count = 0
+    if address is not None:
+        _of_address(asking, address)
+        yield None
+        for some in some_at_a_time(list(address.queues.values())):
+            found = [(lost, one.id, one) for one in some if (lost := _lost(one))]
+            count += len(found)
+            losers = nlargest(_QUEUES_MAX, losers + found)
+            yield None
+    if queue is not None and (address is None or queue.id not in address.queues):
+        losers.append((_lost(queue), queue.id, queue))
+    for _, _, one in losers:
+        _of_queue(asking, one)
+        yield None
+    if count > _QUEUES_MAX:
+        more = count - _QUEUES_MAX
+        asking.add("others", f"{more} more queues lost messages, fewer than these", used=more, unit="queues")
+    if asking.found:
+        asking.found.sort(key=lambda one: (one.code == "others", -one.used))
+    else:
+        name = queue.name if queue is not None else "" if address is None else address.name
+        asking.add("nothing-dropped", f"no message of {name} was lost since the start")
+
+
+def _lost(queue: Queue) -> int:
+    """How many messages of the queue are gone, or did not pass its filter."""
+    tally = queue.contents.tally
+    return tally.replaced + tally.expired + tally.killed + _missed(queue)
+
+
+def _missed(queue: Queue) -> int:
+    """How many messages of the address did not pass the filter of the queue, about."""
+    if queue.selector is None or queue.routing_type != "MULTICAST":
+        return 0
+    return max(sent_count(address_of(queue)) - queue.contents.tally.added, 0)
+
+
+def _of_address(asking: Asking, address: Address) -> None:
+    settings = address.settings
+    if address.dropped_message_count:
+        text = f"{messages(address.dropped_message_count)} dropped by the full address"
+        name = "address-full-policy" if settings.address_full_policy == "DROP" else ""
+        if not name:
+            name = "page-full-policy" if settings.page_full_policy == "DROP" else "disk-full-policy"
+        asking.add("policy-drop", text, used=address.dropped_message_count, unit="messages", setting=name)
+    if address.unrouted_message_count:
+        lost = messages(address.unrouted_message_count)
+        why = "no queue took them" if address.queues else "there is no queue"
+        text = f"{lost} reached nobody: {why}"
+        asking.add("unrouted", text, used=address.unrouted_message_count, unit="messages")
+    if address.duplicate_message_count:
+        text = f"{messages(address.duplicate_message_count)} left out, because their duplicate ids had come before"
+        asking.add("duplicate", text, used=address.duplicate_message_count, unit="messages")
+
+
+def _of_queue(asking: Asking, queue: Queue) -> None:
+    tally, about = queue.contents.tally, f"queue {queue.name}"
+
+    def add(code: str, count: int, text: str, setting: str = "") -> None:
+        asking.add(code, text, about=about, used=count, unit="messages", queue=queue, setting=setting)
+
+    if tally.replaced:
+        _replaced(asking, queue, about)
+    if tally.expired:
+        target = queue.address.settings.expiry_address
+        where = f"; they are on the address {target}" if target else "; there is no expiry-address, so they are gone"
+        add("expired", tally.expired, f"{messages(tally.expired)} expired{where}")
+    for reason, count in (tally.killed_by or {}).items():
+        code, text = KILLED.get(reason, "cancelled"), _KILLED.get(reason, f"left: {reason}")
+        if reason == DEAD:
+            target = queue.address.settings.dead_letter_address
+            text += f"; they are on the address {target}" if target else "; there is no dead-letter-address"
+        add(code, count, f"{messages(count)} {text}")
+    missed = _missed(queue)
+    if missed and queue.selector is not None:
+        text = f"about {messages(missed)} of the address did not pass its filter {queue.selector.text}"
+        add("no-match", missed, text)
+
+
+def _replaced(asking: Asking, queue: Queue, about: str) -> None:
+    """A ring that is full, or a newer value: one of them, unless the queue is both."""
+    count = queue.contents.tally.replaced
+    overflow = queue.flow.overflow
+    is_ring, has_values = isinstance(overflow, Ring | DepthRing), queue.contents.last_values is not None
+    if is_ring:
+        size = f"ring-size {overflow.size}" if isinstance(overflow, Ring) else f"limit {overflow.depth}"
+        either = ", or had a newer value" if has_values else ""
+        asking.add(
+            "ring", f"{messages(count)} pushed out of the ring ({size}){either}", about=about, used=count,
+            limit=overflow.size if isinstance(overflow, Ring) else -1, unit="messages", queue=queue,
+            setting="ring-size" if isinstance(overflow, Ring) else "overflow-policy",
+        )  # fmt: skip
+    else:
+        text = f"{messages(count)} replaced by a newer value of the same key"
+        asking.add("last-value", text, about=about, used=count, unit="messages", queue=queue)

@@ -1,0 +1,271 @@
+"""Why a queue delivers nothing (more): asked of its own gate, consumers and counters, a little in each step."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from itertools import islice
+from typing import Final
+
+from artemis_py.core.consumer import Consumer
+from artemis_py.core.queue.queue import Queue
+from artemis_py.core.queue.reasons import (
+    GROUPS,
+    HELD,
+    UNWANTED,
+    Reason,
+    messages,
+    span,
+    what_is_leased,
+    what_it_holds,
+    why_behind,
+    why_closed,
+    why_no_room,
+    why_nobody,
+    why_passed_over,
+)
+from artemis_py.management.steps import WAIT
+from artemis_py.management.why.asking import LINES_MAX, LOOKS_PER_STEP, Asking, Findings, listed, some_at_a_time
+from artemis_py.management.why.nothing import about_losses, about_nothing
+from artemis_py.management.why.waiting import first_due_ms
+
+LOOKS_MAX: Final = 10_000
+"""Of so many ready messages it is looked at whether a consumer wants them."""
+CHOOSERS_MAX: Final = 32
+"""For so many consumers it is looked at which messages they want."""
+_SYNC_TURNS: Final = 2
+_EXAMPLES: Final = 3
+
+
+def not_delivered(asking: Asking, queue: Queue) -> Findings:
+    """The reasons, the first the most important; none if the queue has nothing to deliver and lost nothing."""
+    contents, now_ms = queue.contents, asking.now_ms
+    waits = contents.order.count > 0 or contents.paged.count > 0
+    if waits:
+        _about_gate(asking, queue, now_ms)
+        yield None
+        yield from _about_consumers(asking, queue)
+        _about_pages(asking, queue)
+    behind = why_behind(queue.parts.basis)
+    if behind is not None:
+        if not waits:
+            _about_gate(asking, queue, now_ms)
+        asking.add_reason(behind)
+    yield from _about_delivery(asking, queue)
+    yield from _about_scheduled(asking, queue)
+    if queue.filling is not None:
+        asking.add("filling", "the queue is being filled from the log; what is published meanwhile comes after that")
+    if not queue.message_count:
+        yield from about_nothing(asking, queue)
+    about_losses(asking, queue)
+    if queue.contents.delivering_count:
+        yield from about_sync(asking)
+
+
+def _about_gate(asking: Asking, queue: Queue, now_ms: int) -> None:
+    asking.add_reason(why_closed(queue.parts.basis, now_ms, is_held=queue.is_held))
+    groups, held = queue.grouping.groups, queue.contents.tally.held_count
+    if groups is not None and groups.owners.pausing and held:
+        text = f"groups are handed out anew, which waits for {messages(held)} in delivery"
+        asking.add("rebalance", text, used=held, unit="messages")
+
+
+def _about_pages(asking: Asking, queue: Queue) -> None:
+    paged = queue.contents.paged
+    if queue.contents.order.count or not paged.count or not queue.taker_count:
+        return
+    waits = any(backlog.reader.waits for backlog in paged.backlogs.values())
+    text = f"{messages(paged.count)} {'is' if paged.count == 1 else 'are'} in pages"
+    text += ", and a page is being read from the disk" if waits else ", and none is in memory"
+    asking.add("page", text, used=paged.count, unit="messages")
+
+
+# ---- consumers -----------------------------------------------------------------------------------
+
+
+def _about_consumers(asking: Asking, queue: Queue) -> Findings:
+    nobody = why_nobody(queue.parts.basis)
+    if nobody is not None:
+        asking.add_reason(nobody)
+        return
+    reasons: list[tuple[Consumer, Reason]] = []
+    choosers: list[Consumer] = []
+    others = 0
+    takers = [one for one in queue.distribution.consumers if not one.browses]
+    for some in some_at_a_time(takers):
+        for consumer in some:
+            reason = _why_no_room(queue, consumer, asking)
+            if reason is not None:
+                reasons.append((consumer, reason))
+            elif len(choosers) < CHOOSERS_MAX:
+                choosers.append(consumer)
+            else:
+                others += 1
+        yield None
+    unwanted = dict.fromkeys(choosers, 0)
+    looked = yield from _look(queue, unwanted)
+    reasons += [(one, why_passed_over(queue.parts.basis, one, looked, count)) for one, count in unwanted.items()]
+    order = {consumer.id: place for place, consumer in enumerate(takers)}
+    reasons.sort(key=lambda found: order[found[0].id])
+    yield None
+    if len(takers) <= LINES_MAX:
+        for consumer, reason in reasons:
+            _add(asking, queue, consumer, reason)
+            yield None
+    else:
+        _add_together(asking, queue, reasons, len(takers))
+    if others:
+        asking.add("due", f"{others} more consumers have room, and were not looked at", used=others, unit="consumers")
+
+
+def _why_no_room(queue: Queue, consumer: Consumer, asking: Asking) -> Reason | None:
+    reason = why_no_room(queue.parts.basis, consumer, asking.now_ms)
+    if reason is not None or consumer.room_bytes > 0:
+        return reason
+    client = asking.managed.vitals.client_of(consumer.owner)
+    if client is None or client.state != "stalled":
+        return None
+    return Reason("not-reading", "its client does not read from its socket")
+
+
+def _look(queue: Queue, unwanted: dict[Consumer, int]) -> Generator[None, None, int]:
+    """Count for each consumer how many of the ready messages it does not want. Returns how many were looked at."""
+    if not unwanted:
+        return 0
+    order = queue.contents.order
+    cursor = order.open_cursor()
+    looked = spent = 0
+    try:
+        while looked < LOOKS_MAX and (entry := cursor.advance()) is not None:
+            looked += 1
+            for consumer in unwanted:
+                unwanted[consumer] += not consumer.wants(entry.message)
+                spent += 1 + consumer.take_asked()
+            if spent >= LOOKS_PER_STEP:
+                spent = 0
+                yield None
+                if queue.deleted:
+                    break
+    finally:
+        order.close_cursor(cursor)
+    return looked
+
+
+def _add(asking: Asking, queue: Queue, consumer: Consumer, reason: Reason) -> None:
+    more = _owners(asking, queue, consumer) if reason.kind == GROUPS else ""
+    is_default = reason.kind == UNWANTED and consumer.selector is queue.consumer_defaults.selector
+    asking.add_reason(
+        reason, about=asking.shown(consumer), connection=consumer.reader.connection, more=more,
+        setting="consumer-selector" if is_default and consumer.selector is not None else "",
+    )  # fmt: skip
+
+
+def _add_together(asking: Asking, queue: Queue, reasons: list[tuple[Consumer, Reason]], count: int) -> None:
+    """With many consumers: how many there are for each reason, and which."""
+    kinds: dict[str, list[tuple[Consumer, Reason]]] = {}
+    for consumer, reason in reasons:
+        kinds.setdefault(reason.kind, []).append((consumer, reason))
+    for kind, some in sorted(kinds.items(), key=lambda item: -len(item[1])):
+        who = listed([asking.shown(consumer) for consumer, _ in some[:_EXAMPLES]])
+        if len(some) > _EXAMPLES:
+            who += f" and {len(some) - _EXAMPLES} more"
+        text = some[0][1].text
+        if kind == UNWANTED:
+            text = f"their selectors exclude what is ready; the first: {text}"
+        more = _owners(asking, queue, some[0][0]) if kind == GROUPS else ""
+        asking.add(
+            kind, f"{text}{more} ({who})", about=f"{len(some)} of {count} consumers", used=len(some), limit=count,
+            unit="consumers",
+        )  # fmt: skip
+
+
+def _owners(asking: Asking, queue: Queue, consumer: Consumer) -> str:
+    """Who has the groups of the first ready messages."""
+    groups = queue.grouping.groups
+    if groups is None:
+        return ""
+    told: dict[str, str] = {}
+    cursor = queue.contents.order.open_cursor()
+    try:
+        for _ in range(LINES_MAX):
+            entry = cursor.advance()
+            if entry is None:
+                break
+            key = groups.rule.group_of(entry.message)
+            group = None if key is None else groups.table.groups.get(key)
+            if group is None or key is None or key in told:
+                continue
+            if group.aside:
+                told[key] = f"group {key} waits for another attempt at one of its messages"
+            elif group.owner is not None and group.owner is not consumer:
+                told[key] = f"group {key} belongs to {asking.shown(group.owner)}"
+    finally:
+        queue.contents.order.close_cursor(cursor)
+    return "".join(f"; {text}" for text in list(told.values())[:_EXAMPLES])
+
+
+# ---- what is out ---------------------------------------------------------------------------------
+
+
+def _about_delivery(asking: Asking, queue: Queue) -> Findings:
+    """Who holds messages without an acknowledgement, and when leases end."""
+    basis, now_ms = queue.parts.basis, asking.now_ms
+    found: list[tuple[Consumer, Reason]] = []
+    more = 0
+    if queue.contents.delivering_count or queue.gate.unconfirmed_count:
+        for some in some_at_a_time(queue.distribution.consumers):
+            for consumer in some:
+                reason = what_it_holds(basis, consumer, now_ms)
+                if reason is not None and len(found) < LINES_MAX:
+                    found.append((consumer, reason))
+                elif reason is not None:
+                    more += 1
+            yield None
+    for consumer, reason in found:
+        oldest_ms = 0
+        held = next(iter(consumer.held.values()), None)
+        if held is not None and "oldest_ms" not in reason.fields and held.message.timestamp_ms:
+            oldest_ms = max(now_ms - held.message.timestamp_ms, 0)
+        late = f"; the oldest came {span(oldest_ms)} ago" if oldest_ms else ""
+        asking.add(
+            HELD, f"{asking.shown(consumer)} {reason.text}{late}", connection=consumer.reader.connection,
+            used=len(consumer.held), unit="messages",
+        )  # fmt: skip
+    if more:
+        asking.add(HELD, f"… and {more} more consumers have messages", used=more, unit="consumers")
+    leased = what_is_leased(basis, now_ms)
+    if leased is not None:
+        asking.add_reason(leased)
+
+
+def about_sync(asking: Asking) -> Findings:
+    """Is the disk behind by more than a turn?"""
+    broker, vitals = asking.broker, asking.managed.vitals
+    lsn = broker.log.last_lsn
+    for _ in range(_SYNC_TURNS):
+        if vitals.durable_lsn >= lsn:
+            return
+        yield WAIT
+    if vitals.durable_lsn < lsn:
+        asking.add(
+            "sync", f"{lsn - vitals.durable_lsn} records are not on the disk yet, and what depends on them waits",
+            used=lsn - vitals.durable_lsn, unit="records",
+        )  # fmt: skip
+
+
+def _about_scheduled(asking: Asking, queue: Queue) -> Findings:
+    scheduled = queue.contents.scheduled
+    if not scheduled:
+        return
+    tried = 0
+    for some in some_at_a_time(list(islice(scheduled, LOOKS_MAX))):
+        tried += sum(1 for message_id in some if (one := scheduled.get(message_id)) is not None and one.attempts)
+        yield None
+    due_ms = yield from first_due_ms(asking, queue)
+    count = len(scheduled)
+    until = "" if due_ms is None else f": the first is due in {span(due_ms - asking.now_ms)}"
+    if tried:
+        text = f"{messages(tried)} must wait for another attempt after a failed delivery{until}"
+        asking.add("redelivery-delay", text, used=tried, unit="messages")
+    if count > tried:
+        text = f"{messages(count - tried)} must wait for their time{until}"
+        asking.add("scheduled", text, used=count - tried, unit="messages")

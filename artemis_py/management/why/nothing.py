@@ -1,0 +1,74 @@
+"""A queue without messages: did anything come, and where did it go?"""
+
+from __future__ import annotations
+
+from artemis_py.config.problems import nearest
+from artemis_py.core.addresses.address import Address
+from artemis_py.core.broker import Broker
+from artemis_py.core.queue.queue import Queue
+from artemis_py.core.queue.reasons import messages
+from artemis_py.management.why.asking import Asking, Findings, address_of, listed, some_at_a_time
+from artemis_py.management.why.cause import KILLED
+
+
+def about_nothing(asking: Asking, queue: Queue) -> Findings:
+    """Why nothing came to an empty queue."""
+    if queue.contents.tally.added:
+        return
+    if not queue.enabled:
+        asking.add("disabled", "nothing came: the queue is not enabled")
+        return
+    address = address_of(queue)
+    sent = sent_count(address)
+    if sent and queue.selector is not None:
+        text = f"nothing came: of {messages(sent)} for {address.name} none passed the queue's filter"
+        asking.add("filtered", f"{text} {queue.selector.text}", used=sent, unit="messages")
+        return
+    asking.add("nothing-waits", "nothing came")
+    others: list[str] = []
+    for some in some_at_a_time(list(asking.broker.addresses.values())):
+        others += [f"{one.name} ({sent_count(one)})" for one in some if one is not address and sent_count(one)]
+        yield None
+    text = f"messages were sent to {listed(others)}" if others else "nothing was sent to any address"
+    asking.add("nothing-waits", text)
+
+
+def sent_count(address: Address) -> int:
+    """How many messages were sent to an address since the start."""
+    return address.routed_message_count + address.unrouted_message_count
+
+
+def about_losses(asking: Asking, queue: Queue) -> None:
+    """How many messages of the queue were killed or expired, and where they are."""
+    tally, settings = queue.contents.tally, queue.address.settings
+    for code, count, what, target in (
+        (_killed_by(queue), tally.killed, "killed", settings.dead_letter_address),
+        ("expired", tally.expired, "expired", settings.expiry_address),
+    ):
+        if count:
+            text = f"{messages(count)} {what}" + (f"; see the address {target}" if target else "")
+            asking.add(code, text, used=count, unit="messages")
+
+
+def _killed_by(queue: Queue) -> str:
+    """The word for why most of the queue's messages were killed."""
+    causes = queue.contents.tally.killed_by or {}
+    return KILLED.get(max(causes, key=lambda reason: causes[reason], default=""), "cancelled")
+
+
+def about_no_queue(broker: Broker, name: str) -> list[str]:
+    """Sentences about a queue that does not exist."""
+    found = [f"there is no queue {name}"]
+    guess = nearest(name, broker.queues)
+    if guess is not None:
+        found[0] += f"; did you mean {guess}?"
+    address = broker.addresses.get(name)
+    if address is not None and address.queues:
+        queues = listed([one.name for one in address.queues.values()])
+        found.append(f"the address {name} exists; its queues are {queues}")
+    elif address is not None:
+        lost = messages(address.unrouted_message_count)
+        found.append(f"the address {name} exists and has no queue: {lost} sent there reached nobody")
+    else:
+        found.append(f"the queues are {listed(sorted(broker.queues))}")
+    return found

@@ -1,0 +1,137 @@
+"""Why the broker is slow: turns, syncs, consumers, disks and memory, ranked by how much they weigh."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from artemis_py.core.queue.queue import Queue
+from artemis_py.core.queue.reasons import messages
+from artemis_py.management.why.asking import LINES_MAX, Asking, Findings, connections, listed, some_at_a_time
+
+_NS_PER_MS: Final = 1_000_000
+_PERCENTILE: Final = 0.99
+_TURN_SLOW_S: Final = 0.025
+_TURN_LONG_NS: Final = 50 * _NS_PER_MS
+_SYNC_SLOW_S: Final = 0.025
+_NEARLY: Final = 80
+"""A limit of which so much is used, in percent, is told."""
+_HEADROOM_BYTES: Final = 1 << 30
+_LOOKS_PER_QUEUE: Final = 200
+_FULL: Final = 100
+
+
+def slow(asking: Asking) -> Findings:
+    """What makes the broker slow now, or has since the start, the worst first."""
+    weights: list[int] = []
+
+    def add(weight: int, code: str, text: str, **numbers: Any) -> None:
+        asking.add(code, text, **numbers)
+        weights.append(weight)
+
+    vitals, broker = asking.managed.vitals, asking.broker
+    _about_times(asking, add)
+    yield None
+    if broker.memory.disk_full:
+        add(_FULL, "disk", "a disk is full: new messages meet the disk-full-policy of their address")
+    else:
+        headroom = vitals.headroom_bytes()
+        if headroom is not None and headroom < _HEADROOM_BYTES:
+            text = f"{max(headroom, 0)} bytes may be written until a disk counts as full"
+            add(_NEARLY, "disk", text, used=max(headroom, 0), unit="bytes")
+    yield None
+    holdings = broker.holdings
+    if holdings.bytes_max > 0 and holdings.total_bytes * 100 >= _NEARLY * holdings.bytes_max:
+        text = f"{holdings.total_bytes} of {holdings.bytes_max} bytes are held for clients"
+        text += f"; {holdings.refused_count} requests refused, {holdings.cut_off_count} connections closed"
+        percent = holdings.total_bytes * 100 // holdings.bytes_max
+        add(percent, "memory", text, used=holdings.total_bytes, limit=holdings.bytes_max, unit="bytes")
+    awaited = list(vitals.awaited())
+    waiting = sum([count for _, count in awaited])
+    if waiting:
+        names = [one if isinstance(one, str) else one.name for one, _ in awaited]
+        waited_s = vitals.blocked_ns() / 1e9
+        text = f"{connections(waiting)} for room ({listed(names)}); senders have waited {waited_s:.1f} s altogether"
+        add(_NEARLY, "senders-wait", text, used=waiting, unit="connections")
+    if vitals.is_busy:
+        add(_NEARLY // 2, "readers-wait", "turns take most of the time, so log downloads and compaction give way")
+    yield None
+    yield from _about_queues(asking, weights)
+    if not asking.found:
+        asking.add("nothing-slow", _all_well(asking))
+        return
+    ranked = sorted(range(len(weights)), key=lambda place: -weights[place])
+    asking.found = [asking.found[place] for place in ranked]
+
+
+def _about_times(asking: Asking, add: Callable[..., None]) -> None:
+    vitals = asking.managed.vitals
+    turn_s = percentile(vitals.turn_bounds_s, vitals.turn_buckets)
+    if turn_s > _TURN_SLOW_S or vitals.turn_ns_max > _TURN_LONG_NS:
+        text = f"{vitals.turns} turns: 99 of 100 end within {turn_s * 1000:g} ms, the longest took "
+        text += f"{vitals.turn_ns_max / _NS_PER_MS:.1f} ms"
+        weight = min(round(turn_s * 1000), 99) if turn_s > _TURN_SLOW_S else 1
+        add(weight, "turns", text, used=vitals.turn_ns_max // _NS_PER_MS, unit="ms")
+    syncs = vitals.sync_times
+    if syncs is None or not sum(syncs.counts):
+        return
+    sync_s = percentile([bound / syncs.unit for bound in syncs.bounds], syncs.counts)
+    if sync_s > _SYNC_SLOW_S:
+        mean_ms = 1000 * syncs.sum / syncs.unit / sum(syncs.counts)
+        text = f"{sum(syncs.counts)} syncs: 99 of 100 end within {sync_s * 1000:g} ms, on average {mean_ms:.1f} ms"
+        add(min(round(sync_s * 1000), 99), "syncs", text, used=round(sync_s * 1000), unit="ms")
+
+
+def percentile(bounds: Sequence[float], counts: Sequence[int]) -> float:
+    """The bound below which 99 of 100 values are; for those above all bounds, twice the last."""
+    wanted = sum(counts) * _PERCENTILE
+    seen = 0
+    for bound, count in zip(bounds, counts, strict=False):
+        seen += count
+        if seen >= wanted:
+            return bound
+    return 2 * bounds[-1] if bounds else 0.0
+
+
+def _about_queues(asking: Asking, weights: list[int]) -> Findings:
+    """Queues with consumers that take nothing, and addresses that page."""
+    found: list[tuple[int, Queue]] = []
+    paging = 0
+    first = ""
+    for some in some_at_a_time(list(asking.broker.queues.values())):
+        for queue in some:
+            if queue.contents.order.count and queue.taker_count:
+                # a sample of many consumers: it is about queues, not about each consumer
+                consumers = queue.distribution.consumers[:_LOOKS_PER_QUEUE]
+                count = len([one for one in consumers if not one.browses and not one.has_room])
+                if count:
+                    found.append((count, queue))
+                    yield None
+            if queue.contents.paged.count:
+                paging += 1
+                first = first or queue.name
+        yield None
+    found.sort(key=lambda one: -one[0])
+    for count, queue in found[:LINES_MAX]:
+        ready = queue.contents.order.count
+        text = f"{count} of {queue.taker_count} consumers take nothing, and {messages(ready)} are ready"
+        asking.add(
+            "slow-consumers", text, about=f"queue {queue.name}", used=count, limit=queue.taker_count, unit="consumers",
+            queue=queue, help=f"artemis-py why not-delivered {queue.name} says what holds each of them.",
+        )  # fmt: skip
+        weights.append(min(count, 60))
+    if paging:
+        text = f"{paging} queues have messages in pages, such as {first}"
+        asking.add("paging", text, used=paging, unit="queues")
+        weights.append(10)
+
+
+def _all_well(asking: Asking) -> str:
+    vitals = asking.managed.vitals
+    turn_s = percentile(vitals.turn_bounds_s, vitals.turn_buckets)
+    text = f"99 of 100 turns end within {turn_s * 1000:g} ms (longest {vitals.turn_ns_max / _NS_PER_MS:.1f} ms)"
+    syncs = vitals.sync_times
+    if syncs is not None and any(syncs.counts):
+        sync_s = percentile([bound / syncs.unit for bound in syncs.bounds], syncs.counts)
+        text += f", and 99 of 100 syncs within {sync_s * 1000:g} ms"
+    return text

@@ -1,0 +1,1 @@
+"""Messages over HTTP: published with one request, taken with another, and settled with a third."""

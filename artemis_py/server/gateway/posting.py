@@ -1,0 +1,132 @@
+"""Publishes one message for a client of HTTP, as a SEND frame would: it is read, checked, routed and kept alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from typing import Final, final
+
+from artemis_py.core.addresses.address import Address
+from artemis_py.core.queue.queue import Queue
+from artemis_py.errors import (
+    AddressFullError,
+    ArtemisError,
+    BadRequestError,
+    BrokerError,
+    QueueFullError,
+    StorageError,
+)
+from artemis_py.management.managed import Steps
+from artemis_py.management.steps import WAIT, Awaited, Step
+from artemis_py.message import encode_headers
+from artemis_py.server.gateway.errors import BusyError, TooLargeError
+from artemis_py.stomp.session.errand import Errand
+from artemis_py.stomp.session.publishing import Publishing
+from artemis_py.stomp.session.state import SessionState
+from artemis_py.stomp.session.transactions import Transactions
+from artemis_py.stomp.wire.frames import AnyFrame, FrameError, LargeSend, Refused, Send
+from artemis_py.uploads import BodyStore
+
+_PARTS_PER_STEP: Final = 2
+"""Parts of at most 256 KiB, as a socket gives them, of which a checksum is made."""
+
+
+@final
+class Posting:
+    """One message on its way. ``now_ms`` is the date of the turn. The steps are made in turns."""
+
+    def __init__(self, state: SessionState, now_ms: Callable[[], int]) -> None:
+        self._state = state
+        self._now_ms = now_ms
+        self._publishing = Publishing(state, Transactions(state))
+
+    def steps(self, headers: list[tuple[str, str]], parts: Sequence[bytes]) -> Steps:
+        """Publish the message; the result says whether a queue or a divert took it. Raises BrokerError in a step."""
+        broker = self._state.broker
+        if broker.holdings.is_full:
+            broker.holdings.refused_count += 1
+            raise BusyError(broker.holdings.why_full("a message"), is_full=False)
+        frame, kept = yield from self._read(headers, parts)
+        try:
+            is_routed = yield from self._send(frame, kept)
+        except StorageError:
+            raise
+        except (AddressFullError, QueueFullError) as error:
+            raise BusyError(str(error), is_full=True) from None
+        except FrameError as error:
+            raise BadRequestError(str(error)) from None
+        except ArtemisError:
+            raise
+        except Exception:
+            broker.step_broke_off(self._now_ms())
+            raise
+        return {
+            "address": frame.shape.address,
+            "routed": is_routed,
+            "persistent": frame.shape.persistent,
+            "size": sum(map(len, parts)),
+        }
+
+    def _read(
+        self, headers: list[tuple[str, str]], parts: Sequence[bytes]
+    ) -> Generator[Step, None, tuple[Send, bytes]]:
+        """The frame, and its body unless that goes to a file. Raises BrokerError."""
+        parser = self._state.service.parser("1.2")
+        frames: list[tuple[AnyFrame, bytes]] = []
+        for place, part in enumerate((b"SEND\n" + encode_headers(headers), *parts, b"\0")):
+            frames += parser.feed(part)
+            disk = self._state.service.disk
+            if disk is not None and parser.in_large_body:
+                if isinstance(disk, BodyStore) and disk.is_full:
+                    raise BusyError("the disk is full: max-disk-usage or min-disk-free", is_full=False)
+                yield disk
+            elif place % _PARTS_PER_STEP == _PARTS_PER_STEP - 1:
+                yield None
+        if parser.error is not None:
+            kind = TooLargeError if parser.error.too_large else BadRequestError
+            raise kind(str(parser.error))
+        frame, kept = frames[0]
+        if isinstance(frame, Refused):
+            raise BadRequestError(frame.reason)
+        if not isinstance(frame, Send):
+            raise BadRequestError("this is no message")
+        return frame, kept
+
+    def _send(self, frame: Send, body: bytes) -> Generator[Step, None, bool]:
+        """Publish the frame. Was it routed?"""
+        state, publishing = self._state, self._publishing
+        while True:
+            state.blocked_by = None
+            now_ms = self._now_ms()
+            unrouted = self._unrouted_count(frame)
+            if isinstance(frame, LargeSend):
+                is_sent = publishing.send_large(frame, now_ms)
+            else:
+                is_sent = publishing.send(frame, body, now_ms)
+            is_routed = self._unrouted_count(frame) == unrouted
+            if is_sent:
+                yield from self._finish()
+                return is_routed
+            awaited = self._awaited
+            if isinstance(awaited, Address):
+                raise BusyError(f"Address {awaited.name} is full", is_full=True)
+            if isinstance(awaited, Queue):
+                raise BusyError(f"Queue {awaited.name} is full", is_full=True)
+            yield WAIT if awaited is None else awaited
+
+    @property
+    def _awaited(self) -> Awaited | None:
+        """What the message, or its way to all of its queues, has to wait for."""
+        return self._state.blocked_by
+
+    def _unrouted_count(self, frame: Send) -> int:
+        """How many messages to its address no queue has taken."""
+        address = self._state.broker.addresses.get(frame.shape.address)
+        return 0 if address is None else address.unrouted_message_count
+
+    def _finish(self) -> Generator[Step, None, None]:
+        """Wait until the message is on all of its queues."""
+        errand = self._awaited
+        if isinstance(errand, Errand) and not errand.may_go_on:
+            yield errand
+        if isinstance(errand, Errand) and errand.has_failed:
+            raise BrokerError("the message was not put on all of its queues; see the broker's log")

@@ -1,0 +1,40 @@
+"""A broker for all tests of a module, and a user with a folder for each test."""
+
+from __future__ import annotations
+
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+
+from tests.e2e.broker_process import HTTP, WAIT_S, BrokerProcess, configuration, running
+from tests.e2e.commands.user import User
+
+STOMP = "tcp://127.0.0.1:0?protocols=STOMP"
+NAMES = ("orders", "jobs", "odd / name")
+ADDRESSES = "".join(f'<address name="{name}"><anycast><queue name="{name}"/></anycast></address>' for name in NAMES)
+
+
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
+    text = configuration({"stomp": STOMP, "http": HTTP}, addresses=ADDRESSES)
+    with running(text, tmp_path_factory.mktemp("broker")) as one:
+        yield one
+
+
+@pytest.fixture
+def user(broker: BrokerProcess, tmp_path: Path) -> Iterator[User]:
+    """Somebody with a broker whose queues are empty."""
+    user = User(tmp_path, broker)
+    yield user
+    for name in NAMES:
+        purge = urllib.request.Request(f"{user.url}/api/queues/{quote(name, safe='')}/purge", method="POST")
+        urllib.request.urlopen(purge, timeout=WAIT_S).close()
+
+
+@pytest.fixture
+def alone(tmp_path: Path) -> User:
+    """Somebody without a broker."""
+    return User(tmp_path)

@@ -1,0 +1,75 @@
+"""The first steps: a configuration is written, checked, and run."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import pytest
+
+from tests.e2e.broker_process import BrokerProcess
+from tests.e2e.commands.user import User
+
+pytestmark = pytest.mark.e2e
+
+
+def test_what_init_writes_is_right(alone: User) -> None:
+    assert alone.printed("init") == "wrote broker.xml; start it:  artemis-py run\n"
+    assert alone.printed("check", "--strict").splitlines() == [
+        "broker.xml: valid (0 errors, 0 warnings, 0 notes)",
+        "listening on 127.0.0.1:61613 for STOMP (acceptor stomp)",
+        "listening on 127.0.0.1:8161 for HTTP (acceptor http)",
+    ]
+
+
+def test_it_never_replaces_a_file_unasked(alone: User) -> None:
+    file = alone.folder / "mine.xml"
+    file.write_text("mine")
+    said = alone.refused("init", "mine.xml")
+    assert said == "artemis-py: mine.xml is there already, and stays as it is\n--force replaces it\n"
+    assert file.read_text() == "mine"
+    assert alone.printed("init", "mine.xml", "--force") == "wrote mine.xml; start it:  artemis-py run mine.xml\n"
+    assert "artemis-py check mine.xml" in file.read_text()
+    assert "none/x.xml cannot be written: No such file" in alone.refused("init", "none/x.xml")
+
+
+def test_the_broker_does_what_the_comments_say(alone: User) -> None:
+    """Also with ports from the environment."""
+    alone.printed("init")
+    ports = {"STOMP_PORT": "0", "HTTP_PORT": "0"}
+    environment = {**os.environ, **alone.environment, **ports}
+    broker = BrokerProcess(["run"], alone.folder / "log", environment=environment, folder=alone.folder)
+    try:
+        broker.await_ready()
+        with_broker = User(alone.folder, broker)
+        with_broker.printed("send", "orders", "hello")
+        assert with_broker.printed("receive", "orders", "--body-only") == "hello\n"
+        names = [line.split()[0] for line in with_broker.printed("queue", "ls", "--fields", "name").splitlines()[2:-1]]
+        assert sorted(names) == ["dead-letters", "orders"]
+        assert broker.stop() == 0
+    finally:
+        broker.kill()
+
+
+def test_run_without_a_file_says_what_to_do(alone: User) -> None:
+    said = alone.refused("run")
+    assert "run needs a configuration, and this folder has no broker.xml" in said
+    assert "artemis-py init" in said
+
+
+def test_run_offers_to_write_one(alone: User) -> None:
+    with alone.terminal("run") as terminal:
+        terminal.await_text("Write one to start with, and run it? [y/N] ")
+        terminal.type("\n")
+        terminal.await_text("run needs a configuration")
+        assert terminal.await_end() == 1
+    assert not (alone.folder / "broker.xml").exists()
+    alone_with_ports = {**alone.environment, "STOMP_PORT": "0", "HTTP_PORT": "0"}
+    with alone.terminal_with(alone_with_ports, "run") as terminal:
+        terminal.await_text("[y/N] ")
+        terminal.type("y\n")
+        terminal.await_text("wrote broker.xml")
+        terminal.await_text("is ready")
+        terminal.signal(signal.SIGINT)
+        assert terminal.await_end() == 0
+    assert (alone.folder / "data" / "journal").is_dir()

@@ -1,0 +1,77 @@
+"""Somebody who uses the commands, with a folder and a configuration of their own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.e2e.broker_process import LOOPBACK, WAIT_S, BrokerProcess
+from tests.e2e.terminal import Terminal
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+@dataclass
+class User:
+    """Who works in ``folder``, with a broker or without."""
+
+    folder: Path
+    broker: BrokerProcess | None = None
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Their environment."""
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("ARTEMIS_PY_")}
+        found = {**kept, "PYTHONPATH": str(ROOT), "XDG_CONFIG_HOME": str(self.folder / "config"), "NO_COLOR": "1"}
+        if self.broker is not None:
+            found["ARTEMIS_PY_URL"] = self.url
+            found["ARTEMIS_PY_STOMP_URL"] = self.stomp_url
+        return found
+
+    @property
+    def url(self) -> str:
+        """The broker's HTTP acceptor."""
+        assert self.broker is not None
+        return f"http://{LOOPBACK}:{self.broker.ports['http']}"
+
+    @property
+    def stomp_url(self) -> str:
+        """The broker's STOMP acceptor."""
+        assert self.broker is not None
+        return f"stomp://{LOOPBACK}:{self.broker.ports['stomp']}"
+
+    def run(self, *words: str, typed: bytes = b"", **variables: str) -> subprocess.CompletedProcess[bytes]:
+        """A command without a terminal."""
+        return subprocess.run(
+            [sys.executable, "-m", "artemis_py", *words],
+            input=typed,
+            capture_output=True,
+            timeout=WAIT_S,
+            check=False,
+            cwd=self.folder,
+            env={**self.environment, **variables},
+        )
+
+    def printed(self, *words: str, typed: bytes = b"", **variables: str) -> str:
+        """What a command prints that succeeds."""
+        done = self.run(*words, typed=typed, **variables)
+        assert (done.returncode, done.stderr) == (0, b""), done
+        return done.stdout.decode()
+
+    def refused(self, *words: str, code: int = 1, **variables: str) -> str:
+        """What a command says that fails."""
+        done = self.run(*words, **variables)
+        assert (done.returncode, done.stdout) == (code, b""), done
+        return done.stderr.decode()
+
+    def terminal(self, *words: str) -> Terminal:
+        """A command in a terminal."""
+        command = [sys.executable, "-m", "artemis_py", *words]
+        return Terminal(command, folder=self.folder, environment=self.environment)
+
+    def terminal_with(self, environment: dict[str, str], *words: str) -> Terminal:
+        """A command in a terminal, in another environment."""
+        return Terminal([sys.executable, "-m", "artemis_py", *words], folder=self.folder, environment=environment)

@@ -1,0 +1,169 @@
+"""Scenes of the operations on messages, dead letters and jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from tests.e2e.management.scene import Scene, holds
+from tests.e2e.management.told import Told
+from tests.e2e.stomp_socket import StompSocket
+
+_CLIENTS: list[StompSocket] = []
+
+
+def browsed(told: Told, queue: str, query: str = "") -> list[dict[str, Any]]:
+    """The messages of a queue."""
+    status, found = told.ask("GET", f"/api/queues/{queue}/messages{query}")
+    assert status == 200, found
+    return list(found["data"])
+
+
+def send(told: Told, queue: str, bodies: list[str], **headers: object) -> None:
+    """Messages with these bodies and headers for a queue."""
+    with told.client() as client:
+        for body in bodies:
+            client.ask("SEND", {"destination": f"/queue/{queue}", "persistent": "true", **headers}, body.encode())
+
+
+def _three(told: Told) -> None:
+    send(told, "orders", ["a", "b"], region="eu")
+    send(told, "orders", ["c"], region="us", **{"content-type": "text/plain"})
+
+
+def _scheduled(told: Told) -> None:
+    send(told, "orders", ["a", "b"], AMQ_SCHEDULED_DELAY=3_600_000)
+
+
+def _dead(told: Told) -> None:
+    """Two dead letters of the queue orders, by an operator."""
+    send(told, "orders", ["a", "b"], region="eu")
+    assert told.ask("POST", "/api/queues/orders/dead?filter=region='eu'".replace("'", "%27"))[0] == 200
+
+
+def _job(told: Told) -> None:
+    _dead(told)
+    assert told.ask("POST", "/api/dead-letters/retry?rate=1")[0] == 200
+
+
+def bodies(told: Told, queue: str) -> list[str]:
+    return [row["BodyPreview"] for row in browsed(told, queue)]
+
+
+def _leaves(queue: str, left: list[str], **values: object) -> Callable[[Told, Any], None]:
+    """The answer holds these values, and the queue has these bodies."""
+
+    def check(told: Told, answer: Any) -> None:
+        told_of = values if "inDelivery" in answer else {name: values[name] for name in values if name in answer}
+        assert told_of
+        assert {name: answer[name] for name in told_of} == told_of
+        assert bodies(told, queue) == left
+
+    return check
+
+
+def _is_browsed(_told: Told, answer: Any) -> None:
+    assert (answer["count"], answer["lookedAt"], answer["isWhole"]) == (3, 3, True)
+    if "BodyPreview" in answer["data"][0]:
+        assert [row["BodyPreview"] for row in answer["data"]] == ["a", "b", "c"]
+
+
+def _are_rows(_told: Told, rows: Any) -> None:
+    assert [row["BodyPreview"] for row in rows] == ["a", "b", "c"]
+
+
+def _is_counted(told: Told, answer: Any) -> None:
+    """As a number, or by group."""
+    assert answer in (3, "{}")
+
+
+def _in_order(queue: str, expected: list[str]) -> Callable[[Told, Any], None]:
+    def check(told: Told, answer: Any) -> None:
+        assert answer is None
+        assert bodies(told, queue) == expected
+
+    return check
+
+
+def _is_shown(told: Told, answer: Any) -> None:
+    assert (answer["body"], answer["headers"]["region"], answer["state"]) == ("c", "us", "ready")
+
+
+def _goes_back(told: Told, answer: Any) -> None:
+    assert answer["retried"] == 2
+    assert bodies(told, "DLQ.orders") == []
+    rows = browsed(told, "orders")
+    assert [(row["BodyPreview"], row["retried"], row["cause"]) for row in rows] == [
+        ("a", 1, "sent_by_operator"),
+        ("b", 1, "sent_by_operator"),
+    ]
+
+
+def _are_listed(_told: Told, answer: Any) -> None:
+    (row,) = answer["data"]
+    assert (row["queue"], row["originalQueue"], row["cause"], row["count"]) == (
+        "DLQ.orders", "orders", "sent_by_operator", 2,
+    )  # fmt: skip
+
+
+def _runs(_told: Told, answer: Any) -> None:
+    (row,) = answer["data"]
+    assert (row["id"], row["planned"], row["what"]) == (1, 2, "retry dead letters")
+
+
+MESSAGES: Final[dict[str, Scene]] = {
+    "queue.browse": Scene({"queue": "orders"}, _is_browsed, _three, by_bean=_are_rows),
+    "queue.countMessages": Scene({"queue": "orders"}, holds(count=3), _three, by_bean=_is_counted),
+    "queue.getMessage": Scene({"queue": "orders", "message": "3"}, _is_shown, _three),
+    "queue.getMessageBody": Scene({"queue": "orders", "message": "3"}, lambda _, answer: answer == b"c", _three),
+    "queue.removeMessage": Scene({"queue": "orders", "message": "2"}, _leaves("orders", ["a", "c"], removed=1), _three),
+    "queue.removeMessages": Scene(
+        {"queue": "orders", "filter": "region = 'eu'"}, _leaves("orders", ["c"], removed=2, inDelivery=0), _three
+    ),
+    "queue.expireMessage": Scene({"queue": "orders", "message": "1"}, _leaves("orders", ["b", "c"], expired=1), _three),
+    "queue.expireMessages": Scene(
+        {"queue": "orders", "filter": "region = 'us'"}, _leaves("EXP.orders", ["c"], expired=1), _three
+    ),
+    "queue.moveMessage": Scene(
+        {"queue": "orders", "message": "2", "target": "jobs"}, _leaves("jobs", ["b"], moved=1), _three
+    ),
+    "queue.moveMessages": Scene(
+        {"queue": "orders", "target": "jobs"}, _leaves("jobs", ["a", "b", "c"], moved=3, kept={}), _three
+    ),
+    "queue.copyMessage": Scene(
+        {"queue": "orders", "message": "2", "target": "jobs"}, _leaves("jobs", ["b"], copied=1), _three
+    ),
+    "queue.copyMessages": Scene(
+        {"queue": "orders", "target": "jobs"}, _leaves("orders", ["a", "b", "c"], copied=3), _three
+    ),
+    "queue.changeMessagePriority": Scene(
+        {"queue": "orders", "message": "3", "priority": "9"}, _leaves("orders", ["c", "a", "b"], changed=1), _three
+    ),
+    "queue.changeMessagesPriority": Scene(
+        {"queue": "orders", "priority": "7"}, _leaves("orders", ["a", "b", "c"], changed=3), _three
+    ),
+    "queue.sendMessageToDeadLetterAddress": Scene(
+        {"queue": "orders", "message": "1"}, _leaves("DLQ.orders", ["a"], sent=1), _three
+    ),
+    "queue.sendMessagesToDeadLetterAddress": Scene(
+        {"queue": "orders", "filter": "region = 'eu'"}, _leaves("DLQ.orders", ["a", "b"], sent=2), _three
+    ),
+    "queue.retryMessage": Scene({"queue": "DLQ.orders", "message": "3"}, _leaves("orders", ["a"], retried=1), _dead),
+    "queue.retryMessages": Scene({"queue": "DLQ.orders"}, _goes_back, _dead),
+    "queue.deliverScheduledMessage": Scene(
+        {"queue": "orders", "message": "2"},
+        _leaves("orders", ["b", "a"], delivered=1),
+        _scheduled,
+        by_bean=_in_order("orders", ["b", "a"]),
+    ),
+    "queue.deliverScheduledMessages": Scene(
+        {"queue": "orders"},
+        _leaves("orders", ["a", "b"], delivered=2),
+        _scheduled,
+        by_bean=_in_order("orders", ["a", "b"]),
+    ),
+    "listDeadLetters": Scene({}, _are_listed, _dead),
+    "retryDeadLetters": Scene({}, _goes_back, _dead),
+    "listJobs": Scene({}, _runs, _job),
+    "stopJob": Scene({"job": "1"}, holds(id=1, state="stopped"), _job),
+}

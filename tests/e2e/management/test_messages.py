@@ -1,0 +1,296 @@
+"""Messages of a queue as operators see and change them: paged, large, very many, and through a kill."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from functools import partial
+from http.client import HTTPException
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote
+
+import pytest
+
+from tests.e2e.broker_process import HTTP, STOMP, BrokerProcess, running
+from tests.e2e.management.scenes.messages import browsed, send
+from tests.e2e.management.told import Told
+
+pytestmark = pytest.mark.e2e
+
+CONFIGURATION: Final = """\
+<?xml version="1.0"?>
+<configuration xmlns="urn:activemq">
+  <core xmlns="urn:activemq:core">
+    <name>messages</name>
+    <persistence-enabled>{persistence}</persistence-enabled>
+    <journal-directory>{folder}/journal</journal-directory>
+    <large-messages-directory>{folder}/large-messages</large-messages-directory>
+    <paging-directory>{folder}/paging</paging-directory>
+    <security-enabled>false</security-enabled>
+    <max-disk-usage>100</max-disk-usage>
+    <acceptors>
+      <acceptor name="stomp">{stomp};stompMinLargeMessageSize=20000</acceptor>
+      <acceptor name="http">{http}</acceptor>
+    </acceptors>
+    <addresses>
+      <address name="jobs"><anycast><queue name="jobs"/></anycast></address>
+      <address name="done"><anycast><queue name="done"/></anycast></address>
+      <address name="graves"><anycast><queue name="graves"/></anycast></address>
+    </addresses>
+    <address-settings>
+      <address-setting match="#">
+        <dead-letter-address>graves</dead-letter-address>
+        <max-delivery-attempts>1</max-delivery-attempts>
+      </address-setting>
+      <address-setting match="jobs">{jobs}</address-setting>
+    </address-settings>
+  </core>
+</configuration>
+"""
+PAGES: Final = "<max-size-messages>200</max-size-messages><page-size-bytes>20000</page-size-bytes>"
+TURN_S_MAX: Final = 0.5
+"""Beside other tests, whose work counts into a turn's time. tests/unit/test_handling_turns.py has the real
+bound.
+"""
+LONG_S: Final = 120
+
+
+@contextmanager
+def started(folder: Path, *, jobs: str = "", persistence: bool = True) -> Iterator[Told]:
+    """A broker with the queues jobs, done and graves. ``jobs``: settings of the first."""
+    text = CONFIGURATION.format(folder=folder, stomp=STOMP, http=HTTP, jobs=jobs, persistence=str(persistence).lower())
+    with running(text, folder) as broker:
+        yield Told(broker)
+
+
+def send_numbers(told: Told, queue: str, count: int) -> None:
+    """Persistent messages whose bodies are numbers from 0 on; the last one is confirmed."""
+    with told.client() as client:
+        for number in range(count):
+            headers = {"destination": f"/queue/{queue}", "persistent": "true", "parity": number % 2}
+            (client.ask if number == count - 1 else client.send)("SEND", headers, str(number).encode())
+
+
+def numbers(told: Told, queue: str, query: str = "") -> list[int]:
+    """The bodies on a queue."""
+    found: list[int] = []
+    while True:
+        page = f"?size=1000&fields=BodyPreview&page={len(found) // 1000 + 1}"
+        rows = browsed(told, queue, page + query)
+        found += [int(row["BodyPreview"]) for row in rows]
+        if len(rows) < 1000:
+            return found
+
+
+@contextmanager
+def killed(folder: Path) -> Iterator[Told]:
+    """The same broker, which the test kills."""
+    broker = BrokerProcess(["run", str(folder / "broker.xml")], folder / "broker.log")
+    try:
+        broker.await_ready()
+        yield Told(broker)
+    finally:
+        broker.kill()
+
+
+def ask_and_lose(told: Told, path: str) -> None:
+    """A request to a broker that is killed before it answers."""
+    with suppress(OSError, HTTPException, json.JSONDecodeError):
+        told.ask("POST", path)
+
+
+def count_on(told: Told, queue: str) -> int:
+    """How many messages are on a queue."""
+    return int(told.queue(queue)["messageCount"])
+
+
+def test_paged_messages_are_seen_and_moved(tmp_path: Path) -> None:
+    with started(tmp_path, jobs=PAGES) as told:
+        send_numbers(told, "jobs", 3000)
+        assert told.queue("jobs")["pagedCount"] > 2000
+        assert numbers(told, "jobs") == list(range(3000))
+        (deep,) = browsed(told, "jobs", "?size=1&page=2951")
+        assert (deep["BodyPreview"], deep["state"]) == ("2950", "paged")
+        status, whole = told.ask("GET", f"/api/queues/jobs/messages/{deep['messageID']}")
+        assert (status, whole["body"], whole["headers"]["parity"]) == (200, "2950", "0")
+        filter = quote("parity = '1'")
+        assert told.ask("GET", f"/api/queues/jobs/count?filter={filter}")[1] == {"count": 1500, "lookedAt": 3000}
+        groups = told.ask("GET", "/api/queues/jobs/count?group-by=parity")[1]
+        assert groups["groups"] == {"0": 1500, "1": 1500}
+        status, answer = told.ask("POST", f"/api/queues/jobs/move?target=done&filter={filter}")
+        assert (status, answer["moved"]) == (200, 1500)
+        assert numbers(told, "done") == list(range(1, 3000, 2))
+        assert numbers(told, "jobs") == list(range(0, 3000, 2))
+
+
+@pytest.mark.parametrize("jobs", ["", PAGES], ids=["memory", "pages"])
+@pytest.mark.timeout(120)
+def test_a_kill_during_a_move_loses_and_doubles_nothing(tmp_path: Path, jobs: str) -> None:
+    """Each message is on one of the queues, once: after each of several kills."""
+    count = 2500
+    with started(tmp_path, jobs=jobs) as told:
+        send_numbers(told, "jobs", count)
+    moved: list[int] = []
+    for _ in range(2):
+        with killed(tmp_path) as told, ThreadPoolExecutor(1) as pool:
+            asked = pool.submit(ask_and_lose, told, "/api/queues/jobs/move?target=done")
+            begun = told.queue("done")["messageCount"] + 50
+            told.broker.eventually("moved", partial(count_on, told, "done"), partial(int.__lt__, begun))
+            told.broker.kill()
+            asked.result()
+        with started(tmp_path, jobs=jobs) as told:
+            left, there = numbers(told, "jobs"), numbers(told, "done")
+            assert Counter(left + there) == Counter(range(count))
+            moved.append(len(there))
+    assert moved[0] < count, "the move was over before the kill"
+    with started(tmp_path, jobs=jobs) as told:
+        told.ask("POST", "/api/queues/jobs/move?target=done")
+        assert (told.queue("jobs")["messageCount"], numbers(told, "done")) == (0, list(range(count)))
+
+
+@pytest.mark.timeout(300)
+def test_with_200_000_messages_turns_stay_short(tmp_path: Path) -> None:
+    """A browse, a count with a filter that matches nothing, and a move: none makes a turn long."""
+    count = 200_000
+    with started(tmp_path, persistence=False) as told:
+        with told.client() as client:
+            for start in range(0, count, 1000):
+                for _ in range(999):
+                    client.send("SEND", {"destination": "/queue/jobs"}, b"x")
+                client.ask("SEND", {"destination": "/queue/jobs"}, str(start).encode())
+        (last,) = browsed(told, "jobs", f"?size=1&page={count}")
+        assert last["BodyPreview"] == str(count - 1000)
+        nothing = told.ask("GET", f"/api/queues/jobs/count?filter={quote('region = 9')}")[1]
+        assert nothing == {"count": 0, "lookedAt": count}
+        assert told.ask("GET", f"/api/queues/jobs/messages/{last['messageID']}")[0] == 200
+        status, answer = told.ask("POST", "/api/queues/jobs/move?target=done", wait_s=LONG_S)
+        assert (status, answer["moved"]) == (200, count)
+        (row,) = told.ask("GET", "/api/dead-letters?queue=done")[1]["data"]
+        assert (row["originalQueue"], row["cause"], row["count"]) == ("jobs", None, count)
+        assert told.broker.metric("artemis_turn_duration_seconds_max") < TURN_S_MAX
+
+
+def test_a_large_body_is_fetched_whole(tmp_path: Path) -> None:
+    """As a download that no browser carries out, whatever its sender says that it is."""
+    page = b"<script>alert(1)</script>" + b"x" * 3_000_000
+    with started(tmp_path) as told:
+        with told.client() as client:
+            headers = {"destination": "/queue/jobs", "persistent": "true", "content-type": "text/html"}
+            client.ask("SEND", {**headers, "content-length": len(page)}, page)
+        (row,) = browsed(told, "jobs")
+        assert (row["largeMessage"], row["BodyPreview"], row["contentType"]) == (True, None, "text/html")
+        path = f"/api/queues/jobs/messages/{row['messageID']}"
+        assert told.ask("GET", path)[1]["body"] is None
+        headers, body = told.fetch(f"{path}/body")
+        assert body == page
+        assert headers["Content-Disposition"] == f'attachment; filename="message-{row["messageID"]}.bin"'
+        assert (headers["Content-Type"], headers["X-Content-Type-Options"]) == ("text/html", "nosniff")
+        assert headers["Content-Length"] == str(len(page))
+        saved = tmp_path / "body"
+        printed = told.command("message", "body", "jobs", str(row["messageID"]), "--output", str(saved))
+        assert (printed.returncode, printed.stderr, saved.read_bytes()) == (0, "", page)
+        again = told.command("message", "body", "jobs", str(row["messageID"]), "--output", str(saved))
+        assert (again.returncode, "cannot be written: File exists" in again.stderr) == (1, True)
+        assert told.ask("POST", "/api/queues/jobs/move?target=done")[1]["moved"] == 1
+        assert told.ask("GET", path)[0] == 404
+        (moved,) = browsed(told, "done")
+        assert told.fetch(f"/api/queues/done/messages/{moved['messageID']}/body")[1] == page
+
+
+def test_a_content_type_that_is_none_is_bytes(tmp_path: Path) -> None:
+    with started(tmp_path) as told:
+        send(told, "jobs", ["x"], **{"content-type": "text/html\\r\\nX-Evil: 1"})
+        headers, body = told.fetch("/api/queues/jobs/messages/1/body")
+        assert (headers["Content-Type"], "X-Evil" in headers, body) == ("application/octet-stream", False, b"x")
+
+
+def test_what_a_consumer_has_is_told_and_left_alone(tmp_path: Path) -> None:
+    with started(tmp_path) as told:
+        send(told, "jobs", ["a", "b"])
+        client = told.client()
+        client.subscribe("/queue/jobs", ack="client", consumer_window_size="0")
+        client.expect("MESSAGE")
+        first, second = browsed(told, "jobs")
+        assert (first["state"], first["connection"] > 0, first["deliveryCount"]) == ("delivering", True, 1)
+        assert first["heldBy"] == f"consumer {first['consumer']} of connection {first['connection']}"
+        assert (second["state"], second["heldBy"]) == ("ready", None)
+        assert told.ask("POST", "/api/queues/jobs/messages/1/remove") == (
+            409,
+            {"error": "message 1 of queue jobs is in delivery, and left alone; close its consumer first"},
+        )
+        answer = told.ask("POST", "/api/queues/jobs/move?target=done")[1]
+        assert (answer["moved"], answer["inDelivery"], answer["inDeliveryMessages"]) == (1, 1, [1])
+        client.close()
+
+
+def _die(told: Told, bodies: list[str]) -> None:
+    """Messages of jobs that failed once are on graves."""
+    send(told, "jobs", bodies)
+    client = told.client()
+    client.subscribe("/queue/jobs", ack="client-individual")
+    for _ in bodies:
+        client.expect("MESSAGE")
+    client.close()
+    told.broker.eventually("dead", lambda: told.queue("graves")["messageCount"], lambda count: count == len(bodies))
+
+
+def test_dead_letters_go_back_at_a_rate(tmp_path: Path) -> None:
+    """First a rehearsal, which changes nothing; then a job, which can be stopped."""
+    with started(tmp_path) as told:
+        _die(told, [str(number) for number in range(40)])
+        (row,) = told.ask("GET", "/api/dead-letters")[1]["data"]
+        assert (row["originalQueue"], row["cause"], row["count"]) == ("jobs", "max_deliveries", 40)
+        rehearsal = told.ask("POST", "/api/dead-letters/retry?origin=jobs&dry-run=true")[1]
+        assert (rehearsal["count"], rehearsal["groups"][0]["cause"]) == (40, "max_deliveries")
+        assert told.queue("graves")["messageCount"] == 40
+        begun = told.ask("POST", "/api/dead-letters/retry?rate=10")[1]
+        assert (begun["planned"], begun["job"]) == (40, 1)
+        told.broker.eventually("some", lambda: told.queue("jobs")["messageCount"], lambda count: count >= 3)
+        assert told.queue("jobs")["messageCount"] < 40
+        stopped = told.ask("DELETE", "/api/jobs/1")[1]
+        assert (stopped["state"], stopped["done"] < 40) == ("stopped", True)
+        begun = told.ask("POST", "/api/dead-letters/retry?rate=1000&cause=max_deliveries")[1]
+        told.broker.eventually("all", lambda: told.queue("jobs")["messageCount"], lambda count: count == 40)
+
+        def job() -> Any:
+            return told.ask("GET", "/api/jobs?where=id%3D2")[1]["data"][0]
+
+        done = told.broker.eventually("done", job, lambda row: row["state"] == "done")
+        assert (done["done"], done["planned"], done["remark"]) == (begun["planned"], begun["planned"], None)
+        assert sorted(numbers(told, "jobs")) == list(range(40))
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status", "said"),
+    [
+        ("GET", "/messages/77", 404, "queue jobs has no message 77, or has it no more"),
+        ("GET", "/messages/77/body", 404, "queue jobs has no message 77, or has it no more"),
+        ("POST", "/messages/77/remove", 404, "queue jobs has no message 77, or has it no more"),
+        (
+            "GET",
+            "/messages?which=lost",
+            400,
+            "there is no state 'lost'; there are all, delivering, ready, behind, paged,",
+        ),
+        ("GET", "/messages?size=1001", 400, "size"),
+        ("GET", "/messages?filter=%3D", 400, "the filter makes no sense: "),
+        ("POST", "/move?target=jobs", 400, "jobs is the queue itself; name another one"),
+        ("POST", "/move?target=joobs", 404, "there is no queue or address 'joobs' to put messages on"),
+        ("POST", "/priority?priority=10", 400, "a priority is a number from 0 to 9, and not 10"),
+        ("POST", "/remove", 400, "filter is missing: "),
+    ],
+)
+def test_what_is_refused(told_once: Told, method: str, path: str, status: int, said: str) -> None:
+    found, answer = told_once.ask(method, f"/api/queues/jobs{path}")
+    assert (found, said in answer["error"]) == (status, True), answer
+
+
+@pytest.fixture(scope="module")
+def told_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Told]:
+    """A broker for all that is refused."""
+    with started(tmp_path_factory.mktemp("refused"), persistence=False) as told:
+        yield told

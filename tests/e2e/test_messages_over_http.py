@@ -1,0 +1,503 @@
+"""Messages published and taken with requests, as curl, webhooks and Debezium Server send them."""
+
+from __future__ import annotations
+
+import base64
+import http.client
+import json
+import os
+import socket
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import jsonschema
+import pytest
+
+from artemis_py.message import unescape_header
+from tests.e2e.broker_process import HTTP, LOOPBACK, STOMP, WAIT_S, BrokerProcess, configuration, eventually, running
+from tests.e2e.secured import basic, secured_broker
+from tests.e2e.stomp_socket import connected
+
+pytestmark = pytest.mark.e2e
+ADDRESSES: Final = """
+<address name="orders"><anycast><queue name="orders"/></anycast></address>
+<address name="small"><anycast><queue name="small"/></anycast></address>
+<address name="blocking"><anycast><queue name="blocking"/></anycast></address>
+<address name="once"><anycast><queue name="once" delivery-semantics="at-most-once"/></anycast></address>
+"""
+SETTINGS: Final = """
+<address-setting match="#"><dead-letter-address>dead</dead-letter-address>
+<auto-create-dead-letter-resources>true</auto-create-dead-letter-resources></address-setting>
+<address-setting match="small"><max-size-messages>2</max-size-messages>
+<address-full-policy>FAIL</address-full-policy></address-setting>
+<address-setting match="blocking"><max-size-messages>1</max-size-messages>
+<address-full-policy>BLOCK</address-full-policy></address-setting>
+"""
+LARGE_BYTES: Final = 100_000
+HTTP_WITH_LIMITS: Final = f"{HTTP};stompMinLargeMessageSize={LARGE_BYTES};maxBodyBytes=3000000"
+
+
+@dataclass
+class Reply:
+    status: int
+    headers: http.client.HTTPMessage
+    body: bytes
+
+    @property
+    def error(self) -> str:
+        return str(json.loads(self.body)["error"])
+
+
+def ask(port: int, method: str, path: str, body: bytes | None = None, **headers: str) -> Reply:
+    link = http.client.HTTPConnection(LOOPBACK, port, timeout=WAIT_S)
+    try:
+        link.request(method, path, body, {name.replace("_", "-"): value for name, value in headers.items()})
+        found = link.getresponse()
+        return Reply(found.status, found.headers, found.read())
+    finally:
+        link.close()
+
+
+@dataclass
+class Web:
+    broker: BrokerProcess
+
+    def ask(self, method: str, path: str, body: bytes | None = None, **headers: str) -> Reply:
+        return ask(self.broker.ports["http"], method, path, body, **headers)
+
+    def publish(self, body: bytes, path: str = "/messages/orders", **headers: str) -> Reply:
+        reply = self.ask("POST", path, body, **headers)
+        assert reply.status == 200, reply.body
+        return reply
+
+    def take_json(self, path: str = "/messages/orders") -> dict[str, Any]:
+        reply = self.ask("GET", path, accept="application/json")
+        assert reply.status == 200, reply.body
+        return dict(json.loads(reply.body))
+
+    def count(self, queue: str = "orders") -> int:
+        return int(self.broker.metric("artemis_message_count", queue=queue))
+
+
+@pytest.fixture
+def web(tmp_path: Path) -> Iterator[Web]:
+    """A broker of its own."""
+    text = configuration({"stomp": STOMP, "http": HTTP_WITH_LIMITS}, addresses=ADDRESSES, settings=SETTINGS)
+    with running(text, tmp_path) as broker:
+        yield Web(broker)
+
+
+@pytest.fixture(scope="module")
+def unmoved(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Web]:
+    """A broker for requests that change nothing."""
+    text = configuration({"stomp": STOMP, "http": HTTP_WITH_LIMITS}, addresses=ADDRESSES, settings=SETTINGS)
+    with running(text, tmp_path_factory.mktemp("unmoved")) as broker:
+        yield Web(broker)
+
+
+# ---- publish ---------------------------------------------------------------------------------------
+
+
+def stomp_message(web: Web, queue: str = "orders") -> tuple[dict[str, str], bytes]:
+    """What a STOMP consumer gets."""
+    with connected(web.broker.port) as client:
+        client.subscribe(f"/queue/{queue}", ack="auto")
+        found = client.message()
+        lines = [line.partition(":") for line in reversed(found.lines)]
+        return {name: unescape_header(value) for name, _, value in lines}, found.body
+
+
+def test_a_message_has_what_the_request_says(web: Web) -> None:
+    path = "/api/messages/orders?priority=7&correlation-id=c%3A1&header=orderType%3A%20new&persistent=false&keep=x-git*"
+    reply = web.publish(
+        b"{}", path, Content_Type="application/json", Artemis_Colour="red", Artemis_JMSXGroupID="g",
+        X_Git_Event="push", X_Other="no", traceparent="00-1-2-01", Cookie="secret=1",
+    )  # fmt: skip
+    assert json.loads(reply.body) == {
+        "address": "orders", "routed": True, "persistent": False, "size": 2
+    }  # fmt: skip
+    headers, body = stomp_message(web)
+    assert body == b"{}"
+    wanted = {
+        "priority": "7", "correlation-id": "c:1", "orderType": "new", "persistent": "false", "x-git-event": "push",
+        "content-type": "application/json", "colour": "red", "JMSXGroupID": "g", "traceparent": "00-1-2-01",
+    }  # fmt: skip
+    assert {name: headers.get(name) for name in wanted} == wanted
+    assert not {"x-other", "cookie", "host", "authorization"} & {name.lower() for name in headers}
+
+
+def test_a_binary_event_is_taken_once(web: Web) -> None:
+    """A retried request is confirmed and changes nothing; the same id of another source is another event."""
+    event = {"ce_specversion": "1.0", "ce_id": "41", "ce_source": "/shop", "ce_type": "order.created"}
+    for _ in range(3):
+        web.publish(b"{}", Content_Type="application/json", **event)
+    web.publish(b"{}", Content_Type="application/json", **{**event, "ce_source": "/other"})
+    assert web.count() == 2
+    headers, _ = stomp_message(web)
+    assert {name: value for name, value in headers.items() if name.startswith("ce-")} == {
+        "ce-specversion": "1.0", "ce-id": "41", "ce-source": "/shop", "ce-type": "order.created",
+    }  # fmt: skip
+
+
+def test_an_idempotency_key_is_a_duplicate_id(web: Web) -> None:
+    for _ in range(2):
+        web.publish(b"x", Idempotency_Key='"key-1"')
+    for _ in range(2):
+        web.publish(b"x", "/messages/orders?duplicate-id=key-2")
+    assert web.count() == 2
+
+
+def test_a_structured_event_is_kept_as_it_is(web: Web) -> None:
+    body = json.dumps(
+        {"specversion": "1.0", "id": "9", "source": "/s", "type": "t", "n": 5, "yes": True, "data": {"a": "b"}}
+    ).encode()
+    for _ in range(2):
+        web.publish(body, Content_Type="application/cloudevents+json; charset=utf-8")
+    assert web.count() == 1
+    headers, got = stomp_message(web)
+    assert got == body
+    assert (headers["ce-id"], headers["ce-type"], headers["ce-n"], headers["ce-yes"]) == ("9", "t", "5", "true")
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (b"{", "is no JSON"),
+        (b"[]", "a structured CloudEvent is a JSON object"),
+        (b'{"specversion":"1.0","id":"1","source":"/s"}', "type is missing"),
+        (b'{"specversion":"1.0","id":7,"source":"/s","type":"t"}', "id is missing, or no text"),
+    ],
+)
+def test_a_wrong_structured_event_is_refused(unmoved: Web, body: bytes, said: str) -> None:
+    reply = unmoved.ask("POST", "/messages/orders", body, Content_Type="application/cloudevents+json")
+    assert reply.status == 400
+    assert said in reply.error
+
+
+def test_a_scheduled_message_waits(web: Web) -> None:
+    web.publish(b"later", "/messages/orders?delay=300")
+    assert web.ask("GET", "/messages/orders").status == 204
+    assert web.ask("GET", "/messages/orders?timeout=10").body == b"later"
+
+
+def test_a_routing_type_makes_a_queue(web: Web) -> None:
+    assert json.loads(web.publish(b"x", "/messages/new.topic").body)["routed"] is False
+    assert json.loads(web.publish(b"x", "/messages/new.queue?routing-type=ANYCAST").body)["routed"] is True
+    assert web.take_json("/messages/new.queue")["body"] == "x"
+
+
+@pytest.mark.parametrize(
+    ("path", "headers", "said"),
+    [
+        ("?prority=1", {}, "there is no argument 'prority'"),
+        ("?priority=12", {}, "priority must be 0 to 9"),
+        ("?priority=1&priority=2", {}, "priority was given 2 times"),
+        ("?expires=soon", {}, "expires is not a number"),
+        ("?header=nocolon", {}, "header is NAME:VALUE"),
+        ("?header=destination:other", {}, "the header 'destination' is the broker's own"),
+        ("", {"Artemis_Message_Id": "7"}, "the header 'message-id' is the broker's own"),
+        ("?reply-to=/temp-queue/x", {}, "/temp-… belongs to a connection of STOMP"),
+        ("?routing-type=BOTH", {}, "destination-type must be ANYCAST or MULTICAST"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(unmoved: Web, path: str, headers: dict[str, str], said: str) -> None:
+    reply = unmoved.ask("POST", f"/messages/orders{path}", b"x", **headers)
+    assert (reply.status, said in reply.error) == (400, True), reply.body
+    assert unmoved.count() == 0
+
+
+def test_a_full_address_answers_at_once(web: Web) -> None:
+    """And blocks nobody: FAIL and BLOCK are the same for a client that can try again."""
+    for queue, room in (("small", 2), ("blocking", 1)):
+        for _ in range(room):
+            web.publish(b"x", f"/messages/{queue}")
+        reply = web.ask("POST", f"/messages/{queue}", b"x")
+        assert (reply.status, reply.headers["Retry-After"]) == (429, "1")
+        assert reply.error == f"Address {queue} is full"
+        stomp_message(web, queue)
+        web.publish(b"x", f"/messages/{queue}")
+
+
+def test_a_large_body_goes_to_a_file_and_comes_back(web: Web) -> None:
+    body = os.urandom(2_000_000)
+    web.publish(body, Content_Type="image/x")
+    reply = web.ask("GET", "/messages/orders", accept="application/json")
+    assert (reply.headers["Content-Type"], reply.body == body) == ("image/x", True)
+    assert web.ask("DELETE", reply.headers["Location"]).status == 204
+    eventually("no body", lambda: web.broker.metric("artemis_large_messages"), lambda seen: seen == 0)
+
+
+def test_a_body_over_the_limit_is_refused(unmoved: Web) -> None:
+    with socket.create_connection((LOOPBACK, unmoved.broker.ports["http"]), WAIT_S) as link:
+        link.sendall(b"POST /messages/orders HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3000001\r\n\r\n")
+        answer = link.makefile("rb").read()
+    assert answer.startswith(b"HTTP/1.1 413 "), answer
+    assert b"at most 3000000 bytes are allowed (maxBodyBytes of the acceptor)" in answer
+
+
+def test_other_requests_keep_their_small_limit(unmoved: Web) -> None:
+    with socket.create_connection((LOOPBACK, unmoved.broker.ports["http"]), WAIT_S) as link:
+        link.sendall(b"POST /api/queues/orders/pause HTTP/1.1\r\nHost: localhost\r\nContent-Length: 65537\r\n\r\n")
+        assert link.makefile("rb").read().startswith(b"HTTP/1.1 413 ")
+
+
+# ---- take ------------------------------------------------------------------------------------------
+
+
+def test_a_message_is_taken_and_acknowledged(web: Web) -> None:
+    web.publish(b"one", Content_Type="text/plain", Artemis_Colour="red")
+    reply = web.ask("GET", "/messages/orders")
+    assert (reply.status, reply.body, reply.headers["Content-Type"]) == (200, b"one", "text/plain")
+    assert (reply.headers["Artemis-Queue"], reply.headers["Artemis-Colour"]) == ("orders", "red")
+    assert web.ask("GET", "/messages/orders").status == 204
+    assert web.count() == 1
+    place = f"/messages/orders/{reply.headers['Artemis-Receipt']}"
+    assert web.ask("DELETE", place).status == 204
+    assert web.count() == 0
+    again = web.ask("DELETE", place)
+    assert (again.status, "with this receipt" in again.error) == (404, True)
+
+
+def test_a_message_given_back_is_delivered_again(web: Web) -> None:
+    web.publish(b"one")
+    first = web.take_json()
+    assert (first["deliveryCount"], first["body"]) == (1, "one")
+    assert web.ask("POST", f"/messages/orders/{first['receipt']}/nack").status == 204
+    assert web.take_json()["deliveryCount"] == 2
+
+
+def test_a_lease_ends(web: Web) -> None:
+    web.publish(b"one")
+    first = web.take_json("/messages/orders?lease=0.2")
+    second = web.take_json("/messages/orders?timeout=10")
+    assert (second["messageID"], second["deliveryCount"]) == (first["messageID"], 2)
+    assert web.ask("DELETE", f"/messages/orders/{first['receipt']}").status == 404
+    assert web.ask("DELETE", f"/messages/orders/{second['receipt']}").status == 204
+
+
+def test_a_request_waits_for_a_message(web: Web) -> None:
+    found: list[Reply] = []
+    thread = threading.Thread(target=lambda: found.append(web.ask("GET", "/messages/orders?timeout=20&ack=auto")))
+    thread.start()
+    web.broker.await_metric(1, "artemis_consumer_count", queue="orders")
+    web.publish(b"now")
+    thread.join(WAIT_S)
+    assert (found[0].body, found[0].headers["Artemis-Receipt"]) == (b"now", None)
+    assert web.count() == 0
+    web.broker.await_metric(0, "artemis_consumer_count", queue="orders")
+
+
+def test_a_client_that_left_loses_nothing(web: Web) -> None:
+    """Even if its message would have been acknowledged when it was sent."""
+    with socket.create_connection((LOOPBACK, web.broker.ports["http"]), WAIT_S) as link:
+        link.sendall(b"GET /messages/orders?timeout=20&ack=auto HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        web.broker.await_metric(1, "artemis_consumer_count", queue="orders")
+    web.publish(b"kept")
+    assert web.take_json("/messages/orders?timeout=5")["body"] == "kept"
+
+
+def test_a_selector_chooses(web: Web) -> None:
+    web.publish(b"1", Artemis_Colour="red")
+    web.publish(b"2", Artemis_Colour="blue")
+    assert web.take_json("/messages/orders?selector=colour%3D'blue'")["body"] == "2"
+    reply = web.ask("GET", "/messages/orders?selector=%3D")
+    assert (reply.status, "selector" in reply.error) == (400, True)
+
+
+def test_bytes_are_base64_in_json(web: Web) -> None:
+    web.publish(b"\xff\x00")
+    assert base64.b64decode(web.take_json()["bodyBase64"]) == b"\xff\x00"
+
+
+def test_a_queue_that_settles_at_once(web: Web) -> None:
+    web.publish(b"gone", "/messages/once")
+    assert web.take_json("/messages/once")["body"] == "gone"
+    assert web.count("once") == 0
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status", "said"),
+    [
+        ("GET", "/messages/order", 404, "there is no queue 'order'; did you mean orders?"),
+        ("GET", "/messages/orders?timeout=99", 400, "timeout is a number of seconds from 0 to 50, and not '99'"),
+        ("GET", "/messages/orders?timeout=nan", 400, "timeout is a number"),
+        ("GET", "/messages/orders?lease=0", 400, "a lease of 0 s is over"),
+        ("GET", "/messages/orders?ack=never", 400, "ack is client or auto"),
+        ("DELETE", "/messages/orders/none", 404, "with this receipt"),
+        ("POST", "/messages/orders/none/nack", 404, "with this receipt"),
+    ],
+)
+def test_what_cannot_be_taken(unmoved: Web, method: str, path: str, status: int, said: str) -> None:
+    reply = unmoved.ask(method, path)
+    assert (reply.status, said in reply.error) == (status, True), reply.body
+
+
+def test_a_look_takes_nothing(web: Web) -> None:
+    """HEAD, and a link in a browser."""
+    web.publish(b"x")
+    assert web.ask("HEAD", "/messages/orders").status == 405
+    navigated = {"Sec_Fetch_Mode": "navigate", "Sec_Fetch_Dest": "document", "Sec_Fetch_Site": "cross-site"}
+    assert web.ask("GET", "/messages/orders", **navigated).status == 405
+    assert web.broker.metric("artemis_delivering_message_count", queue="orders") == 0
+
+
+def test_answers_are_as_described(web: Web) -> None:
+    described = json.loads(web.ask("GET", "/api/openapi.json").body)["paths"]["/api/messages/{name}"]
+    sent = json.loads(web.publish(b"x").body)
+    jsonschema.validate(sent, described["post"]["responses"]["200"]["content"]["application/json"]["schema"])
+    schema = described["get"]["responses"]["200"]["content"]["application/json"]["schema"]
+    jsonschema.validate(web.take_json(), schema)
+
+
+# ---- recorded requests -----------------------------------------------------------------------------
+
+DEBEZIUM: Final = (
+    b"POST /messages/orders HTTP/1.1\r\nHost: localhost\r\nConnection: keep-alive\r\nContent-Length: 36\r\n"
+    b"User-Agent: Java-http-client/21.0.4\r\ncontent-type: application/json\r\nX-DEBEZIUM-__OP: Yw==\r\n"
+    b"X-DEBEZIUM-ID: NDI=\r\n\r\n"
+    b'{"before":null,"after":{"id":42} }  '
+)
+DEBEZIUM_EVENT: Final = json.dumps(
+    {
+        "id": "name:shop;lsn:29274832;txId:565;ts_ms:1795641564041;snapshot:false",
+        "source": "/debezium/postgresql/shop",
+        "specversion": "1.0", "type": "io.debezium.connector.postgresql.DataChangeEvent", "datacontenttype":
+        "application/json", "iodebeziumop": "c", "data": {"payload": {"after": {"id": 42}}},
+    }
+).encode()  # fmt: skip
+GITHUB: Final = (
+    b"POST /messages/orders?keep=x-github-*&keep=x-hub-signature-256 HTTP/1.1\r\nHost: localhost\r\nAccept: */*\r\n"
+    b"User-Agent: GitHub-Hookshot/b0d1f5b\r\nX-GitHub-Delivery: 72d3162e-cc78-11e3-81ab-4c9367dc0958\r\n"
+    b"X-GitHub-Event: ping\r\nX-Hub-Signature-256: sha256=d57c68ca6f92289e6987922ff26938930f6e66a2d161ef06\r\n"
+    b"Content-Type: application/json\r\nContent-Length: 17\r\n\r\n"
+    b'{"zen":"Be kind"}'
+)
+KNATIVE: Final = (
+    b"POST /messages/orders HTTP/1.1\r\nHost: localhost\r\nUser-Agent: Go-http-client/1.1\r\nContent-Length: 15\r\n"
+    b"Ce-Id: 8b25bd2d\r\nCe-Source: /apis/v1/pings\r\nCe-Specversion: 1.0\r\nCe-Time: 2026-01-31T20:00:00Z\r\n"
+    b"Ce-Type: dev.knative.sources.ping\r\nContent-Type: application/json\r\nPrefer: reply\r\n"
+    b"Traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01\r\nAccept-Encoding: gzip\r\n\r\n"
+    b'{"message":"x"}'
+)
+CURL: Final = (
+    b"POST /messages/orders HTTP/1.1\r\nHost: localhost\r\nUser-Agent: curl/8.5.0\r\nAccept: */*\r\n"
+    b"Content-Length: 5\r\nContent-Type: application/x-www-form-urlencoded\r\n\r\nhello"
+)
+
+
+@pytest.mark.parametrize(
+    ("recorded", "wanted"),
+    [
+        (DEBEZIUM, {"X-DEBEZIUM-__OP": "Yw==", "X-DEBEZIUM-ID": "NDI=", "content-type": "application/json"}),
+        (GITHUB, {"x-github-event": "ping", "x-github-delivery": "72d3162e-cc78-11e3-81ab-4c9367dc0958"}),
+        (KNATIVE, {"ce-type": "dev.knative.sources.ping", "_AMQ_DUPL_ID": "/apis/v1/pings 8b25bd2d",
+                   "traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}),
+        (CURL, {"persistent": "true"}),
+    ],
+    ids=["debezium", "github", "knative", "curl"],
+)  # fmt: skip
+def test_a_recorded_request(web: Web, recorded: bytes, wanted: dict[str, str]) -> None:
+    with socket.create_connection((LOOPBACK, web.broker.ports["http"]), WAIT_S) as link:
+        link.sendall(recorded)
+        assert link.recv(65536).startswith(b"HTTP/1.1 200 OK\r\n")
+    headers, body = stomp_message(web)
+    assert body == recorded.partition(b"\r\n\r\n")[2]
+    assert {name: headers.get(name) for name in wanted} == wanted
+
+
+def test_debezium_retries_without_doubles(web: Web) -> None:
+    """The sink sends again what was not answered; the offset moves on after a 2xx."""
+    for _ in range(5):
+        web.publish(DEBEZIUM_EVENT, Content_Type="application/cloudevents+json")
+    assert web.count() == 1
+
+
+# ---- permissions -----------------------------------------------------------------------------------
+
+
+def test_permissions_are_those_of_the_address(tmp_path: Path) -> None:
+    """Not those of management: eve may send and consume, and see nothing else."""
+    with secured_broker(tmp_path) as broker:
+        port = broker.ports["http"]
+        assert ask(port, "POST", "/messages/jobs", b"x").status == 401
+        assert ask(port, "POST", "/messages/jobs", b"x", Authorization=basic("eve", "wrong")).status == 401
+        eve, ann = basic("eve"), basic("ann")
+        assert ask(port, "POST", "/messages/jobs", b"x", Authorization=eve).status == 200
+        taken = ask(port, "GET", "/messages/jobs", Authorization=eve)
+        assert (taken.status, taken.body) == (200, b"x")
+        place = taken.headers["Location"]
+        assert ask(port, "DELETE", place, Authorization=ann).status == 404
+        assert ask(port, "DELETE", place, Authorization=eve).status == 204
+        assert ask(port, "POST", "/messages/locked", b"x", Authorization=eve).status == 200
+        refused = ask(port, "GET", "/messages/locked", Authorization=eve)
+        assert (refused.status, "permission='CONSUME'" in refused.error) == (403, True)
+        assert ask(port, "GET", "/messages/none.such", Authorization=eve).status == 404
+        assert ask(port, "GET", "/messages/locked", Authorization=ann).body == b"x"
+        refused = ask(port, "POST", "/messages/mops.broker", b"x", Authorization=eve)
+        assert (refused.status, "does not have permission" in refused.error) == (403, True)
+
+
+# ---- kill -9 ---------------------------------------------------------------------------------------
+
+
+def kept_broker(folder: Path) -> BrokerProcess:
+    """A broker with a journal."""
+    text = configuration({"stomp": STOMP, "http": HTTP_WITH_LIMITS}, addresses=ADDRESSES, settings=SETTINGS)
+    places = "".join(
+        f"<{name}-directory>{folder}/{name}</{name}-directory>" for name in ("journal", "paging", "large-messages")
+    )
+    text = text.replace(
+        "<persistence-enabled>false</persistence-enabled>", f"<persistence-enabled>true</persistence-enabled>{places}"
+    )
+    file = folder / "broker.xml"
+    file.write_text(text, "utf-8")
+    broker = BrokerProcess(["run", str(file)], folder / "broker.log")
+    broker.await_ready()
+    return broker
+
+
+def test_what_was_answered_survives_kill_9(tmp_path: Path) -> None:
+    """Small and large ones, and acknowledgements; what was not sent whole is nowhere."""
+    broker = kept_broker(tmp_path)
+    try:
+        web = Web(broker)
+        large = os.urandom(LARGE_BYTES * 3)
+        confirmed: list[int] = []
+
+        def send_on() -> None:
+            for number in range(100_000):
+                try:
+                    reply = web.ask("POST", "/messages/orders", b"%d" % number)
+                except OSError:
+                    return
+                except http.client.HTTPException:
+                    return
+                if reply.status == 200:
+                    confirmed.append(number)
+
+        web.publish(b"to be acknowledged")
+        assert web.ask("DELETE", web.ask("GET", "/messages/orders").headers["Location"]).status == 204
+        web.publish(large, "/messages/small")
+        unfinished = socket.create_connection((LOOPBACK, broker.ports["http"]), WAIT_S)
+        unfinished.sendall(b"POST /messages/blocking HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\nhalf")
+        sender = threading.Thread(target=send_on)
+        sender.start()
+        eventually("some are confirmed", lambda: len(confirmed), lambda seen: seen > 30)
+        broker.kill()
+        sender.join(WAIT_S)
+        unfinished.close()
+        broker = kept_broker(tmp_path)
+        web = Web(broker)
+        count = web.count()
+        assert len(confirmed) <= count <= len(confirmed) + 1
+        with connected(broker.port) as client:
+            client.subscribe("/queue/orders", ack="auto")
+            found = [client.message().body for _ in range(count)]
+        assert [b"%d" % number for number in confirmed] == found[: len(confirmed)]
+        assert web.ask("GET", "/messages/small").body == large
+        assert web.count("blocking") == 0
+    finally:
+        broker.kill()

@@ -1,0 +1,211 @@
+"""``artemis-py why`` and ``artemis-py trace`` against a real broker, and slow consumers that are closed."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from artemis_py.cli.main import main
+from artemis_py.testing import ArtemisBroker
+from tests.e2e.broker_process import COMMAND, HTTP, STOMP, configuration, running
+from tests.e2e.management.told import Told
+from tests.e2e.stomp_socket import Closed, StompSocket
+
+pytestmark = pytest.mark.e2e
+
+ADDRESSES = """
+      <address name="orders"><anycast><queue name="orders" max-delivery-attempts="1"/></anycast></address>
+      <address name="small"><anycast><queue name="small"/></anycast></address>
+      <address name="work"><anycast><queue name="work"/></anycast></address>
+      <address name="DLQ"><anycast><queue name="DLQ"/></anycast></address>
+"""
+SETTINGS = """
+      <address-setting match="#"><dead-letter-address>DLQ</dead-letter-address></address-setting>
+      <address-setting match="small">
+        <max-size-messages>1</max-size-messages>
+        <address-full-policy>BLOCK</address-full-policy>
+      </address-setting>
+      <address-setting match="work">
+        <slow-consumer-threshold>5</slow-consumer-threshold>
+        <slow-consumer-check-period>1</slow-consumer-check-period>
+        <slow-consumer-policy>KILL</slow-consumer-policy>
+      </address-setting>
+"""
+
+
+def text_of(folder: Path) -> str:
+    text = configuration({"stomp": STOMP, "http": HTTP}, addresses=ADDRESSES, settings=SETTINGS)
+    kinds = ("journal", "bindings", "paging", "large-messages")
+    kept = "".join(f"<{kind}-directory>{folder}/{kind}</{kind}-directory>" for kind in kinds)
+    kept += f'<journal-retention-directory period="1" unit="DAYS">{folder}/retention</journal-retention-directory>'
+    return text.replace("<persistence-enabled>false</persistence-enabled>", kept)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("why")
+
+
+@pytest.fixture(scope="module")
+def told(folder: Path) -> Iterator[Told]:
+    with running(text_of(folder), folder) as broker:
+        yield Told(broker)
+
+
+def line(folder: Path, text: str) -> str:
+    lines = (folder / "broker.xml").read_text().splitlines()
+    return f"{folder}/broker.xml:{1 + next(place for place, line in enumerate(lines) if text in line)}"
+
+
+def reasons(told: Told, path: str) -> dict[str, dict[str, Any]]:
+    status, answer = told.ask("GET", path)
+    assert status == 200, answer
+    return {row["reason"]: row for row in answer["data"]}
+
+
+def test_a_blocked_sender(told: Told, folder: Path) -> None:
+    with told.client(client_id="sender") as client:
+        client.ask("SEND", {"destination": "/queue/small"}, b"x")
+        client.send("SEND", {"destination": "/queue/small"}, b"x")
+        number = told.ask("GET", "/api/connections?where=clientID=sender")[1]["data"][0]["connectionID"]
+        told.broker.eventually("it waits", lambda: reasons(told, "/api/addresses/small/why/blocked"), _has_waiting)
+        found = reasons(told, f"/api/connections/{number}/why/blocked")["max-messages"]
+        assert (found["used"], found["limit"], found["setting"]) == (1, 1, "max-size-messages")
+        assert found["place"] == line(folder, "<max-size-messages>") + " (address-setting small)"
+        printed = told.command("why", "blocked", "small").stdout
+        assert printed.startswith("max-messages  it has 1 of 1 messages in memory: senders wait")
+        assert f"setting  max-size-messages = 1 messages  ({line(folder, '<max-size-messages>')}" in printed
+        assert "1 connection waits for room (small)" in reasons(told, "/api/why/slow")["senders-wait"]["sentence"]
+        metrics = _metrics(told)
+        assert 'artemis_blocked_senders{broker="e2e",reason="max-messages"} 1.0' in metrics
+
+
+def _metrics(told: Told) -> str:
+    with urllib.request.urlopen(told.url + "/metrics", timeout=10) as answer:
+        return str(answer.read().decode())
+
+
+def _has_waiting(found: dict[str, dict[str, Any]]) -> bool:
+    return "1 connection waits for it" in found.get("max-messages", {}).get("sentence", "")
+
+
+def trace(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*COMMAND, "trace", *words], capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_the_life_of_a_dead_letter(told: Told, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with told.client(client_id="shop") as client:
+        client.ask("SEND", {"destination": "/queue/orders", "persistent": "true", "order": "17"}, b"two coffees")
+        client.ask("SUBSCRIBE", {"destination": "/queue/orders", "id": "1", "ack": "client-individual"})
+        message = client.expect("MESSAGE")
+        client.ask("NACK", {"id": message.header("ack")})
+        printed = trace(message.header("message-id") or "", "--url", told.url)
+        assert (printed.returncode, printed.stderr) == (0, "")
+        words = [row.split()[2] for row in printed.stdout.splitlines()[:-1]]
+        assert words == ["arrived", "delivered", "failed", "dead", "copied"]
+        assert "(client-id shop)" in printed.stdout.splitlines()[0]
+        assert printed.stdout.splitlines()[-1].endswith("is on queue DLQ")
+        assert main(["trace", "--where", "order = '17'", "--json", "--url", told.url]) == 0
+        found = capsys.readouterr().out.splitlines()
+        assert [json.loads(row)["what"] for row in found][:2] == ["arrived", "delivered"]
+        dead = reasons(told, "/api/queues/DLQ/why/dead")["max-deliveries"]
+        assert (dead["setting"], dead["place"]) == ("max-delivery-attempts", line(folder, 'name="orders"'))
+    assert main(["trace", "99999", "--url", told.url]) == 1
+    nothing = capsys.readouterr()
+    assert nothing.out == ""
+    assert "the log has no such message" in nothing.err
+    directories = [str(folder / name) for name in ("journal", "retention")]
+    assert main(["trace", message.header("message-id") or "", "--journal", *directories]) == 0
+    assert "copied" in capsys.readouterr().out
+    assert main(["trace"]) == 1
+    with pytest.raises(SystemExit):
+        main(["trace", "x-y"])
+    assert "'x-y' is no message-id" in capsys.readouterr().err
+
+
+def test_a_slow_consumer_is_closed(told: Told) -> None:
+    with told.client() as sender:
+        for _ in range(40):
+            sender.ask("SEND", {"destination": "/queue/work"}, b"x")
+    client = told.client(client_id="sleepy")
+    client.ask("SUBSCRIBE", {"destination": "/queue/work", "id": "1", "ack": "client-individual"})
+    for _ in range(40):
+        client.expect("MESSAGE")
+    error = client.expect("ERROR")
+    said = error.header("message") or ""
+    assert "is slow" in said
+    assert "it settled 0 messages in" in said
+    assert "slow-consumer-threshold is 5 MESSAGES_PER_SECOND" in said
+    with pytest.raises(Closed):
+        client.expect("MESSAGE")
+    line = "ART-1011 queue=work reason=slow-consumer"
+    told.broker.eventually("it is told of", lambda: told.broker.said, lambda said: line in said)
+    assert told.queue("work")["messageCount"] == 40
+
+
+def test_the_plugin_says_what_the_operation_says() -> None:
+    """Word for word, of a broker with a reason of each kind."""
+    with ArtemisBroker(config=configuration({"stomp": STOMP, "http": HTTP}), queues=["orders"]) as broker:
+        assert broker.http_url is not None
+        with StompSocket(broker.port) as client:
+            client.connect(client_id="desk")
+            client.subscribe("orders", selector="x = '1'", ack="client-individual")
+            for number in range(3):
+                broker.send("orders", "x", x=number)
+            broker.send("orders", "later", AMQ_SCHEDULED_DELAY=60_000)
+            client.expect("MESSAGE")
+            plugin = broker.queue("orders").why_not_delivered()
+            asked = subprocess.run(
+                [*COMMAND, "why", "not-delivered", "orders", "--json", "--url", broker.http_url],
+                capture_output=True, text=True, timeout=60, check=True,
+            )  # fmt: skip
+    rows = json.loads(asked.stdout)["data"]
+    told = [f"{row['about']}: {row['sentence']}" if row["about"] else row["sentence"] for row in rows]
+    assert [_timeless(text) for text in told] == [_timeless(text) for text in plugin.splitlines()]
+    assert [row["reason"] for row in rows] == ["unwanted", "held", "scheduled"]
+
+
+def _timeless(text: str) -> str:
+    return " ".join("N" if word.replace(".", "").isdigit() else word for word in text.split())
+
+
+PAGING = """
+      <address-setting match="deep">
+        <max-size-messages>1</max-size-messages>
+        <address-full-policy>PAGE</address-full-policy>
+        <max-read-page-messages>1</max-read-page-messages>
+        <page-limit-messages>3</page-limit-messages>
+        <page-full-policy>FAIL</page-full-policy>
+      </address-setting>
+"""
+
+
+def test_pages(tmp_path: Path) -> None:
+    """Messages that wait in pages, and the limit of pages."""
+    text = text_of(tmp_path).replace("<address-settings>", f"<address-settings>{PAGING}")
+    with running(text, tmp_path) as broker:
+        told = Told(broker)
+        with told.client() as client:
+            for _ in range(4):
+                client.ask("SEND", {"destination": "/queue/deep", "persistent": "true"}, b"x")
+            found = reasons(told, "/api/addresses/deep/why/blocked")["page-limit-messages"]
+            assert (found["used"], found["limit"]) == (3, 3)
+            assert found["place"] == line(tmp_path, "<page-limit-messages>") + " (address-setting deep)"
+            assert "senders get an ERROR (page-full-policy FAIL)" in found["sentence"]
+            one_at_a_time = {"destination": "/queue/deep", "id": "1", "ack": "client-individual"}
+            client.ask("SUBSCRIBE", {**one_at_a_time, "consumer-window-size": "0"})
+            first = client.expect("MESSAGE")
+            client.ask("ACK", {"id": first.header("ack")})
+            client.expect("MESSAGE")
+            found = reasons(told, "/api/queues/deep/why/not-delivered")
+            assert found["page"]["setting"] == "max-read-page-messages"
+            assert found["page"]["place"].startswith(line(tmp_path, "<max-read-page-messages>"))
+            assert found["page"]["used"] >= 1
+            status, answer = told.ask("GET", "/api/queues/deep/why/not-delivered?message=4")
+            assert (status, answer["data"][0]["reason"]) == (200, "in-pages")

@@ -1,0 +1,118 @@
+"""A broker whose address pages early, on a disk that works when a test says so, and an operator."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from random import Random
+from typing import Any
+
+from artemis_py.config.settings import AddressConfig, BrokerConfig, QueueConfig, SettingsEntry, SettingsRepository
+from artemis_py.core.broker import Broker
+from artemis_py.core.handling.change import Change
+from artemis_py.core.queue.queue import Queue
+from artemis_py.management.managed import Managed
+from artemis_py.records import RecoveredState
+from artemis_py.storage.pages.files import PageFiles
+from artemis_py.storage.pages.spill import SpillLog
+from tests.sim.committer import SteppedCommitter
+from tests.sim.disk import SimDisk
+from tests.unit.core.parts import NOW_MS, write
+from tests.unit.management.why_parts import FakeVitals
+
+QUEUES = ("q", "other", "graves", "late")
+
+
+class PagedDesk:
+    """Anycast queues of the names in ``QUEUES``, each on an address of its name. That of q pages beyond
+    ``messages_max`` messages; dead messages go to graves, and expired ones to late.
+    """
+
+    def __init__(
+        self,
+        messages_max: int = 5,
+        *,
+        units: int = 10_000,
+        queue: dict[str, Any] | None = None,
+        other: dict[str, Any] | None = None,
+    ) -> None:
+        self.now_ms = NOW_MS
+        self.units = units
+        self.writer = SteppedCommitter(lambda: None)
+        self.reader = SteppedCommitter(lambda: None)
+        self.files = PageFiles(SimDisk(Random(0)), self.reader, lambda _: None)
+        self.log = SpillLog(self.writer, self.files)
+        values: dict[str, Any] = {
+            "address_full_policy": "PAGE", "max_size_messages": messages_max, "page_size_bytes": 400,
+            "dead_letter_address": "graves", "expiry_address": "late", "max_delivery_attempts": 2,
+        }  # fmt: skip
+        config = BrokerConfig(
+            addresses=tuple(
+                AddressConfig(
+                    name=name,
+                    routing_types=("ANYCAST",),
+                    queues=(
+                        QueueConfig(
+                            name=name, address=name, routing_type="ANYCAST", **((queue or {}) if name == "q" else {})
+                        ),
+                    ),
+                )
+                for name in QUEUES
+            ),
+            address_settings=SettingsRepository(
+                [SettingsEntry(match="q", values=values), SettingsEntry(match="other", values=other or {})]
+            ),
+        )
+        self.broker = Broker(config, self.log, self.now_ms, RecoveredState(), self.files)
+        self.managed = Managed(
+            self.broker, "b", clients=list, client_count=lambda: 0, uptime_ms=lambda: 0, now_ms=lambda: self.now_ms,
+            close=lambda _: False, vitals=FakeVitals(), begin=lambda _: None,
+        )  # fmt: skip
+
+    @property
+    def queue(self) -> Queue:
+        """The queue q."""
+        return self.broker.queues["q"]
+
+    def turn(self) -> None:
+        """A turn of the broker, in which the disk does nothing."""
+        broker = self.broker
+        broker.budget.refill(self.units)
+        self.log.poll()
+        broker.take_in()
+        broker.tick(self.now_ms)
+        broker.dispatch(self.now_ms)
+        write(broker)
+        broker.end_turn()
+        self.log.seal()
+
+    def work_disk(self) -> bool:
+        """Let the disk do one thing; False when there is nothing to do."""
+        return self.writer.step() or self.reader.step()
+
+    def settle(self) -> None:
+        """Turns until nothing is left to do."""
+        for _ in range(3):
+            self.turn()
+        while self.work_disk() or self.broker.has_ready:
+            self.turn()
+
+    def finish(self, change: Change) -> Change:
+        """Carry a change out to its end, as an operation does."""
+        for _ in range(100_000):
+            if change.is_over:
+                return change
+            self.broker.handling.nudge(change)
+            self.work_disk()
+            self.turn()
+        raise AssertionError("the change does not end")
+
+    def result(self, steps: Generator[Any, None, Any]) -> Any:
+        """What an operation answers."""
+        while True:
+            try:
+                next(steps)
+            except StopIteration as ended:
+                return ended.value
+            self.now_ms += 1
+            self.work_disk()
+            self.turn()

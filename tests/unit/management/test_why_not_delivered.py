@@ -1,0 +1,255 @@
+"""Each reason why a queue delivers nothing, with the line of its setting."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from time import thread_time
+
+import pytest
+
+from artemis_py.core.consumer import Consumer
+from artemis_py.management.why.asking import Asking, Findings
+from artemis_py.management.why.not_delivered import LOOKS_MAX, not_delivered
+from artemis_py.management.why.one_message import about_message
+from tests.unit.core.parts import NOW_MS, consumer_on, head_of, send, turn
+from tests.unit.management.why_parts import Asked, FakeClient, one
+
+
+def asked(folder: Path, attributes: str = "", settings: str = "", *, filter: str = "") -> Asked:
+    inside = f'<filter string="{filter}"/>' if filter else ""
+    return Asked(
+        folder,
+        addresses=f'<address name="a"><multicast>\n<queue name="q" {attributes}>{inside}</queue></multicast></address>',
+        settings=f'<address-setting match="#">\n{settings}\n</address-setting>' if settings else "",
+    )
+
+
+@pytest.mark.parametrize(
+    ("attributes", "code", "setting"),
+    [
+        ('consumers-before-dispatch="2"', "consumers-before-dispatch", "consumers-before-dispatch"),
+        ('max-backlog="1" max-per-subscription-backlog="9"', "max-backlog", "max-backlog"),
+        ('lease-period="60000" max-per-subscription-backlog="1"', "backlog", "max-per-subscription-backlog"),
+        ('lease-period="60000"', "leased", "lease-period"),
+        ('target-queue-depth="1" lease-period="9000"', "target-queue-depth", "target-queue-depth"),
+    ],
+)
+def test_settings_of_the_queue(tmp_path: Path, attributes: str, code: str, setting: str) -> None:
+    it = asked(tmp_path, attributes)
+    send(it.broker, count=3)
+    consumer_on(it.broker, it.queue(), backlog_max=1)
+    turn(it.broker)
+    reason = one(it.not_delivered(), code)
+    assert (reason.place.setting, reason.place.where) == (setting, it.line("<queue"))
+    assert reason.remedy
+
+
+def test_a_default_of_an_address_setting(tmp_path: Path) -> None:
+    it = asked(tmp_path, settings="<default-consumers-before-dispatch>2</default-consumers-before-dispatch>")
+    send(it.broker)
+    reason = one(it.not_delivered(), "consumers-before-dispatch")
+    assert reason.place == (
+        "default-consumers-before-dispatch",
+        "2 consumers",
+        it.line("<default-consumers") + " (address-setting #)",
+    )
+
+
+def test_paused_and_nobody_there(tmp_path: Path) -> None:
+    it = asked(tmp_path)
+    it.queue().pause()
+    send(it.broker)
+    found = it.not_delivered()
+    assert [reason.code for reason in found] == ["paused", "no-consumer"]
+    assert "queue resume" in found[0].remedy
+
+
+def test_a_window_names_its_client(tmp_path: Path) -> None:
+    it = asked(tmp_path)
+    send(it.broker, count=2)
+    consumer = consumer_on(it.broker, it.queue(), window_bytes=1)
+    consumer.owner = FakeClient()
+    turn(it.broker)
+    found = it.not_delivered()
+    assert one(found, "window").about == f"consumer {consumer.id} (from 10.0.0.7:5000)"
+    assert "has 1 message and did not acknowledge" in one(found, "held").sentence
+
+
+def test_a_client_that_does_not_read(tmp_path: Path) -> None:
+    it = asked(tmp_path)
+    send(it.broker, count=2)
+    consumer = consumer_on(it.broker, it.queue(), room=0)
+    consumer.owner = FakeClient(state="stalled")
+    assert one(it.not_delivered(), "not-reading").about
+
+
+def test_a_group_and_its_owner(tmp_path: Path) -> None:
+    it = asked(tmp_path)
+    owner = consumer_on(it.broker, it.queue(), window_bytes=1)
+    consumer_on(it.broker, it.queue())
+    send(it.broker, count=2, head=head_of(JMSXGroupID="g7"))
+    turn(it.broker)
+    reason = one(it.not_delivered(), "groups")
+    assert f"group g7 belongs to consumer {owner.id}" in reason.sentence
+
+
+def test_others_are_served_first(tmp_path: Path) -> None:
+    it = asked(tmp_path, 'exclusive="true"')
+    consumer_on(it.broker, it.queue(), window_bytes=1)
+    consumer_on(it.broker, it.queue())
+    send(it.broker, count=2)
+    turn(it.broker)
+    reason = one(it.not_delivered(), "exclusive")
+    assert (reason.place.setting, reason.place.where) == ("exclusive", it.line("<queue"))
+
+
+def test_a_failed_delivery_and_a_schedule(tmp_path: Path) -> None:
+    it = asked(tmp_path, settings="<redelivery-delay>60000</redelivery-delay>")
+    consumer = consumer_on(it.broker, it.queue())
+    send(it.broker)
+    turn(it.broker)
+    it.queue().release(consumer, consumer.let_go_all(), failed=True, now_ms=NOW_MS)
+    send(it.broker, due_ms=NOW_MS + 500_000)
+    it.now_ms += 10_000
+    found = it.not_delivered()
+    tried = one(found, "redelivery-delay")
+    assert "another attempt after a failed delivery: the first is due in 50 s" in tried.sentence
+    assert tried.place.where.startswith(it.line("<redelivery-delay>"))
+    assert one(found, "scheduled").used == 1
+
+
+def test_a_barrier(tmp_path: Path) -> None:
+    it = asked(tmp_path, "barrier-expression=\"kind = 'end'\"")
+    send(it.broker)
+    send(it.broker, head=head_of(kind="end"))
+    send(it.broker)
+    reason = one(it.not_delivered(), "barrier")
+    assert reason.place.where == it.line("<queue")
+
+
+def test_nothing_came_or_passed(tmp_path: Path) -> None:
+    it = asked(tmp_path, filter="x = '1'")
+    assert [reason.code for reason in it.not_delivered()] == ["nothing-waits", "nothing-waits"]
+    send(it.broker, count=2)
+    reason = one(it.not_delivered(), "filtered")
+    assert (reason.used, reason.place.setting) == (2, "filter")
+    it = asked(tmp_path, 'enabled="false"')
+    send(it.broker)
+    reason = one(it.not_delivered(), "disabled")
+    assert (reason.place.value, reason.place.where) == ("false", it.line("<queue"))
+
+
+def test_many_consumers_are_summed_up(tmp_path: Path) -> None:
+    it = asked(tmp_path)
+    for _ in range(12):
+        consumer_on(it.broker, it.queue(), selector="x = '2'")
+    for _ in range(2):
+        consumer_on(it.broker, it.queue(), window_bytes=1)
+    send(it.broker, count=5)
+    turn(it.broker)
+    found = it.not_delivered()
+    unwanted = one(found, "unwanted")
+    assert unwanted.about == "12 of 14 consumers"
+    assert (unwanted.used, unwanted.limit) == (12, 14)
+    assert one(found, "window").about == "2 of 14 consumers"
+
+
+# ---- how much is looked at -------------------------------------------------------------------------
+
+
+def test_only_so_many_messages_are_looked_at_and_no_step_is_long(tmp_path: Path) -> None:
+    it = asked(tmp_path)
+    consumers = [consumer_on(it.broker, it.queue(), selector=f"color = '{place}'") for place in range(8)]
+    send(it.broker, count=LOOKS_MAX + 5)
+    turn(it.broker)
+    steps: list[float] = []
+
+    def timed(asking: Asking) -> Findings:
+        started = thread_time()
+        for step in not_delivered(asking, it.queue()):
+            steps.append(thread_time() - started)
+            yield step
+            started = thread_time()
+
+    found = it.why(timed, queue="q")
+    assert [reason.used for reason in found if reason.code == "unwanted"] == [LOOKS_MAX] * len(consumers)
+    assert len(steps) > 8 * LOOKS_MAX / 200
+    assert sorted(steps)[-len(steps) // 100] < 0.001  # of the processor: other programs do not count
+
+
+def test_a_look_that_is_given_up_leaves_nothing_behind(tmp_path: Path) -> None:
+    it = asked(tmp_path)
+    consumer_on(it.broker, it.queue(), selector="x = '1'")
+    send(it.broker, count=1000)
+    order = it.queue().contents.order
+    before = _cursors(order)
+    work = not_delivered(Asking(it.managed, queue=it.queue()), it.queue())
+    for _ in range(4):
+        next(work)
+    assert _cursors(order) > before
+    work.close()
+    assert _cursors(order) == before
+
+
+def _cursors(order: object) -> int:
+    return len(order.cursors)  # type: ignore[attr-defined]
+
+
+# ---- one message -----------------------------------------------------------------------------------
+
+
+def about(it: Asked, number: int) -> list[str]:
+    found = it.why(lambda asking: about_message(asking, it.queue(), number), queue="q")
+    return [f"{reason.code}: {reason.sentence}" for reason in found]
+
+
+def test_one_message(tmp_path: Path) -> None:
+    it = asked(tmp_path)
+    send(it.broker, count=3)
+    send(it.broker, due_ms=NOW_MS + 5_000)
+    assert about(it, 1) == ["no-consumer: no consumer is attached"]
+    assert about(it, 3) == ["no-consumer: no consumer is attached", "behind: 2 messages before it"]
+    assert about(it, 4) == ["scheduled: it waits for its time, which is in 5 s"]
+    assert about(it, 9) == ["not-there: it is none of the 3 ready, and nobody holds it"]
+    holder: Consumer = consumer_on(it.broker, it.queue(), window_bytes=1)
+    turn(it.broker)
+    it.now_ms += 2_000
+    assert about(it, 1) == [f"held: consumer {holder.id} has it and did not acknowledge; it came 2 s ago"]
+    consumer_on(it.broker, it.queue(), selector="x = '1'")
+    assert about(it, 2) == [
+        "unwanted: 1 of 2 consumers do not want it: consumer 2",
+        "window: 1 of 2 consumers want it and have no room: consumer 1",
+    ]
+
+
+def test_what_waits_for_the_disk(tmp_path: Path) -> None:
+    it = asked(tmp_path)
+    consumer_on(it.broker, it.queue(), window_bytes=1)
+    send(it.broker)
+    turn(it.broker)
+    it.vitals.durable_lsn = -5
+    assert one(it.not_delivered(), "sync").used == 5
+
+
+def test_groups_that_are_handed_out_anew(tmp_path: Path) -> None:
+    it = asked(tmp_path, 'group-rebalance="true" group-rebalance-pause-dispatch="true"')
+    consumer_on(it.broker, it.queue())
+    send(it.broker, count=2, head=head_of(JMSXGroupID="g"))
+    turn(it.broker)
+    consumer_on(it.broker, it.queue())
+    send(it.broker, head=head_of(JMSXGroupID="h"))
+    turn(it.broker)
+    reason = one(it.not_delivered(), "rebalance")
+    assert (reason.used, reason.place.value, reason.place.where) == (2, "true", it.line("<queue"))
+
+
+def test_a_group_that_waits(tmp_path: Path) -> None:
+    it = asked(tmp_path, settings="<redelivery-delay>60000</redelivery-delay>")
+    consumer = consumer_on(it.broker, it.queue())
+    send(it.broker, head=head_of(JMSXGroupID="g"))
+    turn(it.broker)
+    it.queue().release(consumer, consumer.let_go_all(), failed=True, now_ms=NOW_MS)
+    send(it.broker, head=head_of(JMSXGroupID="g"))
+    turn(it.broker)
+    assert about(it, 2)[0] == "group-waits: its group g waits for another attempt at 1 message"
+    assert "group g waits for another attempt" in one(it.not_delivered(), "groups").sentence

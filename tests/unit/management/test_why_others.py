@@ -1,0 +1,305 @@
+"""Why senders wait, messages are gone or dead, a queue grows, and the broker is slow; with the lines of settings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from artemis_py.errors import NotFoundError
+from artemis_py.histogram import Histogram
+from artemis_py.management.why.asking import Asking, Findings
+from artemis_py.management.why.blocked import blocked, blocked_connection
+from artemis_py.management.why.cause import QUESTIONS
+from artemis_py.management.why.causes import CAUSES
+from artemis_py.management.why.dead import dead
+from artemis_py.management.why.dropped import dropped
+from artemis_py.management.why.finding import Finding
+from artemis_py.management.why.growing import growing, in_words
+from artemis_py.management.why.slow import slow
+from tests.unit.core.parts import NOW_MS, consumer_on, head_of, send, turn
+from tests.unit.management.why_parts import Asked, FakeClient, one
+
+PLAIN = '<address name="a"><multicast>\n<queue name="q"/>\n</multicast></address>'
+DEAD = '<address name="DLA"><multicast><queue name="DLQ"/></multicast></address>'
+
+
+def of(match: str, lines: str) -> str:
+    return f'<address-setting match="{match}">\n{lines}\n</address-setting>'
+
+
+def why_blocked(it: Asked) -> list[Finding]:
+    return it.why(lambda asking: blocked(asking, it.broker.addresses["a"]), address="a")
+
+
+# ---- the table -------------------------------------------------------------------------------------
+
+
+def test_the_table_is_whole() -> None:
+    """Each reason has a word that a program may keep, a sentence and a question."""
+    for code, cause in CAUSES.items():
+        assert code == cause.code == code.lower().replace("_", "-")
+        assert cause.question in QUESTIONS
+        assert cause.meaning.endswith(".")
+        assert cause.remedy.endswith(".") or not cause.remedy
+
+
+# ---- blocked ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("lines", "setting", "code", "used", "limit"),
+    [
+        ("<max-size-messages>2</max-size-messages>", "max-size-messages", "max-messages", 2, 2),
+        ("<max-size-bytes>400</max-size-bytes>", "max-size-bytes", "max-size", 432, 400),
+    ],
+)
+def test_a_full_address(tmp_path: Path, lines: str, setting: str, code: str, used: int, limit: int) -> None:
+    settings = of("a", f"{lines}\n<address-full-policy>BLOCK</address-full-policy>")
+    it = Asked(tmp_path, addresses=PLAIN, settings=settings)
+    assert one(why_blocked(it), "not-blocked").limit in (-1, limit)
+    assert send(it.broker, count=3) == 2
+    it.vitals.waiting = [(it.broker.addresses["a"], 3)]
+    reason = one(why_blocked(it), code)
+    assert (reason.used, reason.limit) == (used, limit)
+    assert reason.place.setting == setting
+    assert reason.place.where == it.line(f"<{setting}>") + " (address-setting a)"
+    assert "senders wait (address-full-policy BLOCK); 3 connections wait for it" in reason.sentence
+    assert reason.remedy.startswith("Consume ")
+
+
+def test_all_addresses_together(tmp_path: Path) -> None:
+    it = Asked(
+        tmp_path,
+        addresses=PLAIN,
+        settings=of("a", "<address-full-policy>FAIL</address-full-policy>"),
+        core="<global-max-size>300</global-max-size>\n<global-max-messages>1</global-max-messages>",
+    )
+    send(it.broker, count=2)
+    found = why_blocked(it)
+    assert one(found, "global-max-messages").place.where == it.line("<global-max-messages>")
+    assert "senders get an ERROR" in found[0].sentence
+
+
+def test_a_full_disk(tmp_path: Path) -> None:
+    it = Asked(tmp_path, addresses=PLAIN, core="<max-disk-usage>70</max-disk-usage>")
+    it.broker.memory.disk_full = True
+    reason = one(why_blocked(it), "disk-full")
+    assert (reason.place.setting, reason.place.where) == ("max-disk-usage", it.line("<max-disk-usage>"))
+
+
+@pytest.mark.parametrize(("policy", "text"), [("REJECT", "get an ERROR"), ("PRODUCER_FLOW_CONTROL", "senders wait")])
+def test_a_deep_queue(tmp_path: Path, policy: str, text: str) -> None:
+    queue = f'<queue name="q" overflow-policy="{policy}" max-depth-messages="2"/>'
+    it = Asked(tmp_path, addresses=f'<address name="a"><multicast>\n{queue}\n</multicast></address>')
+    send(it.broker, count=3)
+    reason = one(why_blocked(it), "queue-depth")
+    assert (reason.place.setting, reason.place.where) == ("max-depth-messages", it.line("<queue"))
+    assert text in reason.sentence
+    assert reason.limit == 2
+
+
+def test_a_connection(tmp_path: Path) -> None:
+    settings = of("a", "<max-size-messages>1</max-size-messages><address-full-policy>BLOCK</address-full-policy>")
+    it = Asked(tmp_path, addresses=PLAIN, settings=settings)
+    it.clients = [FakeClient(7)]
+
+    def ask(number: int = 7) -> list[Finding]:
+        return it.why(lambda asking: blocked_connection(asking, number))
+
+    assert ask()[0].code == "not-blocked"
+    for word in ("work", "login", "disk-slow", "spreading"):
+        it.vitals.waiting = [(word, 1)]
+        assert [reason.code for reason in ask()] == [word]
+    send(it.broker)
+    it.vitals.waiting = [(it.broker.addresses["a"], 1)]
+    reason = one(ask(), "max-messages")
+    assert reason.place.where.startswith(it.line("<max-size-messages>"))
+    it.vitals.waiting = []
+    it.clients = [FakeClient(7, state="stalled")]
+    assert ask()[0].code == "not-reading"
+    with pytest.raises(NotFoundError, match="there is no connection 8"):
+        ask(8)
+
+
+# ---- dropped ---------------------------------------------------------------------------------------
+
+
+def why_dropped(it: Asked) -> list[Finding]:
+    return it.why(lambda asking: dropped(asking, it.broker.addresses["a"], None), address="a")
+
+
+def test_each_way_to_be_lost(tmp_path: Path) -> None:
+    settings = of("a", "<max-size-messages>2</max-size-messages>\n<address-full-policy>DROP</address-full-policy>")
+    it = Asked(tmp_path, addresses=PLAIN, settings=settings)
+    assert [reason.code for reason in why_dropped(it)] == ["nothing-dropped"]
+    send(it.broker, count=5)
+    reason = one(why_dropped(it), "policy-drop")
+    assert (reason.used, reason.place.value) == (3, "DROP")
+    assert reason.place.where.startswith(it.line("<address-full-policy>"))
+    it.broker.operations.purge("q", NOW_MS)
+    assert one(why_dropped(it), "purged").used == 2
+
+
+def test_a_ring_and_last_values(tmp_path: Path) -> None:
+    it = Asked(
+        tmp_path, addresses='<address name="a"><multicast>\n<queue name="q" ring-size="2"/>\n</multicast></address>'
+    )
+    send(it.broker, count=5)
+    reason = one(why_dropped(it), "ring")
+    assert (reason.used, reason.limit, reason.place.where) == (3, 2, it.line("<queue"))
+    queue = '<queue name="q" last-value-key="k"/>'
+    it = Asked(tmp_path, addresses=f'<address name="a"><multicast>\n{queue}\n</multicast></address>')
+    send(it.broker, count=3, head=head_of(k="1"))
+    reason = one(why_dropped(it), "last-value")
+    assert (reason.used, reason.place.setting) == (2, "last-value-key")
+
+
+def test_nobody_took_them_or_they_came_twice(tmp_path: Path) -> None:
+    it = Asked(tmp_path, addresses='<address name="a"><multicast/></address>')
+    send(it.broker, count=2)
+    assert one(why_dropped(it), "unrouted").used == 2
+    queue = '<queue name="q" purge-on-no-consumers="true"><filter string="x = \'1\'"/></queue>'
+    it = Asked(tmp_path, addresses=f'<address name="a"><multicast>\n{queue}\n</multicast></address>')
+    consumer = consumer_on(it.broker, it.queue(), room=0)
+    send(it.broker, count=2, head=head_of(x="1", duplicate_id="7"))
+    send(it.broker, count=3)
+    it.broker.detach(it.queue(), consumer, failed=False, now_ms=NOW_MS)
+    found = why_dropped(it)
+    assert one(found, "duplicate").used == 1
+    purged = one(found, "purge-on-no-consumers")
+    assert (purged.used, purged.place.value, purged.place.where) == (1, "true", it.line("<queue"))
+    assert one(found, "no-match").about == "queue q"
+
+
+def test_expired_and_dead(tmp_path: Path) -> None:
+    settings = of("#", "<max-delivery-attempts>1</max-delivery-attempts>\n<expiry-address>E</expiry-address>")
+    it = Asked(tmp_path, addresses=PLAIN, settings=settings)
+    consumer = consumer_on(it.broker, it.queue())
+    send(it.broker)
+    turn(it.broker)
+    it.queue().release(consumer, consumer.let_go_all(), failed=True, now_ms=NOW_MS)
+    consumer.room_bytes = 0
+    send(it.broker, expires_ms=NOW_MS + 1)
+    it.queue().expire_due(NOW_MS + 10)
+    found = why_dropped(it)
+    assert one(found, "expired").place[:2] == ("expiry-address", "E")
+    assert "there is no dead-letter-address" in one(found, "max-deliveries").sentence
+
+
+# ---- dead ------------------------------------------------------------------------------------------
+
+
+def why_dead(it: Asked, name: str, message: int = 0) -> list[Finding]:
+    return it.why(lambda asking: dead(asking, it.queue(name), message), queue=name)
+
+
+def test_dead_letters_by_origin_and_cause(tmp_path: Path) -> None:
+    lines = "<dead-letter-address>DLA</dead-letter-address>\n<max-delivery-attempts>1</max-delivery-attempts>"
+    it = Asked(tmp_path, addresses=PLAIN + DEAD, settings=of("#", lines))
+    assert [reason.code for reason in why_dead(it, "DLQ")] == ["no-dead-letters"]
+    consumer = consumer_on(it.broker, it.queue())
+    send(it.broker, count=2)
+    turn(it.broker)
+    it.queue().release(consumer, consumer.let_go_all(), failed=True, now_ms=NOW_MS)
+    turn(it.broker)
+    reason = one(why_dead(it, "DLQ"), "max-deliveries")
+    assert reason.sentence.startswith("2 messages from queue q of address a: their last delivery failed")
+    assert reason.place == ("max-delivery-attempts", "1", it.line("<max-delivery") + " (address-setting #)")
+    reason = one(why_dead(it, "q"), "max-deliveries")
+    assert "they went to the address DLA (queues DLQ)" in reason.sentence
+    first = next(iter(it.queue("DLQ").contents.order)).message.id
+    assert one(why_dead(it, "DLQ", first), "max-deliveries").used == 1
+    with pytest.raises(NotFoundError, match="have no dead letter 99"):
+        why_dead(it, "DLQ", 99)
+
+
+def test_a_client_may_write_any_reason(tmp_path: Path) -> None:
+    it = Asked(tmp_path, addresses=PLAIN)
+    send(it.broker, head=head_of(_AMQ_ORIG_ADDRESS="x", reason="paused"))
+    assert one(why_dead(it, "q"), "unknown").used == 1
+
+
+# ---- growing ---------------------------------------------------------------------------------------
+
+
+def test_rates_and_what_follows(tmp_path: Path) -> None:
+    settings = of("a", "<max-size-messages>100</max-size-messages>\n<address-full-policy>BLOCK</address-full-policy>")
+    it = Asked(tmp_path, addresses=PLAIN, settings=settings)
+
+    def ask(window_ms: int = 1000) -> list[Finding]:
+        return it.why(lambda asking: growing(asking, it.queue(), window_ms), queue="q")
+
+    assert [reason.code for reason in ask()] == ["not-growing"]
+
+    def busy(span_ms: int) -> None:
+        it.now_ms += span_ms
+        send(it.broker, count=20, now_ms=it.now_ms)
+
+    it.pause = busy  # type: ignore[method-assign]
+    found = ask(2000)
+    assert one(found, "no-acknowledgements").sentence.startswith("10/s come in and 0/s are acknowledged, over 2 s")
+    full = one(found, "will-be-full")
+    assert (full.used, full.limit) == (20, 100)
+    assert "reached in 8.0 s at this rate; then BLOCK" in full.sentence
+    assert full.place.where.startswith(it.line("<max-size-messages>"))
+
+
+def test_rates_by_consumer(tmp_path: Path) -> None:
+    it = Asked(tmp_path, addresses=PLAIN)
+    consumer = consumer_on(it.broker, it.queue())
+    idle = consumer_on(it.broker, it.queue(), room=0)
+    send(it.broker, count=8)
+    turn(it.broker)
+
+    def works(span_ms: int) -> None:
+        it.now_ms += span_ms
+        it.queue().acknowledge(consumer, consumer.let_go_up_to(4))
+
+    it.pause = works  # type: ignore[method-assign]
+    found = it.why(lambda asking: growing(asking, it.queue(), 1000), queue="q")
+    told = {reason.about: reason.used for reason in found if reason.code == "consumer-rate"}
+    assert told == {f"consumer {idle.id}": 0, f"consumer {consumer.id}": 4}
+    assert one(found, "will-drain").sentence == "empty in 1.0 s at this rate"
+
+
+def test_spans_in_words() -> None:
+    assert [in_words(one) for one in (5, 90, 7200, 172_800)] == ["5.0 s", "1.5 min", "2.0 h", "2.0 days"]
+
+
+# ---- slow ------------------------------------------------------------------------------------------
+
+
+def test_the_worst_comes_first(tmp_path: Path) -> None:
+    it = Asked(tmp_path, addresses=PLAIN, core="<max-disk-usage>70</max-disk-usage>")
+    assert [reason.code for reason in it.why(slow)] == ["nothing-slow"]
+    it.vitals.turn_buckets, it.vitals.turn_ns_max = (50, 0, 50, 0), 90_000_000
+    syncs = it.vitals.sync_times = Histogram([1_000_000, 50_000_000], 1_000_000_000)
+    for _ in range(10):
+        syncs.note(40_000_000)
+    consumer_on(it.broker, it.queue(), window_bytes=1)
+    send(it.broker, count=3)
+    turn(it.broker)
+    it.vitals.waiting = [(it.broker.addresses["a"], 2)]
+    it.vitals.is_busy = True
+    it.broker.memory.disk_full = True
+    found = it.why(slow)
+    assert [reason.code for reason in found] == [
+        "disk", "turns", "senders-wait", "syncs", "readers-wait", "slow-consumers",
+    ]  # fmt: skip
+    assert "99 of 100 end within 100 ms, the longest took 90.0 ms" in found[1].sentence
+    assert found[0].place.where == it.line("<max-disk-usage>")
+
+
+def test_a_question_is_asked_in_steps(tmp_path: Path) -> None:
+    """Of many queues, some in each."""
+    queues = "".join(f'<queue name="q{place}"/>' for place in range(2_000))
+    it = Asked(tmp_path, addresses=f'<address name="a"><multicast>{queues}</multicast></address>')
+
+    def steps(work: Findings) -> int:
+        return sum(1 for _ in work)
+
+    address = it.broker.addresses["a"]
+    assert steps(slow(Asking(it.managed))) > 10
+    assert steps(dropped(Asking(it.managed, address), address, None)) > 10
+    assert steps(blocked(Asking(it.managed, address), address)) > 10

@@ -1,0 +1,139 @@
+"""A broker made from a file, to ask it why: so reasons have lines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from artemis_py.config.reader import load
+from artemis_py.core.broker import Broker
+from artemis_py.core.queue.queue import Queue
+from artemis_py.histogram import Histogram
+from artemis_py.management.lists.connections import Connected
+from artemis_py.management.managed import Managed
+from artemis_py.management.steps import Until
+from artemis_py.management.why.asking import Asking, Findings
+from artemis_py.management.why.finding import Finding
+from artemis_py.management.why.not_delivered import not_delivered
+from artemis_py.management.why.places import learn_queues
+from artemis_py.management.why.vitals import Awaited
+from artemis_py.records import MemoryLog
+from tests.unit.core.parts import NOW_MS
+
+_FILE = """\
+<configuration xmlns="urn:activemq">
+<core xmlns="urn:activemq:core">
+<persistence-enabled>false</persistence-enabled>
+{core}
+<addresses>
+{addresses}
+</addresses>
+<address-settings>
+{settings}
+</address-settings>
+</core>
+</configuration>
+"""
+
+
+@dataclass
+class FakeVitals:
+    """A server that is well, unless a test says otherwise."""
+
+    turns: int = 100
+    turn_ns_max: int = 1_000_000
+    turn_bounds_s: Sequence[float] = (0.001, 0.01, 0.1)
+    turn_buckets: Sequence[int] = (100, 0, 0, 0)
+    sync_times: Histogram | None = None
+    durable_lsn: int = 1 << 60
+    is_busy: bool = False
+    headroom: int | None = None
+    waiting: list[tuple[Awaited, int]] = field(default_factory=list)
+
+    def headroom_bytes(self) -> int | None:
+        return self.headroom
+
+    def blocked_ns(self) -> int:
+        return 0
+
+    def client_of(self, owner: object) -> Connected | None:
+        return owner if isinstance(owner, FakeClient) else None
+
+    def awaited(self) -> Iterable[tuple[Awaited, int]]:
+        return self.waiting
+
+    def awaited_by(self, number: int) -> Awaited | None:
+        return next((thing for thing, _ in self.waiting), None)
+
+
+@dataclass
+class FakeClient:
+    """A client that is connected."""
+
+    number: int = 7
+    address: str = "10.0.0.7:5000"
+    client_id: str | None = None
+    user: str | None = None
+    version: str = "1.2"
+    state: str = "open"
+    subscription_count: int = 1
+    held_bytes: int = 0
+
+
+class Asked:
+    """A broker of these XML lines, with its clock at ``now_ms``."""
+
+    def __init__(self, folder: Path, *, addresses: str = "", settings: str = "", core: str = "") -> None:
+        self.file = folder / "broker.xml"
+        self.file.write_text(_FILE.format(core=core, addresses=addresses, settings=settings))
+        self.broker = Broker(load(self.file), MemoryLog(), NOW_MS)
+        self.now_ms = NOW_MS
+        self.vitals = FakeVitals()
+        self.clients: list[FakeClient] = []
+        self.managed = Managed(
+            self.broker,
+            "b",
+            clients=lambda: self.clients,
+            client_count=lambda: len(self.clients),
+            uptime_ms=lambda: 0,
+            now_ms=lambda: self.now_ms,
+            close=lambda _: False,
+            vitals=self.vitals,
+            begin=lambda _: None,
+        )
+
+    def line(self, text: str) -> str:
+        """Where in the file a text stands first."""
+        lines = self.file.read_text().splitlines()
+        return f"{self.file}:{1 + next(place for place, line in enumerate(lines) if text in line)}"
+
+    def why(self, question: Callable[[Asking], Findings], *, queue: str = "", address: str = "") -> list[Finding]:
+        """The reasons. A pause moves the clock."""
+        of_queue = self.broker.queues[queue] if queue else None
+        asking = Asking(self.managed, self.broker.addresses[address] if address else None, of_queue)
+        for _ in learn_queues(self.broker.config):
+            pass
+        for step in question(asking):
+            if isinstance(step, Until):
+                self.pause(step.steady_ms - self.managed.steady_ms())
+        return asking.found
+
+    def pause(self, span_ms: int) -> None:
+        """What happens while an answer waits."""
+        self.now_ms += span_ms
+
+    def not_delivered(self, name: str = "q") -> list[Finding]:
+        """Why the queue delivers nothing."""
+        return self.why(lambda asking: not_delivered(asking, self.queue(name)), queue=name)
+
+    def queue(self, name: str = "q") -> Queue:
+        """A queue."""
+        return self.broker.queues[name]
+
+
+def one(found: list[Finding], code: str) -> Finding:
+    """The only reason with this word."""
+    matching = [finding for finding in found if finding.code == code]
+    assert len(matching) == 1, [(finding.code, finding.text) for finding in found]
+    return matching[0]

@@ -1,0 +1,146 @@
+"""The life of a message from the events of a log."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from artemis_py.message import Account, Head, Message, encode_headers
+from artemis_py.storage.format.codec import FLAG_PAGED, Kept
+from artemis_py.storage.format.log_events import (
+    Attempted,
+    Changed,
+    Consumer,
+    Delivered,
+    Event,
+    FellDue,
+    PageOpened,
+    Published,
+    Purged,
+    Recalled,
+    Repeated,
+    Session,
+    Settled,
+    Started,
+)
+from artemis_py.tracing.lives import LIVES_MAX, Lives
+
+NUMBER = 7
+
+
+def at(lsn: int) -> tuple[int, int, int]:
+    return lsn, 1000 + lsn, 0
+
+
+def kept(lsn: int, number: int, queues: Sequence[int], place: int = 0, **headers: str) -> Kept:
+    head = Head(encode_headers([("destination", "a"), *headers.items()]), "a", persistent=True)
+    found = Kept(
+        Message(head, b"body", number, 1000 + lsn, 0, Account(), 0), lsn, [*queues], FLAG_PAGED if place else 0
+    )
+    for queue in queues if place else ():
+        found.detail(queue).order = place
+    return found
+
+
+def published(
+    lsn: int, number: int = NUMBER, queues: Sequence[int] = (1,), place: int = 0, **headers: str
+) -> Published:
+    return Published(*at(lsn), kept(lsn, number, queues, place, **headers), 50)
+
+
+QUEUE = Changed(*at(1), "queue", {"id": 1, "name": "orders"})
+SENDER = Session(*at(2), 50, "10.0.0.1:5", "anna", "shop", "STOMP 1.2")
+READER = Session(*at(3), 51, "10.0.0.2:6", "", "", "STOMP 1.2")
+CONSUMER = Consumer(*at(4), 60, 51, 1, "", "", "client", "")
+
+
+def told(*events: Event, ids: Sequence[int] = (NUMBER,), lives: Lives | None = None) -> list[tuple[str, str]]:
+    lives = lives or Lives(set(ids))
+    return [(one.what, one.who) for event in events for one in lives.take(event)]
+
+
+def test_a_whole_life() -> None:
+    lives = Lives({NUMBER})
+    events = [
+        QUEUE, SENDER, READER, CONSUMER,
+        published(5), published(6, 8),
+        Delivered(*at(7), 1, (7, 8), 60),
+        Attempted(*at(8), 1, 7, 1, 3008, 60, "nacked"),
+        FellDue(*at(9), 1, (7,)),
+        Delivered(*at(10), 1, (7,), 60),
+        Settled(*at(11), 1, "acked", (7,), 60),
+    ]  # fmt: skip
+    found = [moment for event in events for moment in lives.take(event)]
+    assert [(one.what, one.who) for one in found] == [
+        ("arrived", "10.0.0.1:5 (client-id shop, user anna)"),
+        ("delivered", "consumer 60 of 10.0.0.2:6"),
+        ("failed", "consumer 60 of 10.0.0.2:6"),
+        ("due", ""),
+        ("delivered", "consumer 60 of 10.0.0.2:6"),
+        ("acknowledged", "consumer 60 of 10.0.0.2:6"),
+    ]
+    assert found[0].text == "sent to a, on orders, 19 bytes, priority 4"
+    assert found[2].text == "delivery 1 failed: NACK; the next waits 2 s"
+    assert {one.message_id for one in found} == {NUMBER}
+    assert lives.still_there() == []
+
+
+def test_its_copies_are_followed() -> None:
+    lives = Lives({NUMBER})
+    copy = {"_AMQ_ORIG_MESSAGE_ID": "7", "_AMQ_ORIG_QUEUE": "orders", "reason": "max_deliveries"}
+    of_copy = {"_AMQ_ORIG_MESSAGE_ID": "9", "_AMQ_ORIG_ADDRESS": "DLA"}
+    found = told(
+        QUEUE, published(5), Settled(*at(6), 1, "dead", (7,)), published(7, 9, (2,), **copy),
+        published(8, 10, (1,), **of_copy), published(9, 11, (1,), _AMQ_ORIG_MESSAGE_ID="12"), lives=lives,
+    )  # fmt: skip
+    assert [what for what, _ in found] == ["arrived", "dead", "copied", "copied"]
+    assert lives.ids == {7, 9, 10}
+    assert lives.still_there() == [(9, "#2", ""), (10, "orders", "")]
+
+
+def test_each_end() -> None:
+    for reason, what in (("expired", "expired"), ("superseded", "replaced"), ("purged", "purged"), ("new", "new")):
+        assert told(published(5), Settled(*at(6), 1, reason, (7,)))[1] == (what, "")
+    assert [what for what, _ in told(published(5), Changed(*at(6), "queue-deleted", {"id": 1}))] == [
+        "arrived",
+        "deleted",
+    ]
+
+
+def test_a_consumer_that_leaves_and_a_restart() -> None:
+    left = Consumer(*at(8), 60, 51, 1, "", "", "client", "lost")
+    assert told(CONSUMER, published(5), Delivered(*at(6), 1, (7,), 60), left)[-1][0] == "returned"
+    start = Started(*at(80), "b", 79)
+    assert told(CONSUMER, published(5), Delivered(*at(6), 1, (7,), 60), start)[-1][0] == "returned"
+
+
+def test_what_the_log_tells_late() -> None:
+    repeated = Repeated(*at(90), Published(*at(90), kept(5, 7, (1,)), 0))
+    assert told(repeated, Settled(*at(91), 1, "acked", (7,)))[0][0] == "known"
+    assert told(published(5), repeated) == told(published(5))
+    assert [what for what, _ in told(published(5), Recalled(*at(9), kept(5, 7, (3,))))] == ["arrived", "recalled"]
+
+
+def test_a_page_that_goes() -> None:
+    opened = PageOpened(*at(4), 1, 1, 10, "a")
+    purged = Purged(*at(9), 1, 1, 1, (), "purged", 1, 10)
+    assert told(opened, published(5, place=12), purged)[-1][0] == "purged"
+    kept_there = Purged(*at(9), 1, 1, 1, (12,), "purged", 1, 10)
+    assert [what for what, _ in told(opened, published(5, place=12), kept_there)] == ["arrived"]
+
+
+def test_what_needs_no_decoding() -> None:
+    lives = Lives({7})
+    assert lives.wants((7).to_bytes(8, "little"))
+    assert not lives.wants((8).to_bytes(8, "little"))
+    assert lives.wants((8).to_bytes(8, "little") + b"\n_AMQ_ORIG_MESSAGE_ID:7\n")
+    assert lives.may_be_among(None)
+    assert lives.may_be_among([(1, 2), (6, 9)])
+    assert not lives.may_be_among([(1, 6), (8, 9)])
+
+
+def test_found_by_headers_and_only_so_many() -> None:
+    lives = Lives(set(), lambda message: message.lookup("x") == "1")
+    assert told(published(5, x="1"), published(6, 8, x="2"), lives=lives) == [("arrived", "")]
+    for number in range(LIVES_MAX + 4):
+        lives.take(published(100 + number, 100 + number, x="1"))
+    assert lives.left_out == 5
