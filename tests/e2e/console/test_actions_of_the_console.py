@@ -190,3 +190,24 @@ def test_the_theme_is_kept(screen: Screen) -> None:
     assert screen.run(colour) != light
     screen.keys("t")
     assert screen.run("return localStorage.getItem('artemis-theme')") is None
+
+
+def test_send(screen: Screen) -> None:
+    """A message, and the same again by its line of curl."""
+    screen.open("/queues/orders")
+    screen.press("Send", ".actions")
+    screen.types("#send-body", '{"it\'s": "<b>"}')
+    screen.types("#send-headers", "country: DE")
+    screen.press("Send", "dialog .dialog-foot")
+    screen.until("that it was sent", "return document.getElementById('send-result')?.innerText === 'Sent'")
+    _run(_lines(screen)[1])
+    screen.press("Close", "dialog")
+    screen.press("Look")
+    screen.sees("2 match")
+    screen.run("document.querySelector('[aria-label=Messages] .row-body').click()")
+    screen.until("the body", "return document.getElementById('body') !== null")
+    screen.sees("application/json", "country", "DE")
+    with urllib.request.urlopen(
+        urllib.request.Request(f"{screen.url}/api/queues/orders/purge", method="POST"), timeout=WAIT_S
+    ) as answer:
+        assert json.load(answer) == {"removed": 2}
