@@ -56,12 +56,14 @@ soak: $(VENV)/.installed-test fresh ## run the model and slow tests with many mo
 	$(PY) -m pytest -m "model or slow or takes_turns" --hypothesis-profile=soak --timeout=3600 $(ARGS)
 	$(PY) -m pytest tests/spark --spark-cluster -m "not slow" --timeout=600
 
-docs: $(VENV)/.installed ## regenerate docs/configuration.md, docs/operations.md, docs/why.md and the list of modules
+docs: $(VENV)/.installed ## regenerate docs/configuration.md, docs/operations.md, docs/reload.md, docs/why.md and the list of modules
 	@mkdir -p docs
 	$(PY) -m artemis_py.config.explain.reference > docs/.configuration.md
 	@mv docs/.configuration.md docs/configuration.md
 	$(PY) -m artemis_py.management.reference > docs/.operations.md
 	@mv docs/.operations.md docs/operations.md
+	$(PY) -m artemis_py.config.changes.reference > docs/.reload.md
+	@mv docs/.reload.md docs/reload.md
 	$(PY) -m artemis_py.management.why.page > docs/.why.md
 	@mv docs/.why.md docs/why.md
 	$(PY) tools/module_index.py

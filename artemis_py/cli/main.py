@@ -32,6 +32,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "run": ("artemis_py.cli.run", "start the broker on a broker.xml or an Artemis instance, in the foreground"),
     "check": ("artemis_py.cli.check", "report every problem of a broker.xml or an Artemis instance"),
     "explain": ("artemis_py.cli.explain", "show where each setting of an address or queue comes from"),
+    "diff": ("artemis_py.cli.diff", "show what another configuration would change, and what would need a restart"),
     "health": ("artemis_py.cli.health", "ask a running broker whether it takes messages"),
     "init": ("artemis_py.cli.init", "write a commented broker.xml to start with"),
     "context": ("artemis_py.cli.context", "name brokers, and choose the one that commands ask"),

@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     source.add_argument(
         "--journal", metavar="DIR", type=Path, action="extend", nargs="+", default=[],
-        help="journal and retention directory of one broker, which may be stopped",
+        help="instead of --url: journal and retention directory of one broker, which may be stopped",
     )  # fmt: skip
     add_context(source)
     logins.add_login(source)
@@ -94,8 +94,6 @@ def _matching(text: str | None) -> Callable[[Message], bool] | None:
 
 def _opened(args: argparse.Namespace) -> LogSource:
     if args.journal:
-        if args.url:
-            raise ArtemisError("give one place of the log: --url http://HOST:PORT or --journal DIR …")
         for directory in args.journal:
             if not directory.is_dir():
                 raise ArtemisError(f"{directory} is not a directory")

@@ -82,6 +82,8 @@ def assemble(draft: Draft) -> BrokerConfig:
         journal_retention=draft.retention,
         users_file=draft.users_file,
         shared_store=draft.shared_store,
+        console_war=draft.console_war,
+        files=tuple(draft.files),
         notices=tuple(draft.problems.in_order(draft.file)),
         origins=dict(draft.core.origins),
         **core,

@@ -126,6 +126,9 @@ class Draft:
     retention_origin: Origin = NOWHERE
     users_file: UsersFileConfig | None = None
     shared_store: SharedStoreConfig | None = None
+    console_war: str | None = None
+    files: dict[str, None] = field(default_factory=dict)
+    """Every file that was read, each once."""
 
     def ignore(self, name: str, origin: Origin, reason: str) -> None:
         """Note that ``name`` has no effect; only the first place of each name is kept."""

@@ -112,6 +112,7 @@ class _Around:
         draft.has_users_beside = self._has_users
         if self.instance is not None:
             self.instance.lay_over(draft)
+            draft.files.update(dict.fromkeys(self.instance.files))
 
 
 def _finish(
@@ -125,6 +126,7 @@ def _finish(
     config: BrokerConfig | None = None
     if core is not None:
         draft = Draft(file, problems, source.origin(core))
+        draft.files = dict.fromkeys((file, *(each.name for each in source.files.values())))
         read_core(Reading(source, draft, validate(source, core, problems)), core)
         del source, core  # the tree takes as much memory as what is made of it
         if around is not None:
@@ -133,6 +135,7 @@ def _finish(
             from artemis_py.config.overlay.properties import lay_over
 
             lay_over(draft, overlays, environ)
+            draft.files.update(dict.fromkeys(overlays))
         if around is not None and around.instance is not None:
             around.instance.settle_directories(draft)
         config = assemble(draft)

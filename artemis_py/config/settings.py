@@ -74,6 +74,10 @@ class BrokerConfig(CoreSettings):
     users_file: UsersFileConfig | None = None
     shared_store: SharedStoreConfig | None = None
     """The part of this broker in a pair; None: it stands alone."""
+    console_war: str | None = None
+    """Artemis' own console, a zip or a folder; None: an instance names none, or it is not there."""
+    files: tuple[str, ...] = ()
+    """Every file that was read: the main one, what it includes, properties, and those of an instance."""
     notices: tuple[Problem, ...] = ()
     origins: dict[str, Origin] = field(default_factory=dict)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final, final
 
 from artemis_py.config.settings import BrokerConfig
@@ -11,7 +12,9 @@ from artemis_py.core.budget import Budget
 from artemis_py.core.commits import Commits
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.depths import depths_of
+from artemis_py.core.destinations.address_changes import AddressChanges
 from artemis_py.core.destinations.deployment import Deployment
+from artemis_py.core.destinations.queue_changes import QueueChanges
 from artemis_py.core.destinations.registry import Registry
 from artemis_py.core.destinations.resolver import Resolver
 from artemis_py.core.due import Due
@@ -26,6 +29,7 @@ from artemis_py.core.pages.streams import Streams
 from artemis_py.core.placing.enqueuer import Enqueuer
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue.works import QueueWork
+from artemis_py.core.reload.redeployment import Redeployment
 from artemis_py.core.restoring import restore_ids, restore_messages, restore_streams
 from artemis_py.core.routing.admission import Admission
 from artemis_py.core.routing.duplicates import Duplicates
@@ -87,6 +91,8 @@ class Broker:
         self.admission = Admission(host, bindings, self.duplicates, router)
         self.forwarding = Forwarding(host, bindings, self.resolver, self.forwards, self.admission)
         self.operations = Operations(host, self.registry)
+        self.queue_changes = QueueChanges(config, host, self.registry, self.memory)
+        self.address_changes = AddressChanges(host, self.registry)
         self.handling = Handling(host, bindings, self.resolver, self.enqueuer, self.admission)
         self._due = Due(host, bindings.by_id)
         self._sweep = Sweep(host, self.registry, config, now_ms)
@@ -105,6 +111,16 @@ class Broker:
         self.log.now_ms = now_ms
         self.registry.give_retained()
         self.started = True
+
+    def redeploy(
+        self, config: BrokerConfig, now_ms: Callable[[], int], disconnect: Callable[[int, str], None]
+    ) -> Redeployment:
+        """Another configuration counts for what is created from now on. Its steps bring it into force for what is
+        there; ``disconnect`` ends the connections of this number.
+        """
+        self.config = self.registry.config = config
+        self.resolver.use(config)
+        return Redeployment(self.host, self.registry, self.duplicates, self.slow_consumers, config, now_ms, disconnect)
 
     @property
     def memory_bytes(self) -> int:
@@ -177,6 +193,11 @@ class Broker:
         return outgoing
 
     # ---- the steps of a turn ---------------------------------------------------------------------
+
+    def begin_turn(self, units: int, now_ms: int) -> None:
+        """A turn begins, with a budget of so many units."""
+        self.budget.refill(units)
+        self.host.turn_ms = now_ms
 
     def take_in(self) -> None:
         """Hand out what has arrived from pages."""

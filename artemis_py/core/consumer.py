@@ -9,6 +9,7 @@ from typing import Final, final
 
 from mypy_extensions import mypyc_attr
 
+from artemis_py.core.dealings import Dealings
 from artemis_py.core.order.entry import Entry
 from artemis_py.core.order.order import Cursor
 from artemis_py.message import Account, Head, Message
@@ -90,17 +91,14 @@ class Consumer:
     ``room_bytes`` is what the connection takes in this turn, ``credit_bytes`` what the window leaves. An entry goes out
     while both are above 0, so one message may overdraw each (Artemis' consumer windows). A window of 0 means exactly
     one unsettled message. A backlog of N means at most N of them, whatever their size (AMPS).
-
-    ``sent_count`` is how many messages were written to its client since it attached, ``settled_before`` how many of
-    them it had settled when somebody looked whether it is slow; -1: nobody has.
     """
 
     # fmt: off
     __slots__ = (
         "_head_only", "_last_head", "_last_verdict", "_units", "_units_per_kb", "acks", "actor", "after_id",
-        "asked_units", "backlog_max", "barrier", "browses", "closed", "credit_bytes", "cursor", "destructive", "eased",
-        "exclusive", "firsts", "handed", "held", "id", "listed", "no_local", "outbox", "owner", "parked", "passed_over",
-        "priority", "reader", "room_bytes", "selector", "sent_count", "settled_before", "settles", "since_ms", "weigh",
+        "asked_units", "backlog_max", "barrier", "browses", "closed", "credit_bytes", "cursor", "dealings",
+        "destructive", "eased", "exclusive", "firsts", "handed", "held", "id", "listed", "no_local", "outbox", "owner",
+        "parked", "passed_over", "priority", "reader", "room_bytes", "selector", "settles", "since_ms", "weigh",
         "weights", "window_bytes",
     )
     # fmt: on
@@ -179,8 +177,7 @@ class Consumer:
         has lost none.
         """
         self.closed = False
-        self.sent_count = 0
-        self.settled_before = -1
+        self.dealings = Dealings()
         self._units = self._units_per_kb = 0
         self._head_only = self._last_verdict = False
         self._last_head: Head | None = None

@@ -22,7 +22,7 @@ class Host:
     """One for each broker. It runs no queue."""
 
     __slots__ = ("agenda", "budget", "clock", "copies", "events", "log", "message_id", "notices", "outgoing", "ready",
-                 "timers")  # fmt: skip
+                 "timers", "turn_ms")  # fmt: skip
 
     def __init__(self, log: RecordLog) -> None:
         self.log = log
@@ -42,6 +42,8 @@ class Host:
         """Queues that may have something to dispatch, in the order in which it is their turn."""
         self.outgoing: list[Consumer] = []
         """Consumers whose outbox is to be written out in this turn."""
+        self.turn_ms = 0
+        """The date of the turn that runs, in epoch ms, for what operators are told."""
         self.message_id = 0
         """The highest id that a message has."""
 

@@ -10,12 +10,15 @@ from collections import deque
 from typing import Final, NamedTuple, final
 
 from artemis_py.config.settings import AddressSettings
+from artemis_py.core import notices
 from artemis_py.core.agenda import Chore
 from artemis_py.core.budget import Budget
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.events import CONSUMER_SLOW
 from artemis_py.core.host import Host
+from artemis_py.core.notices import Fields
 from artemis_py.core.queue.queue import Queue
+from artemis_py.core.telling import tell_consumer
 from artemis_py.core.timing.schedule import Schedule
 
 KILL: Final = "KILL"
@@ -29,6 +32,8 @@ _SPANS_S: Final = {
     "MESSAGES_PER_HOUR": 3_600,
     "MESSAGES_PER_DAY": 86_400,
 }
+_MEASURED: Final = ("reason", "settled", "span_ms", "held", "threshold", "unit", "policy", "why")
+"""What listeners are told besides who it is."""
 _LOOKS_PER_UNIT: Final = 4
 
 
@@ -58,7 +63,7 @@ class _Watch:
 
 def settled_count(consumer: Consumer) -> int:
     """How many messages a consumer has settled, or given back, since it attached."""
-    return consumer.sent_count - len(consumer.held)
+    return consumer.dealings.delivered_count - len(consumer.held)
 
 
 @final
@@ -130,7 +135,7 @@ class SlowConsumers(Chore):
         watch.place += len(some)
         for consumer in some:
             settled = settled_count(consumer)
-            seen, consumer.settled_before = consumer.settled_before, settled
+            seen, consumer.dealings.settled_before = consumer.dealings.settled_before, settled
             if consumer.browses or seen < 0 or not watch.is_enough or consumer.closed:
                 continue  # the first look only begins to measure
             if (settled - seen) * _MS < _threshold(settings) * watch.span_ms:
@@ -164,6 +169,9 @@ class SlowConsumers(Chore):
             "why": text,
         }
         self._host.note_event(CONSUMER_SLOW, queue.reference, fields, kind=str(consumer.id))
+        if self._host.notices.is_heard:
+            measured: Fields = {name: fields[name] for name in _MEASURED}
+            tell_consumer(self._host.notices, notices.CONSUMER_SLOW, queue, consumer, measured)
         if settings.slow_consumer_policy == KILL:
             told = (
                 f"Connection closed: consumer {consumer.id} of queue {queue.name} is slow: {text}. "

@@ -12,6 +12,7 @@ from artemis_py.core.destinations.registry import Registry
 from artemis_py.core.faults import set_aside
 from artemis_py.core.host import Host
 from artemis_py.core.queue.queue import Queue
+from artemis_py.core.reference.auto_delete import AutoDelete
 from artemis_py.core.timing.walk import Walk
 
 Item = TypeVar("Item")
@@ -19,6 +20,7 @@ Item = TypeVar("Item")
 _DELETION_UNITS: Final = 20
 _EXPIRY: Final = 1
 _DELETION: Final = 2
+_NOTHING_SAID: Final = AutoDelete()
 
 
 @final
@@ -136,15 +138,17 @@ class Sweep(Chore):
 
 def _queue_is_unused(queue: Queue, steady_ms: int) -> bool:
     settings = queue.address.settings
+    own = queue.auto_delete or _NOTHING_SAID
     allowed = settings.auto_delete_queues if queue.auto_created else settings.auto_delete_created_queues
-    if not allowed or queue.temporary or queue.consumer_count:
+    if not (allowed if own.is_wanted is None else own.is_wanted) or queue.temporary or queue.consumer_count:
         return False
-    limit = settings.auto_delete_queues_message_count
+    limit = settings.auto_delete_queues_message_count if own.messages_max is None else own.messages_max
     if 0 <= limit < queue.message_count:
         return False
     if not queue.contents.was_used and not settings.auto_delete_queues_skip_usage_check:
         return False
-    return steady_ms - queue.seats.idle_since_ms >= settings.auto_delete_queues_delay
+    delay_ms = settings.auto_delete_queues_delay if own.delay_ms is None else own.delay_ms
+    return steady_ms - queue.seats.idle_since_ms >= delay_ms
 
 
 def _address_is_unused(address: Address, steady_ms: int) -> bool:

@@ -31,8 +31,8 @@ def tell_binding(notices: Notices, type: str, queue: Queue) -> None:
     notices.note(type, fields)
 
 
-def tell_consumer(notices: Notices, type: str, queue: Queue, consumer: Consumer) -> None:
-    """A consumer came or went."""
+def tell_consumer(notices: Notices, type: str, queue: Queue, consumer: Consumer, more: Fields | None = None) -> None:
+    """A consumer came or went, or is slow; ``more`` are further fields."""
     reader = consumer.reader
     fields: Fields = {
         "queue": queue.name,
@@ -51,7 +51,7 @@ def tell_consumer(notices: Notices, type: str, queue: Queue, consumer: Consumer)
     selector = consumer.selector or (queue.selector if queue.temporary else None)
     if selector is not None or type == CONSUMER_CLOSED:
         fields["filter"] = "" if selector is None else selector.text
-    notices.note(type, fields)
+    notices.note(type, {**fields, **(more or {})})
 
 
 def _flag(is_so: bool) -> str:

@@ -29,9 +29,11 @@ class Transaction:
     delivery.
     """
 
-    __slots__ = ("_inquiry", "acknowledged", "expired", "refused", "sends", "sifted", "size_bytes")
+    __slots__ = ("_inquiry", "acknowledged", "begun_ms", "expired", "refused", "sends", "sifted", "size_bytes")
 
-    def __init__(self) -> None:
+    def __init__(self, begun_ms: int = 0) -> None:
+        self.begun_ms = begun_ms
+        """When it began, in epoch ms."""
         self.sends: list[tuple[Route, Message, int]] = []
         self.acknowledged: list[tuple[Queue, Consumer, Entry]] = []
         self.refused: list[tuple[Queue, Consumer, Entry]] = []

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from artemis_py.errors import BadRequestError
 from artemis_py.management.lists.field import FLAG, NUMBER
-from artemis_py.management.operation import TEXTS, Argument, Operation
+from artemis_py.management.operation import AMOUNT, TEXTS, Argument, Operation
 
 _SHOWN_MAX: Final = 100
 _NUMBER_MAX: Final = 10**18
@@ -61,7 +61,13 @@ def _flag(argument: Argument, value: object) -> bool:
     return found
 
 
-_VALUES: Final = {NUMBER: _number, FLAG: _flag}
+def _amount(argument: Argument, value: object) -> str:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return str(value)
+    return _text(argument, value)
+
+
+_VALUES: Final[dict[str, Callable[[Argument, object], object]]] = {NUMBER: _number, FLAG: _flag, AMOUNT: _amount}
 
 
 def _names(operation: Operation) -> str:

@@ -7,15 +7,18 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
 from artemis_py.config.problems import nearest
 from artemis_py.core.broker import Broker
 from artemis_py.errors import NotFoundError
 from artemis_py.management.jobs import Jobs
 from artemis_py.management.lists.connections import Connected
+from artemis_py.management.lists.field import Row
+from artemis_py.management.lists.places import Port
 from artemis_py.management.lists.selection import Selection
 from artemis_py.management.steps import Step, Until
+from artemis_py.management.stored import Stored
 from artemis_py.management.why.vitals import Vitals
 from artemis_py.message import LargeBody
 
@@ -38,6 +41,19 @@ _SHOWN_MAX: Final = 200
 _NAMES_COMPARED_MAX: Final = 1_000
 
 
+class Configuration(Protocol):
+    """What operators ask about the configuration. The works raise BrokerError."""
+
+    def reload(self) -> Steps:
+        """Read it again and bring it into force."""
+
+    def diff(self) -> Steps:
+        """What that would change."""
+
+    def show(self) -> Row:
+        """What is in force, and what is wrong with the file as it is now."""
+
+
 @dataclass(frozen=True, slots=True)
 class Managed:
     """The broker, its name, the clients that are connected, and for how long it runs."""
@@ -46,17 +62,22 @@ class Managed:
     name: str
     clients: Callable[[], Sequence[Connected]]
     """Those that are connected, in no order."""
+    client: Callable[[int], Connected | None]
+    """The one with this number."""
     client_count: Callable[[], int]
     uptime_ms: Callable[[], int]
     now_ms: Callable[[], int]
     """The date of the turn, in epoch ms."""
-    close: Callable[[int], bool]
-    """Closes the connection of this number; False: there is none."""
+    acceptors: Callable[[], Sequence[Port]]
+    stored: Stored | None
+    """The files of the broker; None: it stores nothing."""
     vitals: Vitals
     """How the server does."""
     begin: Callable[[Steps], object]
     """Begins a work that goes on by itself. Nobody gets its result."""
     jobs: Jobs = field(default_factory=Jobs)
+    configuration: Configuration | None = None
+    """The configuration of a broker that can read it again; None: nobody keeps one."""
 
     def in_a_moment(self) -> Until:
         """What a step yields that waits for something which tells nobody when it is there, such as the disk."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from artemis_py.management.lists.field import FLAG, MAP, NUMBER, TEXT, AnyKind, Field
-from artemis_py.management.operation import TEXTS, Argument, Operation
+from artemis_py.management.operation import AMOUNT, TEXTS, Argument, Operation
 from artemis_py.version import VERSION
 
 _TYPES: Final[dict[str, dict[str, Any]]] = {
@@ -14,6 +14,7 @@ _TYPES: Final[dict[str, dict[str, Any]]] = {
     NUMBER: {"type": "integer"},
     FLAG: {"type": "boolean"},
     MAP: {"type": "object", "additionalProperties": {"type": "string"}},
+    AMOUNT: {"type": ["number", "string"]},
     TEXTS: {"type": "array", "items": {"type": "string"}},
 }
 _PROBLEM: Final[dict[str, Any]] = {

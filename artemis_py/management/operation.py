@@ -12,6 +12,8 @@ from artemis_py.management.managed import Given, Managed, Steps, Work
 REQUIRED: Final = object()
 TEXTS: Final = "texts"
 """The type of an argument that may be given several times; the others are those of fields."""
+AMOUNT: Final = "amount"
+"""The type of an argument that is a number, or a text with a unit such as 10MiB or 5s."""
 
 VIEW: Final = "view"
 EDIT: Final = "edit"

@@ -14,11 +14,14 @@ from artemis_py.management.lists.addresses import ADDRESSES
 from artemis_py.management.lists.connections import CONNECTIONS
 from artemis_py.management.lists.consumers import CONSUMERS
 from artemis_py.management.lists.dead_letters import DEAD_LETTERS
+from artemis_py.management.lists.explained import ROLES, SETTINGS
 from artemis_py.management.lists.field import FLAG, MAP, NUMBER, TEXT, AnyKind
 from artemis_py.management.lists.jobs import JOBS
 from artemis_py.management.lists.messages import WHOLE
+from artemis_py.management.lists.places import ACCEPTORS, DISKS, DIVERTS
 from artemis_py.management.lists.queues import QUEUES
 from artemis_py.management.lists.reasons import REASONS
+from artemis_py.management.lists.sessions import PRODUCERS, SESSIONS, TRANSACTIONS
 from artemis_py.management.notifications import HEADERS, SENTENCES
 from artemis_py.management.operation import EDIT, Operation
 from artemis_py.management.operations.listing import LISTING
@@ -47,7 +50,10 @@ curl 'http://127.0.0.1:8161/api/queues?where=messageCount%3E0&sort=messageCount:
 - **Beans** are those of Artemis, for tools that speak Jolokia: [jolokia.md](jolokia.md) says how. A queue has its own
   beans, and so has an address; what concerns the broker is on its bean.
 - **The audit log** has a line for each change that somebody who may make it has asked for, with who, from where and
-  what came of it: `AUD-1001` in the [operational log](queues.md#operational-log).
+  what came of it: `AUD-1001` in the [operational log](queues.md#operational-log). `AUD-1002` is a request that lacked
+  a permission, also one that only looks.
+- **What survives a restart**, what can change while a queue is there, and what clients are told:
+  [destinations.md](destinations.md).
 - **Turns stay short.** Lists go on in steps, of at most 2 ms in a turn, however many rows there are. To remove very
   many messages goes on in an eighth of each turn.
 """
@@ -103,7 +109,8 @@ What tools read of Artemis' beans by [Jolokia](jolokia.md). Nothing of it can be
 """
 
 _KINDS: Final[tuple[AnyKind, ...]] = (
-    QUEUES, WHOLE, DEAD_LETTERS, JOBS, ADDRESSES, CONSUMERS, CONNECTIONS, REASONS,
+    QUEUES, WHOLE, DEAD_LETTERS, JOBS, ADDRESSES, CONSUMERS, CONNECTIONS, SESSIONS, PRODUCERS, TRANSACTIONS, ACCEPTORS,
+    DIVERTS, DISKS, SETTINGS, ROLES, REASONS,
 )  # fmt: skip
 _PLACE: Final = re.compile(r"{(\w+)}")
 _TYPES: Final = {TEXT: "text", NUMBER: "number", FLAG: "true or false", MAP: "texts by name"}

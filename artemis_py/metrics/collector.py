@@ -70,6 +70,7 @@ class BrokerCollector(Collector):
         counts = self._server.resource_counts()
         for name, key, text in RESOURCE_GAUGES:
             yield self._gauge(name, text, counts.get(key, 0))
+        yield from self._configuration()
         yield from self._tls()
         yield from self._log()
         yield self._build()
@@ -216,6 +217,28 @@ class BrokerCollector(Collector):
                 handshakes.add_metric([acceptor.name, broker, result], count)
         yield reloads
         yield handshakes
+
+    def _configuration(self) -> Iterable[Metric]:
+        found, broker = self._server.configuration_figures(), self._broker.name
+        if found is None:
+            return
+        for name, text, value in (
+            ("last_reload_successful", "1 while the configuration file as it is now is in force", int(found.is_valid)),
+            (
+                "last_reload_success_timestamp_seconds",
+                "When the configuration in force was read, in seconds since 1970",
+                found.read_ms / 1000,
+            ),
+            ("pending_restart", "Changes in the file that only a restart brings into force", len(found.pending)),
+        ):
+            yield self._gauge(f"artemis_config_{name}", text, value)
+        reloads = CounterMetricFamily(
+            "artemis_config_reloads", "Times that the configuration was read again, by result",
+            labels=["broker", "result"],
+        )  # fmt: skip
+        for result, count in found.counts.items():
+            reloads.add_metric([broker, result], count)
+        yield reloads
 
     def _log(self) -> Iterable[Metric]:
         counts = self._server.log_counts()

@@ -76,6 +76,26 @@ class TlsView(Protocol):
         """Handshakes, by result."""
 
 
+class ConfigurationView(Protocol):
+    """The configuration file of the broker."""
+
+    @property
+    def is_valid(self) -> bool:
+        """Is the file as it is now in force?"""
+
+    @property
+    def read_ms(self) -> int:
+        """When what is in force was read, in epoch ms."""
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """Reloads by result."""
+
+    @property
+    def pending(self) -> Sequence[object]:
+        """What only a restart brings into force."""
+
+
 class ServerView(Protocol):
     """The counters of the connections and turns. All ``*_total`` and the frames and bytes only grow."""
 
@@ -169,6 +189,9 @@ class ServerView(Protocol):
 
     def log_counts(self) -> Mapping[str, int]:
         """Figures of the retained log."""
+
+    def configuration_figures(self) -> ConfigurationView | None:
+        """The state of the configuration file; None for a broker without one."""
 
     def tls_acceptors(self) -> Sequence[TlsView]:
         """The acceptors that speak TLS."""

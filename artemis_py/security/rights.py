@@ -76,12 +76,12 @@ class Authorizer:
 
     def __init__(self, config: BrokerConfig, tell: Callable[[str, str], None] | None = None) -> None:
         self.checks: Final = Checks()
-        self._security: Final = config.security
+        self._security = config.security
         self._populates: Final = config.populate_validated_user
         self._rejects: Final = config.reject_empty_validated_user
         self._size_max: Final = config.authorization_cache_size
         self._nobody: Final = Decider(None)
-        self._of_setting: Final = {setting.match: Decider(setting) for setting in config.security.settings}
+        self._of_setting = _deciders_of(config)
         self._deciders: OrderedDict[str, Decider] = OrderedDict()
         self._characters = 0
         self._rights: WeakValueDictionary[tuple[str, frozenset[str]], Rights] = WeakValueDictionary()
@@ -89,6 +89,18 @@ class Authorizer:
         self._told: set[tuple[str, str]] = set()
         self.on_denial: Callable[[str, str, str], None] | None = None
         """Hears of each denial: who, which permission in the words of Artemis, and on which address."""
+
+    def use(self, config: BrokerConfig) -> None:
+        """The security-settings of another configuration count from now on, also for those who have logged in. Whoever
+        consumes already goes on.
+        """
+        self._security = config.security
+        self._of_setting = _deciders_of(config)
+        self._deciders.clear()
+        self._characters = 0
+        self._told.clear()
+        for rights in list(self._rights.values()):
+            rights.forget()
 
     def rights_of(self, identity: Identity) -> Rights:
         """Return the rights of somebody who has logged in; all sessions of one user with the same roles share them."""
@@ -135,6 +147,10 @@ class Authorizer:
         self._tell(reason, f"denied to {user}")
 
 
+def _deciders_of(config: BrokerConfig) -> dict[str, Decider]:
+    return {setting.match: Decider(setting) for setting in config.security.settings}
+
+
 @final
 class Rights:
     """What one user may do. Made by ``Authorizer.rights_of``."""
@@ -152,6 +168,11 @@ class Rights:
         """The header line with the user's name for messages (``populate-validated-user``); None: none is written."""
         self.senders: Final[set[Decider]] = set()
         """The settings by which this user was allowed to send: a sender's next messages only look here."""
+
+    def forget(self) -> None:
+        """Other settings count now: nothing that was decided before holds."""
+        self._granted.clear()
+        self.senders.clear()
 
     def may(self, permission: str, address: str, queue: str | None = None, *, in_full: bool = False) -> bool:
         """Return whether the user has a permission on an address, or on a queue of it; ``in_full``: the client named it

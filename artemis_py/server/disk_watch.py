@@ -43,7 +43,7 @@ class DiskWatch:
         self._broker = broker
         self._schedule = schedule
         self._store = store
-        self._probe = probe
+        self.probe = probe
         self._say = say
         self._could_look = True
 
@@ -52,7 +52,7 @@ class DiskWatch:
         spaces: dict[str, DiskSpace] = {}
         for directory in self._directories if self._store is None else self._store.directories():
             try:
-                spaces[directory] = self._probe(directory)
+                spaces[directory] = self.probe(directory)
             except OSError as error:
                 if self._could_look:
                     self._say(f"warning: the disk usage of {directory} cannot be read: {error.strerror or error}")
@@ -70,7 +70,7 @@ class DiskWatch:
         if self._store is not None and self._store.large is not None:
             self._store.large.intake.is_full = fullest is not None
         self._full_directory = fullest or self._full_directory
-        space = spaces.get(self._full_directory) or self._probe(self._full_directory)
+        space = spaces.get(self._full_directory) or self.probe(self._full_directory)
         self._say(self._news(self._full_directory, space, is_short=short is not None))
 
     def headroom_bytes(self) -> int | None:
@@ -84,7 +84,7 @@ class DiskWatch:
         if self.period_ms < 0:
             max_usage = min_free = -1
         try:
-            return min(bytes_until_full(max_usage, min_free, self._probe(directory)) for directory in directories)
+            return min(bytes_until_full(max_usage, min_free, self.probe(directory)) for directory in directories)
         except OSError:
             return None
 

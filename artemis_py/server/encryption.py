@@ -53,6 +53,11 @@ class Encryption:
             return connect
         return self._tls.serve(acceptor, connect)
 
+    def drop(self, acceptor: AcceptorConfig) -> None:
+        """An acceptor is closed."""
+        if self._tls is not None and acceptor.is_tls:
+            self._tls.drop(acceptor.name)
+
     def watch(self) -> None:
         """Look at files that may change from now on."""
         if self._tls is not None:

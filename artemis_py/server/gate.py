@@ -14,16 +14,18 @@ from artemis_py.server.stats import ServerStats
 
 if TYPE_CHECKING:
     from artemis_py.security.rights import Authorizer
+    from artemis_py.server.console_sessions import Sessions
     from artemis_py.server.logins.desk import Desk
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class SecurityGate:
-    """The desk that decides logins, and the authorizer that decides what each user may do."""
+    """The desk that decides logins, the authorizer that decides what each user may do, and who uses the console."""
 
     desk: Desk
     authorizer: Authorizer
+    sessions: Sessions
 
 
 def gate_of(
@@ -37,6 +39,7 @@ def gate_of(
     if authenticator is None:
         return None
     from artemis_py.security.rights import Authorizer
+    from artemis_py.server.console_sessions import Sessions
     from artemis_py.server.logins.desk import Desk
 
     desk = Desk(
@@ -50,4 +53,4 @@ def gate_of(
     )
     authorizer = Authorizer(config, complain)
     stats.permission_checks = authorizer.checks
-    return SecurityGate(desk, authorizer)
+    return SecurityGate(desk, authorizer, Sessions(steady_clock_ms, wall_clock_ms))

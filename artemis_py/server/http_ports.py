@@ -23,6 +23,8 @@ from artemis_py.server.stats import ServerStats
 
 BACKLOG_MIN: Final = 1024
 _TICK_S: Final = 5.0
+_LEAVE_S: Final = 1.0
+"""How long the connections of an acceptor last that is closed while the broker runs."""
 
 
 @final
@@ -47,6 +49,7 @@ class HttpPorts:
     ) -> None:
         self.routes: Sequence[Route] = ()
         self.services: list[HttpService] = []
+        """By the name of the acceptor."""
         self._config = config
         self._loop = loop
         self._stats = stats
@@ -57,6 +60,7 @@ class HttpPorts:
         self._stored = stored
         self._is_busy = is_busy
         self._listeners: list[tuple[AcceptorConfig, Listener]] = []
+        self._by_name: dict[str, HttpService] = {}
         self._is_closed = False
 
     def serve(self, acceptor: AcceptorConfig, bound: socket.socket, encryption: Encryption) -> None:
@@ -82,6 +86,7 @@ class HttpPorts:
             holdings=self._holdings,
         )
         self.services.append(http)
+        self._by_name[acceptor.name] = http
         protocols = encryption.around(acceptor, http.connect)
         most = self._descriptors.http_max
         listener = Listener(self._loop, acceptor.name, bound, protocols, most, self._complaints, self._stored)
@@ -89,11 +94,32 @@ class HttpPorts:
         self._stats.listeners.append(listener)
         listener.open(max(acceptor.int_param("backlog"), BACKLOG_MIN))
 
+    def leave(self, name: str) -> socket.socket | None:
+        """Accept no more clients of an acceptor, and end its connections soon: one of them may wait for the answer to
+        what asked for this. Returns the socket, which stays open; None: there is no such acceptor.
+        """
+        found = next((each for each in self._listeners if each[0].name == name), None)
+        if found is None:
+            return None
+        self._listeners.remove(found)
+        self._stats.listeners.remove(found[1])
+        service = self._by_name.pop(name)
+        self._loop.call_later(_LEAVE_S, self._stop, service)
+        return found[1].give_up()
+
+    def _stop(self, service: HttpService) -> None:
+        service.stop()
+        self.services.remove(service)
+
     def _doors(self, acceptor: AcceptorConfig) -> Doors | None:
         gate = self._gate
         if gate is None:
             return None
-        return Doors.of(acceptor, self._config.management_rbac_prefix, gate.desk, gate.authorizer)
+        return Doors.of(acceptor, self._config.management_rbac_prefix, gate.desk, gate.authorizer, gate.sessions)
+
+    def connection_counts(self) -> dict[str, int]:
+        """How many clients each acceptor serves, by its name."""
+        return {name: service.connections_open for name, service in self._by_name.items()}
 
     def tick(self) -> None:
         """Look after idle and slow connections from now on."""

@@ -17,11 +17,12 @@ from artemis_py.config.settings import BrokerConfig, SharedStoreConfig
 from artemis_py.errors import ArtemisError, ConfigError
 from artemis_py.security.authenticator import Authenticator
 from artemis_py.server.collector import Collector
+from artemis_py.server.configuration.reading import Source
 from artemis_py.server.faults import TurnError
 from artemis_py.server.malloc import keep_freed_memory
 from artemis_py.server.notify import Notifier
 from artemis_py.server.operational import write_to_stderr
-from artemis_py.server.ports import Bound
+from artemis_py.server.ports import Bound, shown_port
 from artemis_py.server.server import Server, Taken
 from artemis_py.server.stop_signals import SIGNALS, StopSignals
 from artemis_py.shown import say, warn
@@ -66,7 +67,8 @@ def run(
     write_to_stderr()
     loop = asyncio.new_event_loop()
     try:
-        return loop.run_until_complete(_Life(config, loop, authenticator, accept_loss=accept_loss).run())
+        source = Source(path, properties, silenced, strict)
+        return loop.run_until_complete(_Life(config, loop, authenticator, source, accept_loss=accept_loss).run())
     finally:
         _close(loop)
 
@@ -121,12 +123,14 @@ class _Life:
         config: BrokerConfig,
         loop: asyncio.AbstractEventLoop,
         authenticator: Authenticator | None,
+        source: Source,
         *,
         accept_loss: bool,
     ) -> None:
         self._config = config
         self._loop = loop
         self._authenticator = authenticator
+        self._source = source
         self._accepts_loss = accept_loss
         self._signals = StopSignals(loop)
         self._collector = Collector(loop)
@@ -184,7 +188,7 @@ class _Life:
     async def _work(self, taken: Taken) -> int:
         config, signals = self._config, self._signals
         try:
-            server = Server(config, self._loop, signals.stopping, self._authenticator, taken=taken)
+            server = Server(config, self._loop, signals.stopping, self._authenticator, taken=taken, source=self._source)
         except LossError as error:
             from artemis_py.storage.recovery.findings import loss_lines
 
@@ -202,7 +206,9 @@ class _Life:
             return 1
         self._notifier.ready(_report(config, server))
         self._collector.begin()
+        signals.on_hangup = server.configuration.reload_soon
         await signals.stopping.wait()
+        signals.on_hangup = None
         if server.failure is None:
             self._tell_of_stop(gives_back=server.gives_back)
             await server.drain(signals.hurry)
@@ -230,10 +236,7 @@ def _tell_of_failure(failure: ArtemisError) -> str:
 
 
 def _tell_of_port(bound: Bound) -> None:
-    acceptor, host, port = bound
-    shown = f"[{host}]" if ":" in host else host
-    tls = " over TLS" if acceptor.is_tls else ""
-    warn(f"listening on {shown}:{port} for {', '.join(acceptor.protocols)}{tls} (acceptor {acceptor.name})")
+    warn(shown_port(bound))
 
 
 def _report(config: BrokerConfig, server: Server) -> str:

@@ -6,6 +6,7 @@ import asyncio
 import secrets
 import socket
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, final
 
@@ -41,6 +42,23 @@ Held = tuple[AcceptorConfig, socket.socket]
 
 class ListenError(ArtemisError):
     """A port cannot be opened."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """Acceptors to close, and those to open: each with its socket, or with the name of the closed one whose socket it
+    takes over.
+    """
+
+    closing: tuple[AcceptorConfig, ...] = ()
+    opening: tuple[tuple[AcceptorConfig, socket.socket | str], ...] = ()
+
+    def give_up(self) -> None:
+        """Close the sockets: nothing comes of it."""
+        for _, bound in self.opening:
+            if not isinstance(bound, str):
+                bound.close()
 
 
 @final
@@ -80,7 +98,10 @@ class Ports:
         self._gate = gate
         self._held = held
         self.stomp_services: list[StompService] = []
-        self._stomp_listeners: list[Listener] = []
+        self._acceptances: dict[str, Acceptance] = {}
+        """By the name of the acceptor."""
+        self._stomp_listeners: dict[str, Listener] = {}
+        self._services: dict[str, StompService] = {}
         self._encryption = Encryption(config, loop, complaints, turns.broker.holdings, turns.stats)
 
     def serves(self, protocol: str) -> bool:
@@ -90,6 +111,11 @@ class Ports:
     def warnings(self) -> list[str]:
         """What an operator must see to, although the broker is ready."""
         return self._encryption.warnings()
+
+    def connection_counts(self) -> dict[str, int]:
+        """How many clients each open acceptor serves, by its name."""
+        counts = {name: acceptance.open_count for name, acceptance in self._acceptances.items()}
+        return {**counts, **self.http.connection_counts()}
 
     # ---- open ------------------------------------------------------------------------------------
 
@@ -148,18 +174,79 @@ class Ports:
             Newcomers(acceptor.int_param("maxConnectionsBeforeLogin", newcomers_max)),
             WebSocketRules.of(acceptor),
         )
+        self._acceptances[acceptor.name] = acceptance
         protocols = self._encryption.around(acceptor, acceptance.connect)
         most = self._descriptors.stomp_max
         listener = Listener(self._loop, acceptor.name, bound, protocols, most, self._complaints, self._stored)
-        self._stomp_listeners.append(listener)
+        self._stomp_listeners[acceptor.name] = listener
+        self._services[acceptor.name] = service
         turns.stats.listeners.append(listener)
         listener.open(max(acceptor.int_param("backlog"), BACKLOG_MIN))
+
+    # ---- exchange --------------------------------------------------------------------------------
+
+    def prepare(self, wanted: Sequence[AcceptorConfig]) -> Exchange:
+        """What must be closed and opened so that these acceptors are open. Reads keys and binds sockets, so it is for a
+        thread. Raises ArtemisError, and nothing has changed then.
+        """
+        opened = {acceptor.name: acceptor for acceptor, _, _ in self.bound}
+        after = {acceptor.name: acceptor for acceptor in wanted if acceptor.is_opened}
+        closing = [each for name, each in opened.items() if name not in after or not _is_same(each, after[name])]
+        names = {each.name for each in closing}
+        opening: list[tuple[AcceptorConfig, socket.socket | str]] = []
+        try:
+            for name, acceptor in after.items():
+                if name in opened and name not in names:
+                    continue
+                self._encryption.load(acceptor)
+                heir = next((each.name for each in closing if _takes_over(each, acceptor)), None)
+                opening.append((acceptor, bind(acceptor) if heir is None else heir))
+        except ArtemisError:
+            Exchange(tuple(closing), tuple(opening)).give_up()
+            raise
+        return Exchange(tuple(closing), tuple(opening))
+
+    def exchange(self, prepared: Exchange) -> tuple[list[StompService], list[str]]:
+        """Close and open acceptors. Returns the STOMP of those that are closed, whose connections are to end, and what
+        could not be done.
+        """
+        sockets: dict[str, socket.socket] = {}
+        ended: list[StompService] = []
+        failures: list[str] = []
+        for acceptor in prepared.closing:
+            bound = self._leave(acceptor, ended)
+            if bound is not None:
+                sockets[acceptor.name] = bound
+        for acceptor, bound_or_name in prepared.opening:
+            inherited = sockets.pop(bound_or_name, None) if isinstance(bound_or_name, str) else bound_or_name
+            try:
+                self._serve(acceptor, inherited or bind(acceptor))
+                self._complaints.tell(shown_port(self.bound[-1]))
+            except ArtemisError as error:
+                failures.append(str(error))
+        for left in sockets.values():
+            left.close()
+        self._encryption.watch()
+        return ended, failures
+
+    def _leave(self, acceptor: AcceptorConfig, ended: list[StompService]) -> socket.socket | None:
+        self.bound = [each for each in self.bound if each[0].name != acceptor.name]
+        self._encryption.drop(acceptor)
+        listener = self._stomp_listeners.pop(acceptor.name, None)
+        if listener is None:
+            return self.http.leave(acceptor.name)
+        self._turns.stats.listeners.remove(listener)
+        service = self._services.pop(acceptor.name)
+        del self._acceptances[acceptor.name]
+        self.stomp_services.remove(service)
+        ended.append(service)
+        return listener.give_up()
 
     # ---- close -----------------------------------------------------------------------------------
 
     def stop_accepting(self) -> None:
         """Accept no more STOMP clients; those who are here go on."""
-        for listener in self._stomp_listeners:
+        for listener in self._stomp_listeners.values():
             listener.close()
 
     def close_to_stomp(self) -> None:
@@ -176,6 +263,25 @@ class Ports:
         """Accept nobody from now on; no connection is told."""
         self.close_to_stomp()
         self.http.abandon()
+
+
+def shown_port(bound: Bound) -> str:
+    """Where an acceptor listens and for what, for people."""
+    acceptor, host, port = bound
+    shown = f"[{host}]" if ":" in host else host
+    tls = " over TLS" if acceptor.is_tls else ""
+    return f"listening on {shown}:{port} for {', '.join(acceptor.protocols)}{tls} (acceptor {acceptor.name})"
+
+
+def _is_same(one: AcceptorConfig, other: AcceptorConfig) -> bool:
+    """Do two acceptors differ in nothing but their place in the file?"""
+    return replace(one, origin=other.origin) == other
+
+
+def _takes_over(one: AcceptorConfig, other: AcceptorConfig) -> bool:
+    """May an acceptor go on with the socket of one that is closed? Clients then notice no gap."""
+    keeps = one.bool_param("tcpKeepAlive") == other.bool_param("tcpKeepAlive")
+    return (one.host, one.port) == (other.host, other.port) and one.port != 0 and keeps
 
 
 def place_of(bound: socket.socket) -> tuple[str, int]:

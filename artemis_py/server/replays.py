@@ -40,17 +40,19 @@ class ReplayTurns:
     @property
     def are_there(self) -> bool:
         """Is there a replay, or something that one has left to do?"""
-        return self.desk.count > 0 or self.fills.has_ready
+        return self.desk.count > 0 or self.fills.has_ready or self.fills.has_unfilled
 
     @property
     def have_ready(self) -> bool:
         """Is there something to do in another turn that nothing has to happen for?"""
-        return self.fills.has_ready or (self.desk.count > 0 and self.desk.has_ready)
+        return self.fills.has_ready or self.fills.has_unfilled or (self.desk.count > 0 and self.desk.has_ready)
 
     def run(self, units: int, now_ms: int) -> None:
         """Move replays on. ``units`` are those of the whole turn."""
         desk, budget = self.desk, self._budget
         self.fills.has_written = False
+        if self.fills.has_unfilled:
+            self.fills.begin()
         budget.refill(max(units // REPLAY_PARTS, 1))
         durable_lsn = self._durability.durable_lsn
         if durable_lsn != self._durable_lsn:

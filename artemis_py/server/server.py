@@ -23,7 +23,10 @@ from artemis_py.security.authenticator import Authenticator
 from artemis_py.server.calls import Calls
 from artemis_py.server.clocks import NS_PER_MS, Clocks, wall_clock_ms
 from artemis_py.server.complaints import Complaints
-from artemis_py.server.connected import connected
+from artemis_py.server.configuration.keeper import ConfigurationKeeper
+from artemis_py.server.configuration.operated import OperatedConfiguration
+from artemis_py.server.configuration.reading import Source
+from artemis_py.server.connected import client_of, connected
 from artemis_py.server.disk_watch import DiskWatch
 from artemis_py.server.drain import Drain, remains
 from artemis_py.server.events.hub import Hub
@@ -34,6 +37,7 @@ from artemis_py.server.gate import gate_of
 from artemis_py.server.gateway.described import PATHS
 from artemis_py.server.gateway.opening import routes_for_messages
 from artemis_py.server.http import Response
+from artemis_py.server.http.console.routes import console_war_routes
 from artemis_py.server.http.console_routes import console_routes
 from artemis_py.server.http.downloads import Downloads
 from artemis_py.server.http.event_routes import event_routes
@@ -44,6 +48,7 @@ from artemis_py.server.http.memory_routes import memory_routes
 from artemis_py.server.http.routes import health_routes, metrics_routes, no_log_routes
 from artemis_py.server.http.routing import Route
 from artemis_py.server.load import Load
+from artemis_py.server.managed_parts import open_ports, stored_files
 from artemis_py.server.management_messages import ManagementMessages
 from artemis_py.server.memory import destinations_max, global_max_bytes, held_max_bytes
 from artemis_py.server.open_store import open_store
@@ -96,6 +101,7 @@ class Server:
         authenticator: Authenticator | None = None,
         around: Surroundings = OF_THIS_MACHINE,
         taken: Taken | None = None,
+        source: Source | None = None,
     ) -> None:
         taken = taken or Taken()
         self.config = config
@@ -106,14 +112,9 @@ class Server:
         self.failure: ArtemisError | None = None
         self._descriptors = self.stats.descriptors = around.descriptors()
         self._look_is_due = False
+        files_max, open_disk = self._descriptors.open_files_max, around.open_disk
         self.store = store = open_store(
-            config,
-            self._wake,
-            self._look_soon,
-            self._descriptors.open_files_max,
-            around.open_disk,
-            taken.lock,
-            taken.progress,
+            config, self._wake, self._look_soon, files_max, open_disk, taken.lock, taken.progress
         )
         self.stats.rooms = store.rooms
         self.stats.large = store.large
@@ -164,6 +165,7 @@ class Server:
             load.is_busy,
             taken.sockets,
         )
+        self.configuration = ConfigurationKeeper(source, config, loop, self.turns, self.ports, self._gate)
         self.ports.http.routes = self._routes(store) + console_routes()
         self.gives_back = False
         """Does the broker end because a primary waits for its directory?"""
@@ -178,27 +180,38 @@ class Server:
         return FailbackWatch(self.config, self._loop, self._give_back)
 
     def _routes(self, store: Store) -> list[Route]:
-        routes = metrics_routes(self._exporter) + health_routes(self._not_ready_because, self.ports.warnings)
-        return routes + memory_routes(self.turns.guard) + self._log_routes(store) + self._management_routes(store)
+        routes = metrics_routes(self._exporter) + health_routes(self._not_ready_because, self.configuration.warnings)
+        return (
+            routes
+            + memory_routes(self.turns.guard)
+            + self._log_routes(store)
+            + self._management_routes(store)
+            + console_war_routes(self.config.console_war, self._gate, self._loop)
+        )
 
     def _management_routes(self, store: Store) -> list[Route]:
         begun_s = self._loop.time()
         self.managed = Managed(
             self.broker,
             self.config.name,
-            clients=lambda: connected(self.stats.connections),
+            clients=lambda: connected(self.stats.connections, self.turns),
+            client=lambda number: client_of(self.stats.connections, number, self.turns),
             client_count=lambda: self.stats.connections_open,
             uptime_ms=lambda: round(1000 * (self._loop.time() - begun_s)),
             now_ms=lambda: self.turns.isolation.turn_ms,
-            close=self._close_connection,
-            vitals=ServerVitals(self.stats, store.durability, self._load.is_busy, self.disk_watch.headroom_bytes),
+            acceptors=lambda: open_ports(self.config, self.ports),
+            stored=stored_files(self.config, self.store, self.disk_watch.probe),
+            vitals=ServerVitals(
+                self.stats, self.turns, store.durability, self._load.is_busy, self.disk_watch.headroom_bytes
+            ),
             begin=lambda work: calls.begin(work, changes=True),
+            configuration=OperatedConfiguration(self.configuration),
         )
         hub = Hub(self.broker.notices, self._loop, self.broker.holdings, self._clocks.date_ms)
         self.turns.notifying = notifying = Notifying(self.broker, hub)
         if self._gate is not None:
             self._gate.authorizer.on_denial = notifying.note_denial
-        calls = self.turns.calls = Calls(
+        calls = self.configuration.calls = self.turns.calls = Calls(
             self._loop, self.turns.schedule, lambda call: self.turns.when_durable(self.broker.log.last_lsn, call)
         )
         watches = Watches(self._loop, self.managed, calls)
@@ -212,13 +225,6 @@ class Server:
             *event_routes(self.managed, hub, watches, guard),
             *jolokia_routes(Agent(beans), calls, guard, wall_clock_ms),
         ]
-
-    def _close_connection(self, number: int) -> bool:
-        client = next((one for one in self.stats.connections if one.session.state.origin == number), None)
-        if client is None:
-            return False
-        client.cut_off("An operator has closed this connection", self.turns.isolation.turn_ms)
-        return True
 
     def _log_routes(self, store: Store) -> list[Route]:
         if store.log_view is None or store.cursor_desk is None:
@@ -289,6 +295,7 @@ class Server:
         self._look_at_disk()  # before any client can send
         self.ports.open(sockets)
         self.turns.schedule()
+        self.configuration.begin()
         self._look_at_blocked()
         self._look_after_store()
         self._look_at_clock()
@@ -345,6 +352,7 @@ class Server:
         not wait for clients that do not read.
         """
         self._is_stopping = True
+        self.configuration.end()
         left = remains(self.broker)
         if self.gives_back:
             self.store.hand_over()
@@ -371,6 +379,7 @@ class Server:
     def abandon(self) -> None:
         """End at once: no further frame is sent. The files stay open until ``release`` or the end of the process."""
         self._is_stopping = True
+        self.configuration.end()
         self.ports.abandon()
         self.turns.end()
         for connection in list(self.stats.connections):

@@ -14,6 +14,7 @@ from artemis_py.server.logins.counts import LoginCounts
 from artemis_py.stomp.service import Traffic
 
 if TYPE_CHECKING:
+    from artemis_py.metrics.views import ConfigurationView
     from artemis_py.records import Durability
     from artemis_py.server.blocked import Blocked
     from artemis_py.server.client import Client
@@ -55,6 +56,8 @@ class ServerStats:
         self.descriptors: Descriptors | None = None
         self.listeners: list[Listener] = []
         self.tls_sites: Sequence[TlsSite] = ()
+        self.configuration: ConfigurationView | None = None
+        """What is known of the configuration file."""
         self.turns = 0
         self.turn_ns_sum = 0
         self.turn_ns_max = 0
@@ -160,6 +163,10 @@ class ServerStats:
     def tls_acceptors(self) -> Sequence[TlsSite]:
         """The acceptors that speak TLS."""
         return self.tls_sites
+
+    def configuration_figures(self) -> ConfigurationView | None:
+        """The state of the configuration file; None for a broker without one."""
+        return self.configuration
 
     def turn_took(self, duration_ns: int) -> None:
         """Count one turn."""

@@ -1,9 +1,12 @@
-"""SIGTERM and SIGINT: the first asks for an orderly stop, the next one for one without delay."""
+"""SIGTERM and SIGINT: the first asks for an orderly stop, the next one for one without delay. SIGHUP has the broker
+read its configuration again.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import signal
+from collections.abc import Callable
 from typing import Final, final
 
 SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
@@ -20,6 +23,13 @@ class StopSignals:
         """Has a signal come?"""
         for number in SIGNALS:
             loop.add_signal_handler(number, self._come)
+        self.on_hangup: Callable[[], None] | None = None
+        """What SIGHUP asks for; None while there is nothing to read again."""
+        loop.add_signal_handler(signal.SIGHUP, self._hang_up)
+
+    def _hang_up(self) -> None:
+        if self.on_hangup is not None:
+            self.on_hangup()
 
     def _come(self) -> None:
         if self.has_come:

@@ -17,6 +17,8 @@ class Stream:
     def __init__(self) -> None:
         self.wake: Callable[[], None] = _nobody
         """Tells the connection that there is something to take."""
+        self.is_over = False
+        """Does it end when everything is taken?"""
         self.is_closed = False
         """Is the client gone?"""
 

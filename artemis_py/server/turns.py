@@ -169,7 +169,7 @@ class Turns:
     def _run(self, now_ms: int) -> None:
         started_ns = perf_counter_ns()
         broker = self.broker
-        broker.budget.refill(self.units)
+        broker.begin_turn(self.units, now_ms)
         durability = self._durability
         durability.poll()
         failure = durability.failure or self._poll_large()

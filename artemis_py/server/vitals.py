@@ -14,7 +14,7 @@ from artemis_py.server.connected import ConnectedClient
 from artemis_py.server.stats import TURN_BUCKET_BOUNDS_S, ServerStats
 
 if TYPE_CHECKING:
-    pass
+    from artemis_py.server.turns import Turns
 
 
 @final
@@ -24,11 +24,13 @@ class ServerVitals:
     def __init__(
         self,
         stats: ServerStats,
+        turns: Turns,
         durability: Durability,
         is_busy: Callable[[], bool],
         headroom_bytes: Callable[[], int | None],
     ) -> None:
         self._stats = stats
+        self._turns = turns
         self._durability = durability
         self._is_busy = is_busy
         self.headroom_bytes = headroom_bytes
@@ -74,7 +76,7 @@ class ServerVitals:
 
     def client_of(self, owner: object) -> Connected | None:
         """The client that owns a consumer; None if it is gone."""
-        return ConnectedClient(owner) if owner in self._stats.connections else None
+        return ConnectedClient(owner, self._turns) if owner in self._stats.connections else None
 
     def awaited(self) -> Iterator[tuple[Awaited, int]]:
         """What clients wait for, and how many for each."""

@@ -125,6 +125,10 @@ def test_a_list_of_requests(ours: JolokiaBroker, artemis: JolokiaBroker) -> None
     assert ours.ask([]) == artemis.ask([]) == []
 
 
+OWN: Final = {"listAcceptors", "listDiverts", "listDisks", "listTransactions"}
+"""Lists that Artemis has not."""
+
+
 @pytest.fixture(scope="module")
 def described(artemis: JolokiaBroker) -> dict[str, dict[str, Any]]:
     """Artemis' beans by class."""
@@ -154,7 +158,7 @@ def test_our_operations_are_those_of_artemis(described: dict[str, dict[str, Any]
         for name, overloads in BEAN_OPERATIONS[kind].items()
         for one in overloads
     }
-    assert ours - theirs == set()
+    assert {one for one in ours - theirs if one[1] not in OWN} == set()
 
 
 def test_lists_of_operations_have_the_same_shape(ours: JolokiaBroker, artemis: JolokiaBroker) -> None:

@@ -217,6 +217,9 @@ class FakeServer:
     def log_cursors(self) -> Sequence[LogCursorView]:
         return self.cursors
 
+    def configuration_figures(self) -> None:
+        return None
+
     def tls_acceptors(self) -> Sequence[TlsView]:
         return self.tls
 

@@ -66,8 +66,19 @@ def _cell(value: Any, unit: str = "") -> Text:
         return Text(", ".join(escaped(str(one)) for one in value) or _NOTHING)
     if isinstance(value, bool):
         return Text("yes" if value else "no")
+    if isinstance(value, list):
+        return Text("\n".join(escaped(_item(each)) for each in value) or _NOTHING)
+    if isinstance(value, dict):
+        return Text(", ".join(f"{name} {each}" for name, each in value.items()))
     text = f"{value:,}" if isinstance(value, int) else escaped(str(value))
     return Text(f"{text} {unit}" if unit and isinstance(value, int) and value >= 0 else text)
+
+
+def _item(value: Any) -> str:
+    """One of several things: its fields that say something."""
+    if not isinstance(value, dict):
+        return str(value)
+    return ", ".join(f"{name} {each}" for name, each in value.items() if each not in (None, ""))
 
 
 def _console() -> Console:

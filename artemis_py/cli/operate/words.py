@@ -5,13 +5,19 @@ from __future__ import annotations
 from typing import Final
 
 WORDS: Final[dict[str, str]] = {
-    "broker": "show a running broker",
-    "queue": "list, show, browse, pause, purge and delete the queues of a running broker, and move what is on them",
+    "broker": "show a running broker, its disks, journal and configuration; reload, and compact the journal",
+    "queue": "list, show, browse, create, change, purge and delete queues of a running broker, and move messages",
     "message": "show, move, copy, retry and remove single messages of a queue",
     "dead": "list dead and expired messages by where they came from, and send them back there",
     "job": "list works that go on by themselves, and stop them",
-    "address": "list and show the addresses of a running broker",
-    "consumer": "list the consumers of a running broker",
+    "address": "list, show, create, change, pause, block, purge and delete the addresses of a running broker",
+    "consumer": "list the consumers of a running broker, and close them",
     "why": "say why a running broker does not do what you expect, with the setting and a remedy",
     "connection": "list the clients of a running broker, and close their connections",
+    "session": "list the sessions of a running broker, and close them",
+    "producer": "list who has sent to which address of a running broker",
+    "transaction": "list the open transactions of a running broker, roll them back, or commit them",
+    "acceptor": "list the acceptors of a running broker",
+    "divert": "list the diverts of a running broker",
+    "settings": "show the settings in force in a running broker, and who may do what",
 }

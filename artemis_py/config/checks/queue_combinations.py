@@ -260,6 +260,15 @@ def check_queue_combinations(
     """Refuse or warn of bad combinations, in each queue and in each address-setting for the queues it creates. A rule
     applies only where one of its attributes is written.
     """
+    check_combinations_of_queues(draft, addresses, settings, readers)
+    for entry in settings.entries:
+        _check_entry(draft, entry, settings, readers)
+
+
+def check_combinations_of_queues(
+    draft: Draft, addresses: Sequence[AddressConfig], settings: SettingsRepository, readers: Readers
+) -> None:
+    """The same in queues alone."""
     for address in addresses:
         for queue in address.queues:
             merged = settings.settings_for(address.name)
@@ -267,8 +276,6 @@ def check_queue_combinations(
             case = Case(own, merged, address.name, readers.pages_under(queue), readers.has_neighbours(queue))
             written = [attribute for attribute, _ in queue.origins]
             _check(draft, f"queue {queue.name!r}", case, written, queue.origin_of)
-    for entry in settings.entries:
-        _check_entry(draft, entry, settings, readers)
 
 
 def _check_entry(draft: Draft, entry: SettingsEntry, settings: SettingsRepository, readers: Readers) -> None:

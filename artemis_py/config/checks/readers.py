@@ -55,6 +55,8 @@ class Readers:
     def _sources(self) -> dict[str, dict[str, None]]:
         """For each view the addresses that it names, and those that it matches and that the file names elsewhere."""
         found: dict[str, dict[str, None]] = {}
+        if not self._views:
+            return found
         for name in dict.fromkeys((*self.names, *(entry.match for entry in self._settings.entries))):
             for pattern in self._index.matching(name):
                 for queue in self._views[pattern]:

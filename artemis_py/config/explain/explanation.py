@@ -88,6 +88,18 @@ def explain(config: BrokerConfig, name: str) -> Explanation:
     )
 
 
+def explain_address(config: BrokerConfig, address: str) -> list[Explained]:
+    """Each setting of an address, which need not be declared."""
+    traced = config.address_settings.trace(address)
+    return [_explain_setting(row, traced[row.attribute], config) for row in settings_of(AddressSettings).values()]
+
+
+def explain_queue_config(config: BrokerConfig, queue: QueueConfig, *, declared: bool) -> list[Explained]:
+    """Each attribute of a queue that is made from ``queue``; ``declared`` means not auto-created."""
+    traced, settings = config.address_settings.trace(queue.address), config.settings_for(queue.address)
+    return _explain_queue(queue, queue_settings(queue, settings, declared=declared), traced, declared=declared)
+
+
 def _views_over(config: BrokerConfig, address: str) -> Iterator[QueueConfig]:
     for each in config.addresses:
         for queue in each.queues:

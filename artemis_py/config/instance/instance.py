@@ -39,6 +39,13 @@ class Instance:
     properties: Mapping[str, str] = field(repr=False)
     bootstrap: Bootstrap
 
+    @property
+    def files(self) -> list[str]:
+        """The files beside broker.xml that count, if they are there."""
+        names = ("bootstrap.xml", "artemis.profile", "login.config")
+        found = [os.path.join(self.directory, "etc", name) for name in names]
+        return [path for path in found if os.path.isfile(path)]
+
     def lay_over(self, draft: Draft) -> None:
         """Put into a draft, read from broker.xml, what the other files say."""
         bootstrap = self.bootstrap
@@ -52,7 +59,9 @@ class Instance:
             )
         if bootstrap.users is not None:
             draft.bootstrap = self._with_paths(bootstrap.users)
-        add_web_acceptors(draft, bootstrap.bindings)
+        homes = filter(None, (self.directory, self.properties.get("artemis.home")))
+        folders = [os.path.join(home, bootstrap.web_path) for home in homes]
+        add_web_acceptors(draft, bootstrap.bindings, folders)
 
     def settle_directories(self, draft: Draft) -> None:
         """Make relative directories absolute; for a draft that is complete, its overriding properties included."""

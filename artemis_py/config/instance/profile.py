@@ -18,11 +18,13 @@ from artemis_py.config.xml.source import load_text
 _ASSIGNMENT: Final = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 _VARIABLE: Final = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
 _VALUE_LENGTH_MAX: Final = 65536
+_HOME: Final = "artemis.home"
 _WITH_PROPERTIES: Final = ("JAVA_ARGS", "ARTEMIS_CLUSTER_PROPS", "JAVA_ARGS_APPEND", "DEBUG_ARGS")
 
 
 def read_profile(path: str, variables: Mapping[str, str], problems: Problems) -> dict[str, str]:
-    """Return the properties that the file passes to Java (``-Dname=value``). ``variables`` are the shell's before it.
+    """Return the properties that the file passes to Java (``-Dname=value``), and ``artemis.home``, which Artemis' start
+    script makes of a variable in it. ``variables`` are the shell's before it.
 
     A file that cannot be read as said is a warning: the properties in it are missing, and a placeholder that wants one
     says so itself.
@@ -40,7 +42,8 @@ def read_profile(path: str, variables: Mapping[str, str], problems: Problems) ->
         found = _ASSIGNMENT.fullmatch(word)
         if found is not None:
             known[found[1]] = _expanded(found[2], known)
-    return _properties_in(" ".join(known.get(name, "") for name in _WITH_PROPERTIES))
+    home = {_HOME: known["ARTEMIS_HOME"]} if "ARTEMIS_HOME" in known else {}
+    return {**home, **_properties_in(" ".join(known.get(name, "") for name in _WITH_PROPERTIES))}
 
 
 def _expanded(text: str, known: Mapping[str, str]) -> str:

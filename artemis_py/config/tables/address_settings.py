@@ -15,7 +15,6 @@ from artemis_py.config.tables.fields import (
     LEVELS,
     NO_EFFECT,
     NO_MANAGEMENT,
-    NO_RELOAD,
     NOT_EMPTY,
     NOT_NEGATIVE,
     NOT_SPOKEN,
@@ -365,14 +364,12 @@ class AddressSettings:
     )
     slow_consumer_check_period: int = int64(5, "how often consumers are checked", unit="s", check=POSITIVE)
     config_delete_queues: str = choice(
-        "OFF", _DELETION, ("delete queues that were removed from the file"), ignored=NO_RELOAD
+        "OFF", _DELETION, "FORCE: delete queues that were removed from the file, with their messages"
     )
     config_delete_addresses: str = choice(
-        "OFF", _DELETION, "delete addresses that were removed from the file", ignored=NO_RELOAD
+        "OFF", _DELETION, "FORCE: delete addresses that were removed from the file, with their queues and messages"
     )
-    config_delete_diverts: str = choice(
-        "OFF", _DELETION, "delete diverts that were removed from the file", ignored=NO_RELOAD
-    )
+    config_delete_diverts: str = choice("OFF", _DELETION, "FORCE: delete diverts that were removed from the file")
     message_counter_history_day_limit: int = int32(0, "days of message counters", unit="days", tuning=NO_MANAGEMENT)
     management_browse_page_size: int = int32(
         200, "messages on a page of a browsed queue; at most 1,000 are shown", check=POSITIVE

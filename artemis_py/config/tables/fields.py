@@ -24,7 +24,6 @@ JAVA: Final = "it is about the Java virtual machine or Java classes"
 NOT_SPOKEN: Final = "it is about a protocol that this broker does not support"
 NO_EFFECT: Final = "it has no effect in Artemis either"
 NO_MANAGEMENT: Final = "this version has no management through messages or JMX"
-NO_RELOAD: Final = "this version reads its configuration only at start"
 
 BOOLEAN: Final = "boolean"
 INT: Final = "int"

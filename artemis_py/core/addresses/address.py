@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final, final
 
-from artemis_py.config.settings import AddressSettings
+from artemis_py.config.settings import AddressSettings, Origin
 from artemis_py.core.addresses.duplicate_ids import DuplicateIds
 from artemis_py.core.addresses.plan_cost import PLAIN, PlanCost
 from artemis_py.core.addresses.spreading import Spread
@@ -23,7 +23,7 @@ MULTICAST: Final = "MULTICAST"
 class Divert:
     """Copies (or moves, when exclusive) messages on their way through an address to others."""
 
-    __slots__ = ("exclusive", "forwarding_addresses", "name", "routing_name", "routing_type", "selector")
+    __slots__ = ("exclusive", "forwarding_addresses", "name", "origin", "routing_name", "routing_type", "selector")
 
     def __init__(
         self,
@@ -34,6 +34,7 @@ class Divert:
         exclusive: bool,
         selector: Selector | None,
         routing_type: str,
+        origin: Origin | None = None,
     ) -> None:
         self.name = name
         self.routing_name = routing_name
@@ -42,6 +43,8 @@ class Divert:
         self.selector = selector
         self.routing_type = routing_type
         """STRIP, PASS, ANYCAST or MULTICAST."""
+        self.origin = origin
+        """Where the file declares it; None: it is the broker's own."""
 
 
 _NONE: Final[list[Queue]] = []
@@ -153,9 +156,10 @@ class Address(Home):
     """One address. It counts and limits what its messages hold in memory; the router decides where they go."""
 
     __slots__ = (
-        "_own_policy", "account", "anycast_count", "anycast_turn", "auto_created", "bytes_max", "can_page", "changes",
-        "changes_expiry", "deleted", "diverts", "dropped_message_count", "duplicate_ids", "duplicate_message_count",
-        "empty_since_ms", "had_binding", "has_page_limit", "losses", "messages_max", "plan", "queues", "retention",
+        "_own_policy", "account", "anycast_count", "anycast_turn", "auto_created", "blocked", "bytes_max", "can_page",
+        "changes", "changes_expiry", "deleted", "diverts", "dropped_message_count", "duplicate_ids",
+        "duplicate_message_count", "empty_since_ms", "had_binding", "has_page_limit", "losses", "messages_max",
+        "origin", "plan", "queues", "retention",
         "routed_message_count", "routing_types", "spread", "stream", "unrouted_message_count", "view",
     )  # fmt: skip
 
@@ -196,7 +200,11 @@ class Address(Home):
         self.spread: Spread | None = None
         """The last publication that was larger than a turn. It may be on all of its queues by now."""
         self.auto_created = auto_created
+        self.blocked = False
+        """Must senders wait until an operator unblocks it? A restart does."""
         self.deleted = False
+        self.origin: Origin | None = None
+        """Where the file declares it; None: nowhere."""
         self.had_binding = False
         self.empty_since_ms = 0
         self.duplicate_ids: DuplicateIds | None = None
@@ -232,6 +240,17 @@ class Address(Home):
         if self.plan is not None and self.plan.losses == self.losses:
             self.plan.add(queue)
 
+    def rebind(self, queue: Queue, routing_type: str) -> None:
+        """One of its queues gets other messages from now on: its filter, its limit or its routing type has changed."""
+        if routing_type != queue.routing_type:
+            self.anycast_count += 1 if routing_type == ANYCAST else -1
+            queue.routing_type = routing_type
+            self.add_routing_types((routing_type,))
+        self.changes += 1
+        self.losses += 1
+        if self.plan is not None:
+            self.plan.forget()
+
     def unbind(self, queue: Queue, steady_ms: int) -> None:
         """A queue was deleted, at this steady time in ms."""
         del self.queues[queue.id]
@@ -260,11 +279,12 @@ class Address(Home):
             settings.no_expiry or max(settings.expiry_delay, settings.min_expiry_delay, settings.max_expiry_delay) >= 0
         )
 
-    def keep_in_memory(self, settings: AddressSettings) -> None:
-        """Use these settings, and never pages."""
-        self.can_page = False
+    def use_settings(self, settings: AddressSettings) -> None:
+        """These settings count from now on. What the address holds stays, also where a limit is lower now."""
         self.settings = settings
         self._apply(settings)
+        if self.stream is not None:
+            self.stream.page_bytes = settings.page_size_bytes
 
     def _choose_policy(self) -> None:
         settings = self.settings
@@ -340,6 +360,8 @@ class Address(Home):
     @property
     def refusal(self) -> str | None:
         """What happens to a message that comes now: DROP, FAIL, BLOCK; None: it is taken, into memory or a page."""
+        if self.blocked:
+            return "BLOCK"
         stream = self.stream
         if stream is not None and stream.active and not self.disk_full:
             if stream.is_behind:
@@ -370,7 +392,7 @@ class Address(Home):
 
     def has_room_for(self, count: int, size_bytes: int) -> bool:
         """Would none of ``count`` messages of ``size_bytes`` together find the address full, or paging?"""
-        if self.disk_full or self.is_paging:
+        if self.disk_full or self.is_paging or self.blocked:
             return False
         if self.full_policy is None:
             return True

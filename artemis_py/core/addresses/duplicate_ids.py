@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import final
+from typing import Final, final
 
 from artemis_py.core.holdings import ID_BYTES, IDS, Holdings
+
+_FORGOTTEN_AT_ONCE: Final = 2
+"""A table that was made smaller shrinks by one id with each that comes: there may be very many."""
 
 
 @final
@@ -20,6 +23,9 @@ class DuplicateIds:
     def __contains__(self, duplicate_id: str) -> bool:
         return duplicate_id in self._seen
 
+    def __len__(self) -> int:
+        return len(self._seen)
+
     def add(self, duplicate_id: str) -> None:
         """Remember an id; beyond the size the oldest is forgotten."""
         if self._size <= 0:
@@ -27,9 +33,13 @@ class DuplicateIds:
         if duplicate_id not in self._seen:
             self._holdings.move(IDS, ID_BYTES + len(duplicate_id))
         self._seen[duplicate_id] = None
-        if len(self._seen) > self._size:
+        for _ in range(min(len(self._seen) - self._size, _FORGOTTEN_AT_ONCE)):
             oldest, _ = self._seen.popitem(last=False)
             self._holdings.move(IDS, -ID_BYTES - len(oldest))
+
+    def resize(self, size: int) -> None:
+        """Remember so many ids from now on. Those beyond a smaller size are forgotten as others come."""
+        self._size = size
 
     def forget(self) -> None:
         """The address is gone."""

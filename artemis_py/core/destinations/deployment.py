@@ -11,6 +11,7 @@ from artemis_py.core.addresses.address import Address, Divert
 from artemis_py.core.destinations.registry import Registry
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue.recipe import overflow_for
+from artemis_py.core.reference.auto_delete import AutoDelete
 from artemis_py.selector import compile_selector
 
 
@@ -35,6 +36,7 @@ class Deployment:
         registry.queue_id = max([registry.queue_id, *(fields["id"] for fields in self._remembered.values())])
         for address_config in self._config.addresses:
             address = registry.create_address(address_config.name, auto_created=False)
+            address.origin = address_config.origin
             address.add_routing_types(address_config.routing_types)
             for queue_config in address_config.queues:
                 if queue_config.name not in registry.bindings.queues:
@@ -42,6 +44,7 @@ class Deployment:
         for fields in kept_addresses:
             address = self._address(fields["name"], auto_created=fields["auto_created"])
             address.add_routing_types(fields["routing_types"])
+            address.paused = fields.get("paused", False)
         for fields in self._remembered.values():
             self._remember_queue(fields)
         for divert_config in self._config.diverts:
@@ -56,13 +59,17 @@ class Deployment:
         registry = self._registry
         fields = self._remembered.get(config.name)
         if fields is None or fields["address"] != address.name or not config.durable:
-            registry.create_queue(address, config, auto_created=False)
+            created = registry.create_queue(address, config, auto_created=False, configured=True)
+            created.origin = config.origin
             return
         queue = registry.open_queue(fields["id"], config, address)
+        queue.origin = config.origin
+        queue.configured = True
         _restore_changes(queue, fields)
         registry.note_opened(queue)
         has_changed = self._resume_recovery(queue, fields)
-        if has_changed or queue.attributes != fields.get("attributes", {}):
+        is_new = queue.attributes != fields.get("attributes", {}) or not fields.get("configured")
+        if has_changed or is_new:
             registry.note_queue(queue)
         del self._remembered[config.name]
 
@@ -70,7 +77,8 @@ class Deployment:
         registry = self._registry
         if fields["name"] in registry.bindings.queues:
             return
-        address = self._address(fields["address"], auto_created=True)
+        is_configured = bool(fields.get("configured"))
+        address = self._address(fields["address"], auto_created=not is_configured)
         config = QueueConfig(
             name=fields["name"],
             address=address.name,
@@ -79,8 +87,11 @@ class Deployment:
             **known_attributes(fields.get("attributes", {})),
         )
         queue = registry.open_queue(fields["id"], config, address, auto_created=fields["auto_created"])
+        queue.configured = is_configured
         registry.quota.queue_created(queue.id, fields.get("user"))
         _restore_changes(queue, fields)
+        if "auto_delete" in fields:
+            queue.auto_delete = AutoDelete(*fields["auto_delete"])
         registry.note_opened(queue)
         if self._resume_recovery(queue, fields):
             registry.note_queue(queue)
@@ -97,17 +108,20 @@ class Deployment:
         return queue.recovery.fields() != known
 
     def _deploy_divert(self, config: DivertConfig) -> None:
-        address = self._address(config.address, auto_created=False)
-        address.add_divert(
-            Divert(
-                config.name,
-                config.routing_name or config.name,
-                config.forwarding_addresses,
-                exclusive=config.exclusive,
-                selector=compile_selector(config.filter) if config.filter else None,
-                routing_type=config.routing_type,
-            )
-        )
+        self._address(config.address, auto_created=False).add_divert(divert_of(config))
+
+
+def divert_of(config: DivertConfig) -> Divert:
+    """A divert as declared. Raises SelectorError."""
+    return Divert(
+        config.name,
+        config.routing_name or config.name,
+        config.forwarding_addresses,
+        exclusive=config.exclusive,
+        selector=compile_selector(config.filter) if config.filter else None,
+        routing_type=config.routing_type,
+        origin=config.origin,
+    )
 
 
 def _restore_changes(queue: Queue, fields: dict[str, Any]) -> None:

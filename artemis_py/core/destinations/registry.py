@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Final, final
+from typing import Any, Final, final
 
 from artemis_py.config.settings import AddressSettings, BrokerConfig, QueueConfig
 from artemis_py.config.wildcards import is_wildcard
@@ -37,13 +37,13 @@ class Registry:
     log, and told to the operational log.
     """
 
-    __slots__ = ("_born", "_config", "_enqueuer", "_host", "_is_ready", "_memory", "_notices", "_streams", "bindings",
+    __slots__ = ("_born", "_enqueuer", "_host", "_is_ready", "_memory", "_notices", "_streams", "bindings", "config",
                  "queue_id", "quota", "unfilled")  # fmt: skip
 
     def __init__(
         self, config: BrokerConfig, host: Host, bindings: Bindings, streams: Streams, memory: Memory, enqueuer: Enqueuer
     ) -> None:
-        self._config = config
+        self.config = config
         self._host = host
         self._notices = host.notices
         self.bindings = bindings
@@ -74,18 +74,19 @@ class Registry:
         self._host.budget.spend(_CREATION_UNITS)
         address = Address(
             name,
-            self._config.settings_for(name),
+            self.config.settings_for(name),
             auto_created=auto_created,
             temporary=temporary,
             memory=self._memory,
             can_page=self._streams.are_possible,
-            is_wildcard=is_wildcard(name, self._config.wildcards),
+            is_wildcard=is_wildcard(name, self.config.wildcards),
         )
         self.bindings.add_address(address)
         if self._is_ready:
             self._arrange_retention(address)
-        if name == self._config.management_notification_address:
-            address.keep_in_memory(address.settings)
+        if name == self.config.management_notification_address:
+            address.can_page = False
+            address.use_settings(address.settings)
         if self._notices.is_heard:
             tell_address(self._notices, ADDRESS_ADDED, address)
         self._memory.holdings.move(ADDRESSES, _address_bytes(address))
@@ -112,7 +113,12 @@ class Registry:
         """Write down what a restart must know of an address."""
         if not address.temporary:
             types = sorted(address.routing_types)
-            fields = {"name": address.name, "routing_types": types, "auto_created": address.auto_created}
+            fields: dict[str, Any] = {
+                "name": address.name,
+                "routing_types": types,
+                "auto_created": address.auto_created,
+                **({"paused": True} if address.paused else {}),
+            }
             self._host.log.address_changed(fields)
 
     # ---- queues ----------------------------------------------------------------------------------
@@ -125,6 +131,7 @@ class Registry:
         auto_created: bool,
         temporary: bool = False,
         by: str | None = None,
+        configured: bool = False,
     ) -> Queue:
         """A new queue on an address, for the login ``by`` (None: for the broker itself). Raises BrokerError when the
         name is taken and when the address is that of a view, LimitError when there are as many as there may be.
@@ -146,6 +153,7 @@ class Registry:
         self.queue_id += 1
         config = self._bounded(config, address)
         queue = build_queue(self.queue_id, config, address, self._host, auto_created=auto_created, temporary=temporary)
+        queue.configured = configured
         if queue.recovery is not None:
             queue.recovery.begin(self._host.log.last_lsn)
             self.fill_from_past(queue)
@@ -166,7 +174,7 @@ class Registry:
 
     def _bounded(self, config: QueueConfig, address: Address) -> QueueConfig:
         """The same; a queue of notifications whose depth nothing limits becomes a ring."""
-        if address.name != self._config.management_notification_address or address.settings.default_ring_size >= 0:
+        if address.name != self.config.management_notification_address or address.settings.default_ring_size >= 0:
             return config
         policy = config.overflow_policy or address.settings.default_overflow_policy
         return replace(config, ring_size=LISTENED_MAX) if config.ring_size is None and policy == "NONE" else config
@@ -230,8 +238,10 @@ class Registry:
                     "paused": queue.gate.paused,
                     "ring_size": queue.ring_size_changed,
                     "attributes": queue.attributes,
+                    **({"configured": True} if queue.configured else {}),
                     "owner": exclusivity.owner if exclusivity.outlives_consumers else None,
                     "owner_by": exclusivity.policy,
+                    **({} if queue.auto_delete is None else {"auto_delete": queue.auto_delete.fields()}),
                     **({} if queue.recovery is None else {"recovery": queue.recovery.fields()}),
                 }
             )
@@ -245,7 +255,7 @@ class Registry:
 
     def _note_listeners(self, address: Address) -> None:
         """Queues of an address came or went: notifications are published while theirs has any, or a divert."""
-        if self._is_ready and address.name == self._config.management_notification_address:
+        if self._is_ready and address.name == self.config.management_notification_address:
             self._notices.has_queues = bool(address.queues or address.diverts)
 
     def _count_queue(self, queue: Queue, sign: int) -> None:
@@ -271,7 +281,7 @@ class Registry:
             if retroactive.is_internal(address.name) and address.name not in used:
                 self._delete_with_queues(address, 0)
         self._is_ready = True
-        listened_to = addresses.get(self._config.management_notification_address)
+        listened_to = addresses.get(self.config.management_notification_address)
         if listened_to is not None:
             self._note_listeners(listened_to)
 
@@ -284,7 +294,8 @@ class Registry:
             return
         name = wanted.inner_address
         inner = self.bindings.addresses.get(name) or self.create_address(name, auto_created=False)
-        inner.keep_in_memory(AddressSettings())
+        inner.can_page = False
+        inner.use_settings(AddressSettings())
         for config in wanted.rings:
             queue = self.bindings.queues.get(config.name)
             if queue is None:
@@ -293,6 +304,17 @@ class Registry:
                 queue.flow.overflow = overflow_for(config.ring_size)
         address.retention = wanted.divert
         address.plan = None
+
+    def rearrange_retention(self, address: Address) -> None:
+        """The settings of an address were changed: it keeps another number of messages for later queues, or none."""
+        if address.retention is not None and retroactive.retention_of(address) is None:
+            address.retention = address.plan = None
+            self._give_up_retained(address)
+        self._arrange_retention(address)
+
+    def selector_changed(self, before: str | None, after: str | None) -> None:
+        """A queue has another filter: count what it takes in memory."""
+        self._memory.holdings.move(SELECTORS, selector_bytes(after) - selector_bytes(before))
 
     def give_retained(self) -> None:
         """Give queues that were just created what their addresses keep for them."""

@@ -34,6 +34,10 @@ class Resolver:
         self._registry = registry
         self._bindings = registry.bindings
 
+    def use(self, config: BrokerConfig) -> None:
+        """What is created from now on has the settings of this configuration."""
+        self._config = config
+
     # ---- senders ---------------------------------------------------------------------------------
 
     def route(

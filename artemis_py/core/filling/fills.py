@@ -75,6 +75,11 @@ class Fills:
         """Is there something to do in another turn that nothing has to happen for?"""
         return self.has_written or bool(self._unplaced)
 
+    @property
+    def has_unfilled(self) -> bool:
+        """Was a queue created since ``begin`` that waits for what the log has for it?"""
+        return bool(self._registry.unfilled)
+
     def begin(self) -> None:
         """Begin to fill the queues that wait for it, with one pass."""
         queues, self._registry.unfilled = self._registry.unfilled, []

@@ -122,6 +122,24 @@ class GroupOwners:
                 self._free(self._table.groups[key])
         self.pausing = self._rule.pauses and held
 
+    def reset(self, key: str) -> bool:
+        """Take a group that is not shared away from its consumer. Returns whether one had it."""
+        group = self._table.groups.get(key)
+        if group is None or group.owner is None:
+            return False
+        self._pins.get(group.owner.id, set()).discard(key)
+        self._free(group)
+        return True
+
+    def reset_some(self, count_max: int) -> int:
+        """The same for at most so many groups. Returns how many; 0: no group has an owner."""
+        count = 0
+        for keys in self._pins.values():
+            while keys and count < count_max:
+                self._free(self._table.groups[keys.pop()])
+                count += 1
+        return count
+
     # ---- owners ----------------------------------------------------------------------------------
 
     def _give(self, group: Group, consumer: Consumer) -> None:

@@ -63,8 +63,12 @@ class GroupRule:
         for name in self.names:
             group = head.first(name)
             if group is not None:
-                return group if self.buckets <= 0 else str(crc32(group.encode()) % self.buckets)
+                return self.key_of(group)
         return self.fallback
+
+    def key_of(self, name: str) -> str:
+        """What stands for the group of this name: the name, or the number of its bucket."""
+        return name if self.buckets <= 0 else str(crc32(name.encode()) % self.buckets)
 
     def may_name_group(self, blocks: bytes) -> bool:
         """May a message with these header blocks name a group? False is certain. This is asked of every batch that

@@ -53,7 +53,8 @@ class PageStream:
         """How many messages each queue has not settled, over all pages, by queue number."""
         self._log = log
         self._files = files
-        self._page_bytes = page_bytes
+        self.page_bytes = page_bytes
+        """The size at which a page is full, in bytes."""
         self._next_page = 1
         self._next_place = 1
         self._awaiting: dict[tuple[int, int], list[PageReader]] = {}
@@ -103,7 +104,7 @@ class PageStream:
         run: list[Message] = []
         for message in messages:
             record = self._files.encode(message, self._next_place, queue_ids, due_ms)
-            if page.count and page.size_bytes + len(record) > self._page_bytes:
+            if page.count and page.size_bytes + len(record) > self.page_bytes:
                 self._count(page, run, queue_ids, keeping)
                 run = []
                 page = self._turn_page(page)

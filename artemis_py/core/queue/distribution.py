@@ -51,6 +51,11 @@ class Distribution(ABC):
             del self._live[consumer.id]
             self._fill_live()
 
+    @property
+    def live_max(self) -> int:
+        """How many consumers are offered entries at once; 0: all."""
+        return self._live_max
+
     def _fill_live(self) -> None:
         """Make the first in line live while there is a free place."""
         if len(self._live) >= self._live_max:
@@ -60,6 +65,17 @@ class Distribution(ABC):
                 self._live[consumer.id] = None
                 if len(self._live) >= self._live_max:
                     return
+
+    def set_live_max(self, live_max: int) -> None:
+        """So many consumers are offered entries from now on; 0: all. The first in line stay live."""
+        if live_max == self._live_max:
+            return
+        self._live_max = live_max
+        self._live = {} if live_max > 0 else _NOBODY
+        self._fill_live()
+        for consumer in self.consumers:
+            if not self.is_served(consumer):
+                self.rest(consumer)
 
     def is_served(self, consumer: Consumer) -> bool:
         """Is the consumer one of those that are offered entries?"""

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from sys import maxsize
 
+from artemis_py.core.reference.home import Home
+
 
 class Gate:
-    """Holds dispatch back while the queue is paused, and until enough consumers are attached
+    """Holds dispatch back while the queue or its address (``home``) is paused, and until enough consumers are attached
     (``consumers-before-dispatch``).
 
     Once open it stays open until the last consumer leaves. ``delay-before-dispatch`` opens it that many ms after the
@@ -17,10 +19,14 @@ class Gate:
     """
 
     __slots__ = (
-        "backlog_max", "consumers_min", "counts", "delay_ms", "opens_at_ms", "paused", "started", "unconfirmed_count",
+        "_home", "backlog_max", "consumers_min", "counts", "delay_ms", "opens_at_ms", "paused", "started",
+        "unconfirmed_count",
     )  # fmt: skip
 
-    def __init__(self, consumers_min: int = 0, delay_ms: int = -1, backlog_max: int = maxsize) -> None:
+    def __init__(
+        self, consumers_min: int = 0, delay_ms: int = -1, backlog_max: int = maxsize, home: Home | None = None
+    ) -> None:
+        self._home = home
         self.backlog_max = backlog_max
         self.counts = backlog_max < maxsize
         """Does it matter how many messages are in delivery?"""
@@ -36,7 +42,12 @@ class Gate:
     @property
     def is_open(self) -> bool:
         """May the queue dispatch?"""
-        return self.started and not self.paused
+        return self.started and not self.is_paused
+
+    @property
+    def is_paused(self) -> bool:
+        """Did an operator pause the queue, or its address?"""
+        return self.paused or (self._home is not None and self._home.paused)
 
     def lets_out(self, delivering_count: int) -> bool:
         """May one more entry leave, with so many messages in delivery?"""
@@ -55,6 +66,17 @@ class Gate:
     def close_again(self) -> None:
         """Close until enough consumers are attached. The next one that attaches is counted."""
         self.started = self.consumers_min <= 0
+
+    def require(self, consumers_min: int, delay_ms: int, consumer_count: int) -> None:
+        """Another number of consumers, or another delay, from now on. A queue that dispatches goes on; one that
+        ``consumer_count`` consumers are enough for begins.
+        """
+        self.consumers_min, self.delay_ms = consumers_min, delay_ms
+        if consumer_count >= consumers_min:
+            self.started = True
+            self.opens_at_ms = 0
+        elif not consumer_count:
+            self.close_again()
 
     def consumer_left(self, consumer_count: int) -> None:
         """A consumer left; ``consumer_count`` remain."""

@@ -132,6 +132,24 @@ class Grouping:
             self.groups.close()
             self.groups = None
 
+    def regroup(self, rule: GroupRule | None) -> None:
+        """Group by another rule from now on (None: not at all), while no consumer holds a message. No group has an
+        owner then.
+        """
+        self.forget()
+        self.rule = rule
+        if self._order.count:
+            self.begin()
+
+    def reset(self, group: str) -> bool:
+        """Take a group, by its name, away from its consumer. Returns whether one had it."""
+        groups = self.groups
+        return groups is not None and groups.owners.reset(groups.rule.key_of(group))
+
+    def reset_some(self, count_max: int) -> int:
+        """Take groups away from their consumers, at most so many. Returns how many they were; 0: no group has one."""
+        return 0 if self.groups is None else self.groups.owners.reset_some(count_max)
+
     def serves(self, consumer: Consumer) -> bool:
         """Is the consumer shown entries by group? A browser is not."""
         return self.groups is not None and self.groups.views.serves(consumer)

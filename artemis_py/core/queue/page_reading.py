@@ -22,13 +22,14 @@ READ_UNITS: Final = 3
 class PageReading:
     """Brings messages from pages into memory, within the limits on reading ahead and the ring."""
 
-    __slots__ = ("_alerts", "_basis", "_intake", "_limits", "cramped", "reads_left")
+    __slots__ = ("_alerts", "_basis", "_intake", "cramped", "limits", "reads_left")
 
     def __init__(self, basis: QueueBasis, intake: Intake, alerts: AlertWatch | None, limits: ReadAhead) -> None:
         self._basis = basis
         self._alerts = alerts
         self._intake = intake
-        self._limits = limits
+        self.limits = limits
+        """How much may be in memory."""
         self.reads_left = 0
         """How many more paged messages this dispatch may look at."""
         self.cramped = False
@@ -112,4 +113,4 @@ class PageReading:
         if is_enough or not self._basis.flow.has_space():
             return False
         ready_bytes = tally.size_bytes - tally.held_size_bytes - tally.scheduled_size_bytes - contents.paged.size_bytes
-        return self._limits.has_room(count, ready_bytes, tally.held_count, tally.held_size_bytes)
+        return self.limits.has_room(count, ready_bytes, tally.held_count, tally.held_size_bytes)

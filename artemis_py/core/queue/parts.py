@@ -65,6 +65,7 @@ class QueueParts:
 
     def acknowledge(self, consumer: Consumer, entries: list[Entry]) -> None:
         """The consumer settled entries that it let go."""
+        consumer.dealings.note_acknowledged(len(entries), self.host.turn_ms)
         if not consumer.destructive:
             self.contents.has_shown(len(entries))
             return

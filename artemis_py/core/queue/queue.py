@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final, final
 
+from artemis_py.config.tables.entities import Origin
+from artemis_py.config.tables.queue_settings import QueueSettings
 from artemis_py.config.tables.views import View
 from artemis_py.core.budget import Budget
 from artemis_py.core.consumer import Consumer, ConsumerDefaults
@@ -26,6 +28,7 @@ from artemis_py.core.queue.seats import Seats
 from artemis_py.core.queue.settling import Settling
 from artemis_py.core.queue.sifting import Chosen, Sifting, still_there, take_leased
 from artemis_py.core.queue.works import QueueWork
+from artemis_py.core.reference.auto_delete import AutoDelete
 from artemis_py.message import Message
 from artemis_py.records import Actor, Depth
 from artemis_py.selector import Selector
@@ -38,10 +41,10 @@ class Queue:
     """One queue. A verb that may take longer than a turn returns its unfinished work, or None when it is done."""
 
     __slots__ = (
-        "__weakref__", "_expiry", "_lapse", "address", "arrivals", "attributes", "auto_created",
-        "consumer_defaults", "contents", "distribution", "durable", "enabled", "filling", "flow", "gate", "grouping",
-        "id", "name", "no_local", "non_destructive", "parts", "purge_on_no_consumers", "recovery", "reference",
-        "ring_size_changed", "routing_type", "seats", "selector", "temporary", "view",
+        "__weakref__", "_expiry", "_lapse", "address", "arrivals", "attributes", "auto_created", "auto_delete",
+        "configured", "consumer_defaults", "contents", "distribution", "durable", "enabled", "filling", "flow", "gate",
+        "grouping", "id", "name", "no_local", "non_destructive", "origin", "own", "parts", "purge_on_no_consumers",
+        "recovery", "reference", "ring_size_changed", "routing_type", "seats", "selector", "temporary", "view",
     )  # fmt: skip
 
     def __init__(  # noqa: PLR0913 - the recipe names each attribute
@@ -49,6 +52,7 @@ class Queue:
         parts: QueueParts,
         *,
         routing_type: str,
+        own: QueueSettings | None = None,
         selector: Selector | None = None,
         non_destructive: bool = False,
         consumers_max: int = -1,
@@ -83,11 +87,19 @@ class Queue:
         self.non_destructive = non_destructive
         self.purge_on_no_consumers = purge_on_no_consumers
         self.enabled = enabled
+        self.own = own
+        """What it is composed from, and was changed to since; None: composed by hand."""
         self.auto_created = auto_created
+        self.configured = False
+        """Did broker.xml declare it?"""
         self.temporary = temporary
         self.consumer_defaults = consumer_defaults or ConsumerDefaults()
         self.attributes: Mapping[str, object] = attributes or _NO_ATTRIBUTES
         """Attributes written on the queue itself. A restart needs them when broker.xml no longer declares the queue."""
+        self.auto_delete: AutoDelete | None = None
+        """What the queue says itself of its end; None: the address-settings say it."""
+        self.origin: Origin | None = None
+        """Where the file declares it; None: nowhere."""
         self.view = view
         """What the queue reads beside its own address; None: nothing."""
         self.recovery = recovery
@@ -197,12 +209,12 @@ class Queue:
 
     def sent(self, consumer: Consumer, entries: list[Entry]) -> None:
         """The entries of a consumer's outbox were written. For a consumer that settles on send they are settled."""
+        consumer.dealings.note_delivered(len(entries), self.parts.host.turn_ms, settles=not consumer.acks)
         if consumer.actor is not None:
             durable = [entry.message for entry in entries if entry.message.head.persistent]
             if durable:
                 self.parts.host.log.story.delivered(self.id, durable, consumer.actor)
         contents = self.contents
-        consumer.sent_count += len(entries)
         if self.parts.hold_up is not None and consumer.destructive:
             self.parts.hold_up.note_sent()
         if consumer.barrier is not None:

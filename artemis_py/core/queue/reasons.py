@@ -67,7 +67,9 @@ def span(span_ms: int) -> str:
 def why_closed(basis: QueueBasis, now_ms: int, *, is_held: bool) -> Reason | None:
     """Why the queue lets nothing out, whoever asks. ``is_held``: its entries are being moved."""
     gate = basis.gate
-    if gate.paused:
+    if gate.is_paused:
+        if not gate.paused:
+            return Reason(PAUSED, f"its address {basis.reference.address.name} is paused, and has to be resumed")
         return Reason(PAUSED, "the queue is paused, and has to be resumed")
     if not gate.started:
         return _few_consumers(basis, now_ms)

@@ -5,6 +5,7 @@ Everything that is configured for a queue comes as one :class:`~artemis_py.confi
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 from sys import maxsize
 from typing import Final
@@ -67,7 +68,7 @@ def overflow_for(ring_size: int) -> Overflow:
     return Ring(ring_size) if ring_size >= 0 else _UNBOUNDED
 
 
-def _overflow_by_policy(own: QueueSettings) -> Overflow:
+def overflow_by_policy(own: QueueSettings) -> Overflow:
     """The queue's ``overflow-policy``, if it has one and a limit of depth; otherwise its ``ring-size``."""
     depth = Depth(own.depth_messages_max, own.max_depth_bytes)
     if own.policy == "NONE" or not own.limits_depth:
@@ -90,6 +91,19 @@ def redelivery_for(settings: AddressSettings, attempts_max: int) -> Redelivery:
         settings.redelivery_collision_avoidance_factor,
         attempts_max,
     )
+
+
+def own_settings(config: QueueConfig, settings: AddressSettings, *, declared: bool) -> QueueSettings:
+    """What a queue is composed from, without its filter and owner. Queues that are alike share one object."""
+    own = queue_settings(config, settings, declared=declared)
+    if own.filter is not None or own.user is not None:
+        own = replace(own, filter=None, user=None)
+    return _shared(own)
+
+
+@lru_cache(maxsize=_SHARED_MAX)
+def _shared(own: QueueSettings) -> QueueSettings:
+    return own
 
 
 @lru_cache(maxsize=_SHARED_MAX)
@@ -136,9 +150,13 @@ def _leases_for(own: QueueSettings, queue_id: int, host: Host) -> Leases | None:
     return Leases(queue_id, host, max(own.lease_period, 0), is_strict=own.leasing == "strict")
 
 
-def _gate_for(own: QueueSettings) -> Gate:
-    backlog_max = own.max_backlog if own.max_backlog >= 0 else maxsize
-    return Gate(own.consumers_before_dispatch, own.delay_before_dispatch, backlog_max)
+def backlog_max_of(own: QueueSettings) -> int:
+    """How many messages may be in delivery at once."""
+    return own.max_backlog if own.max_backlog >= 0 else maxsize
+
+
+def _gate_for(own: QueueSettings, home: Home | None = None) -> Gate:
+    return Gate(own.consumers_before_dispatch, own.delay_before_dispatch, backlog_max_of(own), home)
 
 
 def _lifetime_for(own: QueueSettings) -> Lifetime | None:
@@ -160,9 +178,10 @@ def _alerts_for(own: QueueSettings) -> Alerts | None:
     )  # fmt: skip
 
 
-def _rules_for(own: QueueSettings, config: QueueConfig) -> MessageRules:
+def rules_for(own: QueueSettings, dead_letter_address: str | None) -> MessageRules:
+    """The rules for the messages of a queue. ``dead_letter_address``: the one written on the queue itself, if any."""
     lifetime, alerts = _lifetime_for(own), _alerts_for(own)
-    policy, dead_letter_address = own.expiry_policy, config.dead_letter_address
+    policy = own.expiry_policy
     if not (lifetime or alerts or own.hold_on_publish) and policy is None and dead_letter_address is None:
         return _USUAL_RULES
     return MessageRules(
@@ -174,14 +193,20 @@ def _rules_for(own: QueueSettings, config: QueueConfig) -> MessageRules:
     )
 
 
+def live_max_of(own: QueueSettings) -> int:
+    """How many consumers are offered messages while the others wait; 0: all."""
+    return 1 if own.exclusive else own.max_live_consumers
+
+
 def _distribution_for(own: QueueSettings) -> Distribution:
-    live_max = 1 if own.exclusive else own.max_live_consumers
+    live_max = live_max_of(own)
     if own.fairness == "round-robin":
         return RoundRobin(live_max)
     return Ranked(live_max, by_load=own.fairness == "proportional")
 
 
-def _consumer_defaults_for(own: QueueSettings) -> ConsumerDefaults:
+def consumer_defaults_for(own: QueueSettings) -> ConsumerDefaults:
+    """What consumers get that ask for nothing themselves. Raises SelectorError."""
     if own.consumer_selector is None and own.consumer_replay_period is None and not own.limits_backlogs:
         return _NO_DEFAULTS
     selector = compile_selector(own.consumer_selector) if own.consumer_selector else None
@@ -221,10 +246,15 @@ def build_queue(
     does not parse.
     """
     settings = address.settings
-    own = queue_settings(config, settings, declared=not auto_created)
+    own = own_settings(config, settings, declared=not auto_created)
     view = view_of(own.underlying_address, own.default_publish_target, address.name)
     reference = QueueReference(
-        id, config.name, address, durable=own.durable, rules=_rules_for(own, config), is_view=view is not None
+        id,
+        config.name,
+        address,
+        durable=own.durable,
+        rules=rules_for(own, config.dead_letter_address),
+        is_view=view is not None,
     )
     order, distribution = _order_for(own), _distribution_for(own)
     rule = None if temporary else GroupRule.of(own)
@@ -244,17 +274,18 @@ def build_queue(
             deferred=Deferred(address.memory.holdings) if own.limits_backlogs else None,
         ),
         grouping,
-        overflow=_overflow_by_policy(own),
+        overflow=overflow_by_policy(own),
         distribution=distribution,
-        gate=_gate_for(own),
+        gate=_gate_for(own, address),
     )
     redelivery = redelivery_for(settings, own.max_delivery_attempts)
     return Queue(
         QueueParts(basis, redelivery=redelivery, read_ahead=ReadAhead.of(settings)),
         exclusivity=Exclusivity(own.exclusivity_policy),
-        consumer_defaults=_consumer_defaults_for(own),
+        consumer_defaults=consumer_defaults_for(own),
         routing_type=config.routing_type,
-        selector=compile_selector(own.filter) if own.filter else None,
+        selector=compile_selector(config.filter) if config.filter else None,
+        own=own,
         non_destructive=own.non_destructive,
         consumers_max=own.max_consumers,
         purge_on_no_consumers=own.purge_on_no_consumers,

@@ -42,6 +42,7 @@ class Seats:
             raise LimitError(f"Queue {name} has reached its maximum of {self.consumers_max} consumers")
         self.exclusivity.admit(name, consumer, distribution.consumers)
         self._open_cursor(consumer)
+        consumer.dealings.begun_ms = now_ms
         distribution.add(consumer)
         if parts.grouping.attach(consumer, held=contents.has_held):
             gate.close_again()

@@ -101,7 +101,7 @@ class Alerts:
         """
         self.next_ms = 0
         """The date, in epoch ms, for which the queue has set its alarm; 0 for none."""
-        self._repeat_gap_ms = repeat_gap_ms
+        self.repeat_gap_ms = repeat_gap_ms
         self._told_ms: dict[str, int] = {}
 
     @property
@@ -145,7 +145,7 @@ class Alerts:
 
     def _is_told(self, kind: str, steady_ms: int) -> bool:
         told_ms = self._told_ms.get(kind)
-        if told_ms is not None and steady_ms - told_ms < self._repeat_gap_ms:
+        if told_ms is not None and steady_ms - told_ms < self.repeat_gap_ms:
             return False
         self._told_ms[kind] = steady_ms
         self.raised[kind] = self.raised.get(kind, 0) + 1
@@ -155,7 +155,7 @@ class Alerts:
         """The date, in epoch ms, of the next check without an arrival: a lasting state is reported again, or the oldest
         message gets too old. 0: never.
         """
-        gap_ms = max(self._repeat_gap_ms, _LOOKS_AGAIN_MS) + now_ms - steady_ms
+        gap_ms = max(self.repeat_gap_ms, _LOOKS_AGAIN_MS) + now_ms - steady_ms
         times = [self._told_ms.get(kind, steady_ms) + gap_ms for kind, _, _ in self._states(count, size_bytes, now_ms)]
         oldest_ms = self._oldest_ms()
         if oldest_ms is not None and now_ms - oldest_ms <= self.age_ms:

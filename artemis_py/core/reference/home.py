@@ -11,7 +11,7 @@ class Home:
     it.
     """
 
-    __slots__ = ("is_wildcard", "memory", "name", "settings", "temporary")
+    __slots__ = ("is_wildcard", "memory", "name", "paused", "settings", "temporary")
 
     def __init__(
         self,
@@ -26,5 +26,7 @@ class Home:
         self.settings = settings
         self.memory = memory
         self.temporary = temporary
+        self.paused = False
+        """Do none of its queues dispatch, until an operator resumes it?"""
         self.is_wildcard = is_wildcard
         """Do its queues get messages of other addresses, too?"""

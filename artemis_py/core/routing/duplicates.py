@@ -56,6 +56,14 @@ class Duplicates:
 
     def _ids_of(self, address: Address) -> DuplicateIds:
         if address.duplicate_ids is None:
-            own = address.settings.id_cache_size
-            address.duplicate_ids = DuplicateIds(self._size if own is None else own, address.memory.holdings)
+            address.duplicate_ids = DuplicateIds(self._size_for(address), address.memory.holdings)
         return address.duplicate_ids
+
+    def _size_for(self, address: Address) -> int:
+        own = address.settings.id_cache_size
+        return self._size if own is None else own
+
+    def settings_changed(self, address: Address) -> None:
+        """The settings of an address were changed: perhaps it remembers another number of ids."""
+        if address.duplicate_ids is not None:
+            address.duplicate_ids.resize(self._size_for(address))

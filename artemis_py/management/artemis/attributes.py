@@ -17,10 +17,6 @@ _ACCEPTOR_FACTORY: Final = "org.apache.activemq.artemis.core.remoting.impl.netty
 """Tools look for this name; there is no such class here."""
 
 
-def _never(_owner: object) -> bool:
-    return False
-
-
 def _dead_letter_address(queue: Queue) -> str | None:
     own = queue.reference.rules.dead_letter_address
     return queue.address.settings.dead_letter_address if own is None else own or None
@@ -50,7 +46,20 @@ QUEUE_ATTRIBUTES: Final[dict[str, Attribute]] = by_name(
         field_of(QUEUES, "MessagesExpired", "long", "messagesExpired"),
         field_of(QUEUES, "MessagesKilled", "long", "messagesKilled"),
         field_of(QUEUES, "Paused", "boolean", "paused"),
-        field_of(QUEUES, "PersistedPause", "boolean", "paused"),
+        field_of(QUEUES, "PersistedPause", "boolean", "persistedPause"),
+        field_of(QUEUES, "FirstMessageAge", "Long", "firstMessageAge"),
+        field_of(QUEUES, "User", "String", "user"),
+        field_of(QUEUES, "AutoDelete", "boolean", "autoDelete"),
+        field_of(QUEUES, "Exclusive", "boolean", "exclusive"),
+        field_of(QUEUES, "LastValue", "boolean", "lastValue"),
+        field_of(QUEUES, "LastValueKey", "String", "lastValueKey"),
+        field_of(QUEUES, "GroupRebalance", "boolean", "groupRebalance"),
+        field_of(QUEUES, "GroupRebalancePauseDispatch", "boolean", "groupRebalancePauseDispatch"),
+        field_of(QUEUES, "GroupBuckets", "int", "groupBuckets"),
+        field_of(QUEUES, "GroupFirstKey", "String", "groupFirstKey"),
+        field_of(QUEUES, "ConsumersBeforeDispatch", "int", "consumersBeforeDispatch"),
+        field_of(QUEUES, "DelayBeforeDispatch", "long", "delayBeforeDispatch"),
+        field_of(QUEUES, "InternalQueue", "boolean", "internalQueue"),
         field_of(QUEUES, "Enabled", "boolean", "enabled"),
         field_of(QUEUES, "Durable", "boolean", "durable"),
         field_of(QUEUES, "Temporary", "boolean", "temporary"),
@@ -58,6 +67,17 @@ QUEUE_ATTRIBUTES: Final[dict[str, Attribute]] = by_name(
         field_of(QUEUES, "MaxConsumers", "int", "maxConsumers"),
         field_of(QUEUES, "PurgeOnNoConsumers", "boolean", "purgeOnNoConsumers"),
         field_of(QUEUES, "RingSize", "long", "ringSize"),
+        field_of(QUEUES, "FirstMessageAge", "Long", "firstMessageAge"),
+        field_of(QUEUES, "Exclusive", "boolean", "exclusive"),
+        field_of(QUEUES, "LastValue", "boolean", "lastValue"),
+        field_of(QUEUES, "LastValueKey", "String", "lastValueKey"),
+        field_of(QUEUES, "NonDestructive", "boolean", "nonDestructive"),
+        field_of(QUEUES, "GroupRebalance", "boolean", "groupRebalance"),
+        field_of(QUEUES, "GroupBuckets", "int", "groupBuckets"),
+        field_of(QUEUES, "GroupFirstKey", "String", "groupFirstKey"),
+        field_of(QUEUES, "ConsumersBeforeDispatch", "int", "consumersBeforeDispatch"),
+        field_of(QUEUES, "DelayBeforeDispatch", "long", "delayBeforeDispatch"),
+        field_of(QUEUES, "AutoDelete", "boolean", "autoDelete"),
         attribute("DeadLetterAddress", "String", "Where its dead letters go; null: nowhere", _dead_letter_address),
         attribute(
             "ExpiryAddress",
@@ -65,7 +85,6 @@ QUEUE_ATTRIBUTES: Final[dict[str, Attribute]] = by_name(
             "Where its expired messages go; null: nowhere",
             lambda it: it.address.settings.expiry_address,
         ),
-        attribute("InternalQueue", "boolean", "Does the broker itself use it? Never", _never),
     ]
 )
 
@@ -86,12 +105,15 @@ ADDRESS_ATTRIBUTES: Final[dict[str, Attribute]] = by_name(
         field_of(ADDRESSES, "AddressLimitPercent", "int", "addressLimitPercent"),
         field_of(ADDRESSES, "Paging", "boolean", "paging"),
         field_of(ADDRESSES, "NumberOfPages", "long", "numberOfPages"),
-        attribute("NumberOfBytesPerPage", "long", "The size of a page file", lambda it: it.settings.page_size_bytes),
+        field_of(ADDRESSES, "NumberOfBytesPerPage", "long", "numberOfBytesPerPage"),
         field_of(ADDRESSES, "RoutedMessageCount", "long", "routedMessageCount"),
         field_of(ADDRESSES, "UnRoutedMessageCount", "long", "unroutedMessageCount"),
         field_of(ADDRESSES, "AutoCreated", "boolean", "autoCreated"),
         field_of(ADDRESSES, "Temporary", "boolean", "temporary"),
-        attribute("Internal", "boolean", "Does the broker itself use it? Never", _never),
+        field_of(ADDRESSES, "Internal", "boolean", "internal"),
+        field_of(ADDRESSES, "Paused", "boolean", "paused"),
+        field_of(ADDRESSES, "CurrentDuplicateIdCacheSize", "long", "currentDuplicateIdCacheSize"),
+        field_of(ADDRESSES, "RetroactiveResource", "boolean", "retroactiveResource"),
     ]
 )
 

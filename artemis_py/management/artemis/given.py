@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from artemis_py.management.artemis.problem import illegal, no_number
-from artemis_py.management.artemis.signature import BY_NAME, NOTHING, Parameter, Signature
+from artemis_py.management.artemis.signature import NOTHING, Parameter, Signature
 
 _SHOWN_MAX: Final = 100
 
@@ -16,7 +16,7 @@ def arguments_by_name(signature: Signature, values: Sequence[Any]) -> dict[str, 
     """What was given for each of our arguments, each of the type that the signature says. Raises JavaError."""
     given: dict[str, Sequence[object]] = {}
     for parameter, value in zip(signature.parameters, typed(signature, values), strict=True):
-        if parameter.argument == BY_NAME:
+        if parameter.is_by_name:
             given |= _object(parameter, value)
         elif parameter.argument != NOTHING:
             given[parameter.argument] = value if isinstance(value, list) else [value]
@@ -75,4 +75,6 @@ _CONVERTERS: Final[dict[str, Callable[[Any], Any]]] = {
 def _object(parameter: Parameter, value: Any) -> dict[str, Sequence[object]]:
     if value is None:
         raise illegal(f"{parameter.name} must be a JSON object, not null")
-    return {name: one if isinstance(one, list) else [one] for name, one in _map(value).items()}
+    known, ours = parameter.renamed
+    sent = {ours if known and name == known else name: one for name, one in _map(value).items()}
+    return {name: one if isinstance(one, list) else [one] for name, one in sent.items()}

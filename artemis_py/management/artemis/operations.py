@@ -21,12 +21,18 @@ from artemis_py.management.artemis.signature import ATTRIBUTES, Signature, signa
 from artemis_py.management.given import given_of
 from artemis_py.management.managed import Managed
 from artemis_py.management.operation import EDIT, VIEW, Operation
+from artemis_py.management.operations.listing import ALL
 from artemis_py.management.steps import Step
 from artemis_py.management.table import OPERATIONS
 
 Steps = Generator[Step, None, Any]
 _CHOICE: Final = re.compile(r"(\w+)(?:\((.*)\))?")
 _SHOWN_MAX: Final = 200
+_MEANINGLESS: Final = frozenset({
+    "id", "user", "configuration-managed", "internal", "transient", "auto-created", "fqqn", "temporary",
+    "consumer-priority",
+})  # fmt: skip
+"""What Artemis' JSON of a queue has, and no argument is called."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +71,7 @@ class BeanOperation:
             begin = _of_extra(source, managed, bean, given)
             shown = dict(zip(names, given, strict=True))
             return Call(signature.name, VIEW, f"{bean.address}.{signature.name}", shown, begin)
-        sent = arguments_by_name(signature, values)
+        sent = _meant(source, arguments_by_name(signature, values))
         if source.on != BROKER.component and bean.kind.component == source.on:
             sent[source.on] = [bean.name]
         by_name = given_of(source, sent)
@@ -73,6 +79,21 @@ class BeanOperation:
         for name, value in by_name.items():
             permission = permission.replace(f"{{{name}}}", str(value))
         return Call(source.id, source.right, permission, by_name, _of_row(source, signature, managed, by_name))
+
+
+def _meant(row: Operation, sent: dict[str, Sequence[object]]) -> dict[str, Sequence[object]]:
+    """Without what Artemis writes into the JSON of a queue and means nothing here, and without empty texts where no
+    text is the same. A list without pages has all rows.
+    """
+    known = {argument.name: argument for argument in row.arguments}
+    found: dict[str, Sequence[object]] = {"page": [ALL], "size": [ALL]} if row.lists is not None else {}
+    for name, values in sent.items():
+        argument = known.get(name)
+        if argument is None and name in _MEANINGLESS:
+            continue
+        is_empty = list(values) == [""] and argument is not None and argument.default is None
+        found[name] = () if is_empty else values
+    return found
 
 
 def _of_extra(extra: Extra, managed: Managed, bean: Bean, given: list[Any]) -> Callable[[], Steps]:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from artemis_py.management.artemis.signature import Signature
-from artemis_py.management.lists.field import Row, Value
+from artemis_py.management.lists.field import Value
 from artemis_py.management.lists.selection import Selection
 from artemis_py.management.managed import Download, Result
+
+_HUMP: Final = re.compile(r"(?<=[a-z0-9])[A-Z]")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,8 +45,13 @@ def value_of(signature: Signature, result: Result) -> Any:
     if returns == "boolean":
         return True if key is None else bool(found)
     if returns == "java.lang.String" and not isinstance(found, str):
-        return json.dumps(found, ensure_ascii=False)
+        return _compact({kebab(name): value for name, value in found.items()} if isinstance(found, dict) else found)
     return found
+
+
+def kebab(name: str) -> str:
+    """A name as Artemis writes it in the JSON of a queue: ``max-consumers``."""
+    return _HUMP.sub(lambda hump: f"-{hump[0].lower()}", name)
 
 
 def _page(selection: Selection[Any]) -> Iterator[str]:
@@ -64,7 +72,7 @@ def _list(selection: Selection[Any]) -> Iterator[str]:
     yield "]"
 
 
-def _compact(row: Row) -> str:
+def _compact(row: Any) -> str:
     return json.dumps(row, ensure_ascii=False, separators=(",", ":"))
 
 

@@ -3,7 +3,8 @@
 ``boolean moveMessage(long messageID=message, String otherQueueName=to) -> moved`` reads: the operation ``moveMessage``
 takes a number, which is our argument ``message``, and a text, our argument ``to``. Its answer is what our result has
 under ``moved``. A parameter without ``=`` is the argument of the same name (``maxConsumers`` is ``max-consumers``).
-``=_``: it is taken and means nothing. ``={}``: it is a JSON object that has our arguments by name. Without ``->`` the
+``=_``: it is taken and means nothing. ``={}``: it is a JSON object that has our arguments by name, and with
+``={name=queue}`` its ``name`` is our ``queue``. Without ``->`` the
 type says what the answer is: nothing for ``void``, whether it was done for ``boolean``, the result as JSON in a text
 for ``String``, and rows for ``CompositeData[]`` and ``Map[]``.
 """
@@ -17,7 +18,6 @@ from functools import cached_property
 from typing import Final
 
 NOTHING: Final = "_"
-BY_NAME: Final = "{}"
 ATTRIBUTES: Final = "attributes"
 """In place of a signature: reading the attributes of the bean is the same."""
 
@@ -32,17 +32,28 @@ _JAVA: Final = {
 }
 _PLAIN: Final = frozenset({"void", "boolean", "int", "long", "double", "float"})
 _SIGNATURE: Final = re.compile(r"([\w\[\]]+) (\w+)\((.*?)\)(?: -> ([\w-]+))?")
-_PARAMETER: Final = re.compile(r"([\w\[\]]+) (\w+)(?:=(_|{}|[\w-]+))?")
+_PARAMETER: Final = re.compile(r"([\w\[\]]+) (\w+)(?:=(_|{[\w=-]*}|[\w-]+))?")
 _HUMP: Final = re.compile(r"(?<=[a-z0-9])[A-Z]+")
 
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A parameter: its type as Java names it, its name, and our argument, ``_`` or ``{}``."""
+    """A parameter: its type as Java names it, its name, and our argument, ``_`` or ``{…}``."""
 
     type: str
     name: str
     argument: str
+
+    @property
+    def is_by_name(self) -> bool:
+        """Has it our arguments by name?"""
+        return self.argument.startswith("{")
+
+    @property
+    def renamed(self) -> tuple[str, str]:
+        """A name in it, and our argument of another name; both are empty without one."""
+        name, _, argument = self.argument[1:-1].partition("=")
+        return name, argument
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from artemis_py.errors import BrokerError
+from artemis_py.errors import BrokerError, NotAllowedError
 from artemis_py.management.artemis.beans import Bean, Beans
 from artemis_py.management.artemis.guard import Guard
 from artemis_py.management.artemis.names import BadNameError, parse_name
@@ -24,8 +24,8 @@ from artemis_py.management.steps import Step
 from artemis_py.version import VERSION as OUR_VERSION
 
 Steps = Generator[Step, None, Any]
-Note = Callable[[str, Mapping[str, Any], str], None]
-"""Tells the audit log of a change: id, arguments, result."""
+Note = Callable[[str, Mapping[str, Any], str, bool], None]
+"""Tells the audit log of a change: id, arguments, result, and whether it was not permitted."""
 AGENT: Final = "2.2.8"
 PROTOCOL: Final = "8.0"
 """The versions of Jolokia whose protocol this is: tools choose by them what they ask for."""
@@ -114,15 +114,17 @@ class Agent:
         given = request.arguments or ()
         operation = chosen(bean.kind, request.operation, request.name.canonical, len(given))
         call = operation.prepare(self._beans.managed, bean, given)
-        guard.demand(call.right, call.permission)
         if call.right != EDIT:
+            guard.demand(call.right, call.permission)
             return inner((yield from call.begin()), request.path)
+        told = {name: value for name, value in call.given.items() if value is not None}
         try:
+            guard.demand(call.right, call.permission)
             value = yield from call.begin()
         except Exception as error:
-            note(call.id, call.given, str(error))
+            note(call.id, told, str(error), isinstance(error, NotAllowedError))
             raise
-        note(call.id, call.given, _DONE)
+        note(call.id, told, _DONE, False)
         return inner(value, request.path)
 
     def _search(self, request: JolokiaRequest, guard: Guard) -> Steps:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from artemis_py.core.addresses import retroactive
 from artemis_py.core.addresses.address import Address
 from artemis_py.management.lists.field import FLAG, NUMBER, TEXT, Field, Kind
 
@@ -60,6 +61,32 @@ ADDRESSES: Final[Kind[Address]] = Kind(
             "Messages that the full address dropped since the start",
             lambda it: it.dropped_message_count,
             "messages",
+        ),
+        Field(
+            "paused", FLAG, "Do none of its queues deliver until it is resumed?", lambda it: it.paused, is_brief=True
+        ),
+        Field("blocked", FLAG, "Must senders wait until it is unblocked?", lambda it: it.blocked),
+        Field("maxSizeBytes", NUMBER, "max-size-bytes; -1: no limit", lambda it: it.bytes_max, "bytes"),
+        Field("maxSizeMessages", NUMBER, "max-size-messages; -1: no limit", lambda it: it.messages_max, "messages"),
+        Field("numberOfBytesPerPage", NUMBER, "page-size-bytes", lambda it: it.settings.page_size_bytes, "bytes"),
+        Field(
+            "currentDuplicateIdCacheSize",
+            NUMBER,
+            "Duplicate ids that it has seen and remembers",
+            lambda it: 0 if it.duplicate_ids is None else len(it.duplicate_ids),
+        ),
+        Field(
+            "retroactiveResource",
+            FLAG,
+            "Does it keep messages for queues that come later?",
+            lambda it: it.retention is not None,
+        ),
+        Field("internal", FLAG, "Is it the broker's own?", lambda it: retroactive.is_internal(it.name)),
+        Field(
+            "declaredAt",
+            TEXT,
+            "File and line that declare it; null: nothing does",
+            lambda it: None if it.origin is None else str(it.origin),
         ),
         Field("autoCreated", FLAG, "Did a client's use make it?", lambda it: it.auto_created),
         Field("temporary", FLAG, "Does it end with a connection?", lambda it: it.temporary),

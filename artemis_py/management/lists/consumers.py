@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.queue.queue import Queue
-from artemis_py.management.lists.field import FLAG, NUMBER, TEXT, Field, Kind
+from artemis_py.management.lists.field import EPOCH_MS, FLAG, NUMBER, TEXT, Field, Kind
 
 
 class Place(NamedTuple):
@@ -46,6 +46,7 @@ CONSUMERS: Final[Kind[Place]] = Kind(
             lambda it: it.consumer.reader.connection,
             is_brief=True,
         ),
+        Field("sessionID", TEXT, "The name of its session", lambda it: f"s{it.consumer.reader.connection}"),
         Field("clientID", TEXT, "The client-id of its CONNECT", lambda it: it.consumer.reader.client_id, is_brief=True),
         Field("user", TEXT, "The login of its CONNECT", lambda it: it.consumer.reader.user, is_brief=True),
         Field(
@@ -63,6 +64,35 @@ CONSUMERS: Final[Kind[Place]] = Kind(
             lambda it: len(it.consumer.held),
             "messages",
             is_brief=True,
+        ),
+        Field(
+            "messagesDelivered",
+            NUMBER,
+            "Messages that were written for it",
+            lambda it: it.consumer.dealings.delivered_count,
+            "messages",
+        ),
+        Field(
+            "messagesAcknowledged",
+            NUMBER,
+            "Messages that it acknowledged; with ack:auto all that were written",
+            lambda it: it.consumer.dealings.acknowledged_count,
+            "messages",
+        ),
+        Field("creationTime", NUMBER, "When it subscribed", lambda it: it.consumer.dealings.begun_ms, EPOCH_MS),
+        Field(
+            "lastDeliveredTime",
+            NUMBER,
+            "When it last got one; 0: never",
+            lambda it: it.consumer.dealings.delivered_ms,
+            EPOCH_MS,
+        ),
+        Field(
+            "lastAcknowledgedTime",
+            NUMBER,
+            "When it last acknowledged one; 0: never",
+            lambda it: it.consumer.dealings.acknowledged_ms,
+            EPOCH_MS,
         ),
         Field("maxBacklog", NUMBER, "How many it may have; -1: any number", _backlog, "messages"),
         Field("windowSize", NUMBER, "Its window; -1: none", lambda it: it.consumer.window_bytes, "bytes"),

@@ -15,6 +15,9 @@ FLAG: Final = "flag"
 MAP: Final = "map"
 """Texts by name. No list is sorted by one."""
 
+EPOCH_MS: Final = "epoch ms"
+"""The unit of dates; 0: never."""
+
 
 class Field(NamedTuple, Generic[Owner]):
     """``name`` is Artemis' name where it has one. ``unit`` is empty for what is counted by itself. ``is_brief``: is it

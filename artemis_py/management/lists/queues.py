@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from artemis_py.core.addresses import retroactive
 from artemis_py.core.queue.overflow import Ring
 from artemis_py.core.queue.queue import Queue
 from artemis_py.management.lists.field import FLAG, NUMBER, TEXT, Field, Kind
@@ -23,7 +24,52 @@ def _leased(queue: Queue) -> int:
 
 
 def _life(queue: Queue) -> str:
-    return "temporary" if queue.temporary else "auto-created" if queue.auto_created else "declared"
+    if queue.temporary:
+        return "temporary"
+    if queue.auto_created:
+        return "auto-created"
+    return "created" if queue.origin is None else "declared"
+
+
+def _first_message_age(queue: Queue) -> int:
+    oldest_ms = queue.contents.oldest_ms()
+    return max(queue.parts.host.turn_ms - oldest_ms, 0) if oldest_ms else -1
+
+
+def _auto_delete(queue: Queue) -> bool:
+    own, settings = queue.auto_delete, queue.address.settings
+    if own is not None and own.is_wanted is not None:
+        return own.is_wanted
+    return settings.auto_delete_queues if queue.auto_created else settings.auto_delete_created_queues
+
+
+def _last_value_key(queue: Queue) -> str | None:
+    values = queue.contents.last_values
+    return None if values is None else values.key
+
+
+def _group_buckets(queue: Queue) -> int:
+    rule = queue.grouping.rule
+    return -1 if rule is None else rule.buckets
+
+
+def _group_first_key(queue: Queue) -> str | None:
+    rule = queue.grouping.rule
+    return None if rule is None else rule.first_key
+
+
+def _rebalances(queue: Queue) -> bool:
+    rule = queue.grouping.rule
+    return rule is not None and rule.rebalances
+
+
+def _rebalance_pauses(queue: Queue) -> bool:
+    rule = queue.grouping.rule
+    return rule is not None and rule.rebalances and rule.pauses
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)
 
 
 QUEUES: Final[Kind[Queue]] = Kind(
@@ -106,13 +152,63 @@ QUEUES: Final[Kind[Queue]] = Kind(
             lambda it: it.contents.tally.replaced,
             _MESSAGES,
         ),
-        Field("paused", FLAG, "Does it deliver nothing until it is resumed?", lambda it: it.gate.paused, is_brief=True),
+        Field(
+            "firstMessageAge",
+            NUMBER,
+            "How long the first message waits that is ready; -1: none is",
+            _first_message_age,
+            "ms",
+        ),
+        Field(
+            "paused",
+            FLAG,
+            "Does it deliver nothing until it, or its address, is resumed?",
+            lambda it: it.gate.is_paused,
+            is_brief=True,
+        ),
+        Field("persistedPause", FLAG, "Is it paused itself, also after a restart?", lambda it: it.gate.paused),
         Field("enabled", FLAG, "Does it take messages?", lambda it: it.enabled),
         Field("sendersWait", FLAG, "Do senders wait until it is less full?", lambda it: it.flow.stopped),
         Field("durable", FLAG, "Does it survive a restart?", lambda it: it.durable),
         Field("temporary", FLAG, "Does it end with a connection?", lambda it: it.temporary),
         Field("autoCreated", FLAG, "Did a client's use make it?", lambda it: it.auto_created),
-        Field("life", TEXT, "declared, auto-created or temporary", _life),
+        Field("life", TEXT, "declared (in the file), created, auto-created or temporary", _life),
+        Field(
+            "declaredAt",
+            TEXT,
+            "File and line that declare it; null: nothing does",
+            lambda it: None if it.origin is None else str(it.origin),
+        ),
+        Field("user", TEXT, "The owner that its attribute user names", lambda it: _text(it.attributes.get("user"))),
+        Field("autoDelete", FLAG, "Is it deleted when nobody uses it any more?", _auto_delete),
+        Field("internalQueue", FLAG, "Is it the broker's own?", lambda it: retroactive.is_internal(it.address.name)),
+        Field("exclusive", FLAG, "Does one consumer get everything?", lambda it: it.distribution.live_max == 1),
+        Field(
+            "lastValue",
+            FLAG,
+            "Does a newer value replace an older one?",
+            lambda it: it.contents.last_values is not None,
+        ),
+        Field(
+            "lastValueKey", TEXT, "The header that names the value; null: it is no last-value queue", _last_value_key
+        ),
+        Field("groupRebalance", FLAG, "Are groups dealt anew when a consumer comes?", _rebalances),
+        Field("groupRebalancePauseDispatch", FLAG, "Does it pause for that?", _rebalance_pauses),
+        Field("groupBuckets", NUMBER, "Buckets of groups; -1: each group stands for itself", _group_buckets),
+        Field("groupFirstKey", TEXT, "The header that marks the first message of a group", _group_first_key),
+        Field(
+            "consumersBeforeDispatch",
+            NUMBER,
+            "Consumers that must be there before it delivers",
+            lambda it: it.gate.consumers_min,
+        ),
+        Field(
+            "delayBeforeDispatch",
+            NUMBER,
+            "How long it waits for them at most; -1: for ever",
+            lambda it: it.gate.delay_ms,
+            "ms",
+        ),
         Field(
             "filter",
             TEXT,

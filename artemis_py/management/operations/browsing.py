@@ -100,13 +100,10 @@ def _count(managed: Managed, given: Given) -> Steps:
     known = -1 if name else _known_count(queue, states, choice)
     if known >= 0:
         yield None
-        return {"count": known, "lookedAt": 0}
+        return {"count": known, "lookedAt": 0, **_Counting("").grouped()}
     counting = _Counting(name)
     looked = yield from look(managed, queue, states, choice, counting.see)
-    result: dict[str, Any] = {"count": counting.count, "lookedAt": looked}
-    if name:
-        result |= {"groups": counting.groups, "withoutIt": counting.without_count, "inOtherGroups": counting.others}
-    return result
+    return {"count": counting.count, "lookedAt": looked, **counting.grouped()}
 
 
 class _Counting:
@@ -118,6 +115,10 @@ class _Counting:
         self.without_count = 0
         self.others = 0
         self._name = header_name(name) if name else None
+
+    def grouped(self) -> dict[str, Any]:
+        """What is told of the groups."""
+        return {"groups": self.groups, "withoutIt": self.without_count, "inOtherGroups": self.others}
 
     def see(self, sight: Sight, budget: Budget) -> bool:
         """A message that matches."""

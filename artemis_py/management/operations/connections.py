@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
+from artemis_py.config.matching import WildcardSyntax
+from artemis_py.config.wildcards import WildcardIndex, is_wildcard
 from artemis_py.errors import NotFoundError
-from artemis_py.management.lists.connections import CONNECTIONS
-from artemis_py.management.lists.field import NUMBER
-from artemis_py.management.lists.selection import select
+from artemis_py.management.lists.connections import CONNECTIONS, Connected
+from artemis_py.management.lists.field import NUMBER, TEXT
+from artemis_py.management.lists.selection import LOOKS_PER_STEP, select
 from artemis_py.management.managed import Given, Managed, Steps, at_once
 from artemis_py.management.operation import EDIT, Argument, Operation
 from artemis_py.management.operations.listing import listing, wanted
 
 CONNECTION: Final = Argument("connection", NUMBER, "the number of the connection")
+WHY_CLOSED: Final = "An operator has closed this connection"
+_CLOSES_PER_STEP: Final = 8
+_PORT_SEPARATOR: Final = ":"
 
 
 def _list(managed: Managed, given: Given) -> Steps:
@@ -25,9 +31,62 @@ def _list(managed: Managed, given: Given) -> Steps:
 
 def _close(managed: Managed, given: Given) -> Steps:
     number = given["connection"]
-    if not managed.close(number):
+    client = managed.client(number)
+    if client is None:
         raise NotFoundError(f"there is no connection {number}")
+    client.end(WHY_CLOSED)
     return at_once({"closed": number})
+
+
+def _close_for_address(managed: Managed, given: Given) -> Steps:
+    wanted_address: str = given["ip-address"].strip("[]")
+
+    def comes_from(client: Connected) -> bool:
+        return client.address.rpartition(_PORT_SEPARATOR)[0].strip("[]") == wanted_address
+
+    return (yield from _close_those(managed, comes_from))
+
+
+def _close_for_user(managed: Managed, given: Given) -> Steps:
+    return (yield from _close_those(managed, lambda client: client.user == given["user-name"]))
+
+
+def _close_consumers(managed: Managed, given: Given) -> Steps:
+    """Those that read queues of the address, or of addresses that match it."""
+    broker, name = managed.broker, given["address"]
+    matches = _matching(name, broker.config.wildcards)
+    numbers: set[int] = set()
+    for count, queue in enumerate(list(broker.queues.values()), 1):
+        if matches(queue.address.name):
+            consumers = list(queue.distribution.consumers)
+            for start in range(0, len(consumers), LOOKS_PER_STEP):
+                numbers |= {one.reader.connection for one in consumers[start : start + LOOKS_PER_STEP]}
+                yield None
+        if count % LOOKS_PER_STEP == 0:
+            yield None
+    return (yield from _close_those(managed, lambda client: client.number in numbers))
+
+
+def _matching(name: str, syntax: WildcardSyntax) -> Callable[[str], bool]:
+    if not is_wildcard(name, syntax):
+        return lambda address: address == name
+    index = WildcardIndex(syntax)
+    index.add(name)
+    return lambda address: len(index.matching(address)) > 0
+
+
+def _close_those(managed: Managed, is_meant: Callable[[Connected], bool]) -> Steps:
+    clients = managed.clients()
+    closed = 0
+    for start in range(0, len(clients), LOOKS_PER_STEP):
+        for client in clients[start : start + LOOKS_PER_STEP]:
+            if is_meant(client):
+                client.end(WHY_CLOSED)
+                closed += 1
+                if closed % _CLOSES_PER_STEP == 0:
+                    yield None
+        yield None
+    return {"closed": closed}
 
 
 CONNECTION_OPERATIONS: Final = (
@@ -46,5 +105,41 @@ CONNECTION_OPERATIONS: Final = (
         arguments=(CONNECTION,),
         work=_close,
         mbean=("boolean closeConnectionWithID(String ID=connection)",),
+    ),
+    Operation(
+        name="closeConnectionsForAddress",
+        right=EDIT,
+        method="POST",
+        path="/api/connections/close-address",
+        command="connection close-address",
+        sentence="Close the connections of all clients at one IP address.",
+        result="closed: how many they were",
+        arguments=(Argument("ip-address", TEXT, "the IP address"),),
+        work=_close_for_address,
+        mbean=("boolean closeConnectionsForAddress(String ipAddress) -> closed",),
+    ),
+    Operation(
+        name="closeConnectionsForUser",
+        right=EDIT,
+        method="POST",
+        path="/api/connections/close-user",
+        command="connection close-user",
+        sentence="Close the connections of all clients that logged in with one name.",
+        result="closed: how many they were",
+        arguments=(Argument("user-name", TEXT, "the login"),),
+        work=_close_for_user,
+        mbean=("boolean closeConnectionsForUser(String userName) -> closed",),
+    ),
+    Operation(
+        name="closeConsumerConnectionsForAddress",
+        right=EDIT,
+        method="POST",
+        path="/api/connections/close-consumers",
+        command="connection close-consumers",
+        sentence="Close the connections of all consumers of an address, or of all addresses that match a wildcard.",
+        result="closed: how many they were",
+        arguments=(Argument("address", TEXT, "the address; it may have wildcards"),),
+        work=_close_consumers,
+        mbean=("boolean closeConsumerConnectionsForAddress(String address) -> closed",),
     ),
 )

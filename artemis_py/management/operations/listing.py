@@ -76,7 +76,7 @@ def _with_options(kind: AnyKind, found: Wanted, text: str) -> Wanted:
         raise BadRequestError(f"options must be a JSON object, not {text[:_SHOWN_MAX]!r}") from None
     if field and operation and value:
         found = replace(found, conditions=(*found.conditions, condition_of_artemis(kind, field, operation, value)))
-    if not sort:
+    if sort not in kind.fields:  # consoles sort by columns of Artemis that a list may lack
         return found
     ordered = wanted_of(kind, sort=f"{sort}:{order.lower()}")
     return replace(found, sort=ordered.sort, is_descending=ordered.is_descending)

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import Final
 
+from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue.works import QueueWork
 from artemis_py.management.artemis.signature import ATTRIBUTES
-from artemis_py.management.lists.field import TEXT
+from artemis_py.management.lists.field import FLAG, TEXT
 from artemis_py.management.lists.queues import QUEUES
 from artemis_py.management.managed import Given, Managed, Steps, at_once, found
 from artemis_py.management.operation import EDIT, VIEW, Argument, Operation
 from artemis_py.management.operations.listing import listing, selected
-from artemis_py.management.steps import WAIT
+from artemis_py.management.steps import WAIT, Step
 
+_CLOSES_PER_TURN: Final = 16
 QUEUE: Final = Argument("queue", TEXT, "the name of the queue")
 
 
@@ -45,7 +47,24 @@ def _purge(managed: Managed, given: Given) -> Steps:
 
 
 def _destroy(managed: Managed, given: Given) -> Steps:
-    return (yield from _removed(managed, given, managed.broker.operations.delete))
+    queue = found(managed.broker.queues, "queue", given["queue"])
+    address = managed.broker.bindings.address_of(queue)
+    if given["remove-consumers"]:
+        yield from without_consumers(managed, queue)
+    result = yield from _removed(managed, given, managed.broker.operations.delete)
+    if given["auto-delete-address"] and not (address.deleted or address.queues or address.diverts):
+        managed.broker.address_changes.delete(address)
+    return result
+
+
+def without_consumers(managed: Managed, queue: Queue) -> Generator[Step, None, None]:
+    """Close the connections of all consumers of a queue, and wait until they have left."""
+    while queue.consumer_count and not queue.deleted:
+        numbers = {one.reader.connection for one in queue.distribution.consumers[:_CLOSES_PER_TURN]}
+        for client in managed.clients():
+            if client.number in numbers:
+                client.end(f"An operator has deleted the queue {queue.name[:80]}")
+        yield WAIT
 
 
 def _removed(managed: Managed, given: Given, remove: Callable[[str, int], tuple[int, QueueWork | None]]) -> Steps:
@@ -125,8 +144,16 @@ QUEUE_OPERATIONS: Final = (
         " declares it.",
         result="removed: how many messages it had",
         destroys="queue {queue} with {messages}",
-        arguments=(QUEUE,),
+        arguments=(
+            QUEUE,
+            Argument("remove-consumers", FLAG, "close the connections of its consumers first", False),
+            Argument("auto-delete-address", FLAG, "delete its address, too, if that has no other queue", False),
+        ),
         work=_destroy,
-        mbean=("void destroyQueue(String name=queue)",),
+        mbean=(
+            "void destroyQueue(String name=queue)",
+            "void destroyQueue(String name=queue, boolean removeConsumers)",
+            "void destroyQueue(String name=queue, boolean removeConsumers, boolean autoDeleteAddress)",
+        ),
     ),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import secrets
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -16,6 +17,7 @@ from artemis_py.server.events.messages import event
 
 KEPT_MAX: Final = 500
 """How many notifications are kept for clients that come again."""
+_NUMBER: Final = re.compile(r"[0-9]{1,18}")
 LISTENERS_MAX: Final = 50
 """How many clients may listen."""
 BEAT_S: Final = 10.0
@@ -65,7 +67,7 @@ class Hub:
 
     def _resume(self, listener: Listener, last_id: str) -> None:
         epoch, _, number = last_id.rpartition("-")
-        if epoch != self._epoch or not number.isdigit() or not self._notices.is_listened_to:
+        if epoch != self._epoch or _NUMBER.fullmatch(number) is None or not self._notices.is_listened_to:
             listener.note_lost(-1)
             return
         first = self._kept[0][0] if self._kept else self._number + 1
@@ -77,7 +79,9 @@ class Hub:
                 listener.notify(type, told)
 
     def leave(self, listener: Listener) -> None:
-        """A client listens no more."""
+        """A client listens no more, if it did."""
+        if listener not in self.listeners:
+            return
         self.listeners.discard(listener)
         if not self.listeners:
             self._departures += 1
@@ -95,9 +99,10 @@ class Hub:
         self._holdings.move(HTTP, size_bytes)
 
     def _beat(self) -> None:
-        """Send a comment to those who got nothing for a while."""
+        """Send a comment to those who got nothing for a while, and end the streams of logins that are over."""
         self._is_beating = bool(self.listeners)
         if self._is_beating:
             self._loop.call_later(BEAT_S, self._beat)
+        now_ms = self.date_ms()
         for listener in self.listeners:
-            listener.beat()
+            listener.beat(now_ms)

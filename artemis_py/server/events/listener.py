@@ -17,16 +17,22 @@ _BEAT: Final = b":\n\n"
 @final
 class Listener(Stream):
     """Events for one client, in order. ``types`` are the notifications that it wants; empty: all. ``left`` is called
-    once, when the client has gone; ``count`` when more bytes wait, or fewer.
+    once, when the client has gone; ``count`` when more bytes wait, or fewer. ``expires_ms`` is the date at which the
+    client's login ends; 0: never.
     """
 
     def __init__(
-        self, types: frozenset[str], left: Callable[[Listener], None], count: Callable[[int], None] = lambda _: None
+        self,
+        types: frozenset[str],
+        left: Callable[[Listener], None],
+        count: Callable[[int], None] = lambda _: None,
+        expires_ms: int = 0,
     ) -> None:
         super().__init__()
         self._types = types
         self._left = left
         self._count = count
+        self._expires_ms = expires_ms
         self._waiting: deque[bytes] = deque()
         self._waiting_bytes = 0
         self._lost = 0
@@ -74,8 +80,11 @@ class Listener(Stream):
         self._count(len(told))
         self._is_quiet = False
 
-    def beat(self) -> None:
-        """If nothing was told since the last beat, tell that the broker is there."""
+    def beat(self, now_ms: int) -> None:
+        """If nothing was told since the last beat, tell that the broker is there; end if the login has ended."""
+        if 0 < self._expires_ms <= now_ms:
+            self.is_over = True
+            self.wake()
         if self._is_quiet and not self._waiting:
             self._put(_BEAT)
         self._is_quiet = True

@@ -12,9 +12,9 @@ from artemis_py.management.notifications import head_of
 from artemis_py.message import Message
 from artemis_py.server.events.hub import Hub
 
-_TOLD_MAX: Final = 100
+_TOLD_MAX: Final = 50
 """How many are told in a turn."""
-_UNITS_MAX: Final = 1_500
+_UNITS_MAX: Final = 800
 """What publishing them may cost in a turn, in units; one is published whatever it costs."""
 _HEAD_BYTES: Final = 512
 """The size of a head, about."""

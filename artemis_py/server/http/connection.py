@@ -272,6 +272,8 @@ class HttpConnection(asyncio.Protocol):
         elif outgoing.stream is not None:
             if outgoing.send_of_stream(outgoing.stream):
                 self._step_soon()
+            elif outgoing.stream.is_over:
+                self.close()
         elif outgoing.pieces is not None:
             if outgoing.send_piece(outgoing.pieces):
                 self._step_soon()

@@ -16,6 +16,8 @@ from artemis_py.errors import NotAllowedError
 from artemis_py.security.identity import Credentials
 from artemis_py.security.login import Login, LoginDesk
 from artemis_py.security.rights import Authorizer
+from artemis_py.server import audit
+from artemis_py.server.console_sessions import Sessions
 from artemis_py.server.http.credentials import CHALLENGES, credentials_of
 from artemis_py.server.http.messages import Request, Response, text_response
 from artemis_py.server.http.routing import Route
@@ -46,6 +48,7 @@ class Doors:
         open_paths: frozenset[str] = frozenset(),
         domain: str | None = None,
         checks_names: bool = False,
+        sessions: Sessions | None = None,
     ) -> None:
         self.checks_names = checks_names
         self._desk = desk
@@ -53,9 +56,12 @@ class Doors:
         self._prefix = prefix
         self._open_paths = open_paths
         self._domain = domain
+        self._sessions = sessions
 
     @staticmethod
-    def of(acceptor: AcceptorConfig, prefix: str, desk: LoginDesk, authorizer: Authorizer) -> Doors:
+    def of(
+        acceptor: AcceptorConfig, prefix: str, desk: LoginDesk, authorizer: Authorizer, sessions: Sessions | None = None
+    ) -> Doors:
         """The doors of an acceptor as its parameters say."""
         is_near = is_loopback(acceptor.host)
         opened = acceptor.params.get("openWithoutLogin", "metrics" if is_near else "none")
@@ -66,6 +72,7 @@ class Doors:
             open_paths=_OPEN[opened],
             domain=acceptor.params.get("securityDomain"),
             checks_names=is_near,
+            sessions=sessions,
         )
 
     def is_shut(self, route: Route, method: str) -> bool:
@@ -78,13 +85,22 @@ class Doors:
         self, request: Request, peer: str, certificate: bytes | None, wake: Callable[[], None]
     ) -> Login | Response:
         """Begin the login of a request; a response if the request cannot even be tried."""
+        identity = (
+            None
+            if self._sessions is None
+            else self._sessions.identity_of(request.method, request.path, request.headers)
+        )
+        if identity is not None and request.authorization is None:
+            login = Login()
+            login.identity = identity
+            return login
         nobody = Credentials(None, certificate=certificate, domain=self._domain, peer=peer)
         given = credentials_of(request.authorization, nobody)
         return _challenge(_UNREADABLE) if given is None else self._desk.begin(given, wake)
 
-    def answer(self, request: Request, route: Route, login: Login, *, has_shown: bool) -> Response | None:
-        """Why the request is refused, or None. ``has_shown``: did the client give a password, a token or a certificate?
-        Otherwise it is asked for one.
+    def answer(self, request: Request, route: Route, login: Login, peer: str, *, has_shown: bool) -> Response | None:
+        """Why the request is refused, or None; the audit log has who lacked a permission. ``has_shown``: did the client
+        give a password, a token or a certificate? Otherwise it is asked for one.
         """
         if login.identity is None and login.is_open:
             return text_response(HTTPStatus.SERVICE_UNAVAILABLE, login.refusal, _LATER)
@@ -96,6 +112,7 @@ class Doors:
         if operation is None:
             return text_response(HTTPStatus.FORBIDDEN, f"nobody may {request.method} {route.path}")
         permission = "view" if request.method in ("GET", "HEAD") else "edit"
+        what = operation
         for name, value in request.parameters.items():
             operation = operation.replace(f"{{{name}}}", value)
         address = f"{self._prefix}.{operation}"
@@ -104,6 +121,7 @@ class Doors:
         except NotAllowedError as error:
             if not has_shown:
                 return _challenge(_NO_LOGIN)
+            audit.tell_denied(what, request.parameters, login.identity.user, peer, str(error))
             advice = f"a security-setting that matches {address} grants it with <permission type='{permission}' …/>"
             return text_response(HTTPStatus.FORBIDDEN, f"{error}; {advice}")
         return None

@@ -61,7 +61,8 @@ class _Events:
             return _later(str(error))
         if len(self._hub.listeners) >= LISTENERS_MAX:
             return _later(f"{LISTENERS_MAX} clients listen to events, the most that may; try again later")
-        listener = Listener(types, self._left, self._hub.count)
+        expires_ms = 0 if request.identity is None else request.identity.expires_ms
+        listener = Listener(types, self._left, self._hub.count, expires_ms)
         if request.method == "GET":
             hello: dict[str, Any] = {"broker": self._managed.name, "version": VERSION, "now": self._hub.date_ms()}
             listener.put(event("hello", as_json(hello)))

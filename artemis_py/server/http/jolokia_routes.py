@@ -62,8 +62,9 @@ def _carry_out(
     if changes and request.method != "POST" and request.headers.get("sec-fetch-site") in _ELSEWHERE:
         return _problem(HTTPStatus.FORBIDDEN, _BY_LINK, "a link on another site may not change anything; use POST")
 
-    def note(id: str, given: Mapping[str, Any], result: str) -> None:
-        audit.tell(id, given, request.user, request.peer, result)
+    def note(id: str, given: Mapping[str, Any], result: str, is_denied: bool) -> None:
+        tell = audit.tell_denied if is_denied else audit.tell
+        tell(id, given, request.user, request.peer, result)
 
     work = calls.begin(agent.run(requests, guard_of(request), note), changes=changes)
     shape = partial(_response, options, _origin(request), clock_ms, is_bulk=is_bulk)

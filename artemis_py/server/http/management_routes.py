@@ -71,7 +71,8 @@ def _carry_out(operation: Operation, managed: Managed, calls: Calls, downloads: 
 def _note(operation: Operation, given: dict[str, Any], request: Request, work: asyncio.Future[Result]) -> None:
     """Tell the audit log, also when the client has left meanwhile."""
     failure = work.exception()
-    audit.tell(operation.id, given, request.user, request.peer, "done" if failure is None else str(failure))
+    said = {one.name: given[one.name] for one in operation.arguments if given[one.name] != one.default}
+    audit.tell(operation.id, said, request.user, request.peer, "done" if failure is None else str(failure))
 
 
 def _sent(request: Request) -> dict[str, Sequence[object]]:

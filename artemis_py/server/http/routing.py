@@ -67,6 +67,7 @@ class Routes:
                 self._patterns.append((route.path.split("/"), route))
             else:
                 self._plain[route.path] = route
+        self._below.sort(key=lambda below: len(below[0]), reverse=True)
 
     def find(self, path: str) -> tuple[Route, dict[str, str]] | None:
         """The route of a path as sent, with its parameters; None if there is none."""

@@ -108,6 +108,12 @@ class Desk:
         else:
             self._decide(attempt)
 
+    def use(self, authenticator: Authenticator) -> None:
+        """Somebody else decides from now on; what is remembered of logins is forgotten. Who is in stays."""
+        self._authenticator = authenticator
+        self._right.clear()
+        self._wrong.clear()
+
     def stop(self) -> None:
         """Verify nothing more."""
         self._workers.stop()

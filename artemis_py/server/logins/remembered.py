@@ -67,6 +67,10 @@ class Remembered(Generic[Result]):
             return None
         return found[1]
 
+    def clear(self) -> None:
+        """Forget everything."""
+        self._entries.clear()
+
     def forget(self, digest: bytes) -> None:
         """Something else is known now."""
         self._entries.pop(digest, None)

@@ -61,16 +61,21 @@ class TlsAcceptors:
             self._reloads.append(Reload(files, site, self._complaints))
         return partial(TlsLink, site)
 
+    def drop(self, name: str) -> None:
+        """An acceptor is closed: its files are looked at no longer. Its handshakes end by themselves."""
+        self.sites[:] = [site for site in self.sites if site.name != name]
+        self._reloads = [reload for reload in self._reloads if reload.name != name]
+
     def watch(self) -> None:
         """Look at the files of acceptors with ``sslAutoReload`` from now on."""
         period_ms = self._config.configuration_file_refresh_period
-        if self._reloads and period_ms > 0:
+        if self._reloads and period_ms > 0 and self._watching is None:
             self._watching = self._loop.create_task(self._look_every(period_ms / 1000))
 
     async def _look_every(self, period_s: float) -> None:
         while True:
             await asyncio.sleep(period_s)
-            for reload in self._reloads:
+            for reload in list(self._reloads):
                 try:
                     await reload.look()
                 except Exception as error:  # the others are still looked after, and this one the next time

@@ -26,6 +26,11 @@ class Reload:
         self._complaints = complaints
         self._stamps = [_stamp_now(path) for path in files.paths]
 
+    @property
+    def name(self) -> str:
+        """The name of the acceptor."""
+        return self._site.name
+
     async def look(self) -> None:
         """Load the files and use what they hold, if they have changed."""
         stamps = await _stamps(self._files.paths)

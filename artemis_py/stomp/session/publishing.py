@@ -15,6 +15,7 @@ from artemis_py.errors import AddressFullError, ArtemisError, QueueFullError
 from artemis_py.message import MESSAGE_OVERHEAD_BYTES, Head, LargeBody, Message
 from artemis_py.stomp.session.addressing import head_for, route_of
 from artemis_py.stomp.session.asking import ask
+from artemis_py.stomp.session.producers import Producers
 from artemis_py.stomp.session.state import SessionState
 from artemis_py.stomp.session.transactions import Transactions
 from artemis_py.stomp.wire.frames import AnyFrame, LargeSend, Send
@@ -44,12 +45,13 @@ class Publishing:
     is not counted until it is carried out.
     """
 
-    __slots__ = ("_asked", "_state", "_transactions")
+    __slots__ = ("_asked", "_state", "_transactions", "producers")
 
     def __init__(self, state: SessionState, transactions: Transactions) -> None:
         self._state = state
         self._transactions = transactions
         self._asked: _Asked | None = None
+        self.producers = Producers()
 
     def forget(self) -> None:
         """The session ends: the SEND that waits is not published."""
@@ -174,6 +176,7 @@ class Publishing:
         if route.view is not None:
             route.take_over(messages)
         transaction.send_run(route, messages, kept_bytes)
+        self.producers.note(route.address.name, len(messages), kept_bytes, now_ms)
         traffic.count_in("SEND", len(messages))
         return start + len(messages)
 
@@ -217,6 +220,7 @@ class Publishing:
             self._asked = None
             message = state.broker.message(route, head, body, now_ms, shape.expires_ms, state.origin)
             self._transactions.keep(transaction, route, message, due_ms)
+            self.producers.note(route.address.name, 1, message.size_bytes, now_ms)
         else:
             sent = self._send_alone(frame, head, body, route, due_ms, now_ms)
             if sent is None:
@@ -280,6 +284,8 @@ class Publishing:
         if is_group:
             broker.log.begin_group()
         accepted = broker.admission.publish(batch)
+        if accepted:
+            self.producers.note(batch.route.address.name, accepted, batch.size_bytes, batch.now_ms)
         if broker.forwards.waiting:
             broker.forwarding.flush(batch.now_ms)
         if is_group:

@@ -39,13 +39,13 @@ class Session:
     """
 
     __slots__ = (
-        "_acknowledging", "_commands", "_input", "_phase", "_publishing", "out", "pulse", "service", "state",
-        "subscriptions", "transactions",
+        "_acknowledging", "_commands", "_input", "_phase", "_publishing", "out", "producers", "pulse", "service",
+        "state", "subscriptions", "transactions",
     )  # fmt: skip
 
     def __init__(self, service: StompService, origin: int, now_ms: int, owner: object) -> None:
         self.service = service
-        self.state = SessionState(service, origin, owner)
+        self.state = SessionState(service, origin, owner, now_ms)
         self.out = self.state.out
         self.pulse = Pulse(service.broker.clock, now_ms)
         self.subscriptions = Subscriptions(self.state)
@@ -53,6 +53,8 @@ class Session:
         self._acknowledging = Acknowledging(self.state, self.subscriptions, self.transactions)
         self._commands = Commands(self.state, self.subscriptions, self.transactions, self._acknowledging)
         self._publishing = Publishing(self.state, self.transactions)
+        self.producers = self._publishing.producers
+        """To which addresses the client has sent lately."""
         self._input = Input(Parser(service.connect_dialect), service.broker.budget)
         self._phase = _NEW
 

@@ -24,17 +24,20 @@ class SessionState:
     """The session makes one and hands it to each of its parts. A part keeps its own fields to itself."""
 
     __slots__ = (
-        "address", "blocked_by", "broker", "certificate", "client_id", "has_ended", "identity", "lsn_before",
-        "lsn_written", "origin", "out", "owner", "rights", "service", "stop_at", "unfinished", "user", "version",
+        "address", "begun_ms", "blocked_by", "broker", "certificate", "client_id", "has_ended", "identity",
+        "lsn_before", "lsn_written", "origin", "out", "owner", "rights", "service", "stop_at", "unfinished", "user",
+        "version",
     )  # fmt: skip
 
-    def __init__(self, service: StompService, origin: int, owner: object) -> None:
+    def __init__(self, service: StompService, origin: int, owner: object, now_ms: int = 0) -> None:
         self.service = service
         self.broker = service.broker
         self.owner = owner
         """Whoever carries the session's bytes; its consumers lead back to it."""
         self.origin = origin
         """The connection's number, which its messages carry for no-local."""
+        self.begun_ms = now_ms
+        """When the client connected, in epoch ms."""
         self.address = ""
         """The client's address as host:port; empty if unknown."""
         self.version = "1.2"

@@ -167,13 +167,21 @@ class Subscriptions:
             raise FrameError(f"The durable subscription {durable_name[:80]!r} is in use by another connection")
         self._state.leave_unfinished(broker.registry.delete_queue(queue, now_ms))
 
+    def lose(self, subscription: Subscription, now_ms: int) -> None:
+        """The broker ends a subscription: what its consumer holds goes back as a failed delivery."""
+        self._remove(subscription)
+        self._state.broker.detach(subscription.queue, subscription.consumer, failed=True, now_ms=now_ms)
+
     def _close(self, subscription: Subscription, now_ms: int) -> None:
-        del self.by_key[subscription.id]
-        del self.by_consumer[subscription.consumer.id]
+        self._remove(subscription)
         broker = self._state.broker
-        uncount(broker.holdings, subscription)
         work = broker.detach(subscription.queue, subscription.consumer, failed=False, now_ms=now_ms)
         self._state.leave_unfinished(work)
+
+    def _remove(self, subscription: Subscription) -> None:
+        del self.by_key[subscription.id]
+        del self.by_consumer[subscription.consumer.id]
+        uncount(self._state.broker.holdings, subscription)
 
     def close_all(self, *, failed: bool, now_ms: int) -> Exception | None:
         """The session ends: unsettled messages go back, temporary destinations are deleted. If a step fails, the rest
@@ -205,7 +213,7 @@ class Subscriptions:
         if handed:  # taken when they are written: if writing fails, they go back
             subscription.writer.write(handed, out.parts())
             consumer.handed = []
-            consumer.sent_count += len(handed)
+            consumer.dealings.note_delivered(len(handed), self._state.broker.host.turn_ms, settles=not consumer.acks)
             self._state.service.traffic.count_out("MESSAGE", len(handed))
         if entries:
             is_barrier = consumer.barrier is not None

@@ -6,31 +6,37 @@ from typing import Final, final
 
 from artemis_py.core.addresses.route import Route
 from artemis_py.core.holdings import ACKNOWLEDGED_BYTES, TRANSACTION_BYTES
+from artemis_py.core.queue.works import QueueWork
 from artemis_py.core.transaction import Transaction
-from artemis_py.errors import ArtemisError, LimitError
+from artemis_py.errors import ArtemisError, BrokerError, LimitError
 from artemis_py.message import Message
 from artemis_py.stomp.session.state import SessionState
 from artemis_py.stomp.wire.frames import FrameError
 
 _NONE: Final[dict[str, Transaction]] = {}
-"""In the place of an empty table of its own for each connection that has not begun any. Nobody adds to it."""
+_NOT_ENDED: Final[dict[str, str]] = {}
+"""In the place of empty tables of its own for each connection that has not begun any. Nobody adds to them."""
+_ENDED_MAX: Final = 16
 
 
 @final
 class Transactions:
     """The open transactions of one session, by name."""
 
-    __slots__ = ("_state", "by_name")
+    __slots__ = ("_ended", "_state", "by_name")
 
     def __init__(self, state: SessionState) -> None:
         self._state = state
         self.by_name = _NONE
+        self._ended = _NOT_ENDED
+        """What an operator did with the latest ones that it ended, by name: the client is told."""
 
     def named(self, name: str) -> Transaction:
         """An open transaction. Raises FrameError if there is none of this name."""
         transaction = self.by_name.get(name)
         if transaction is None:
-            raise FrameError(f"No transaction {name[:80]!r} has begun")
+            what = self._ended.get(name, "has begun")
+            raise FrameError(f"No transaction {name[:80]!r} {what}")
         return transaction
 
     # ---- limits ----------------------------------------------------------------------------------
@@ -87,7 +93,8 @@ class Transactions:
         self._state.broker.holdings.admit("BEGIN")
         if not self.by_name:
             self.by_name = {}
-        self.by_name[name] = Transaction()
+        self.by_name[name] = Transaction(self._state.broker.host.turn_ms)
+        self._ended.pop(name, None)
 
     def keep(self, transaction: Transaction, route: Route, message: Message, due_ms: int) -> None:
         """Keep a message until the transaction commits. Raises LimitError."""
@@ -165,6 +172,49 @@ class Transactions:
         transaction = self.named(name)
         del self.by_name[name]
         self._state.unfinished += transaction.abort(now_ms)
+
+    # ---- what an operator does -------------------------------------------------------------------
+
+    def roll_back(self, name: str, now_ms: int) -> list[QueueWork]:
+        """Abort an open transaction that is not the client's to end any more. Returns the works that are not finished.
+        Raises FrameError for a name that is not open.
+        """
+        transaction = self.named(name)
+        del self.by_name[name]
+        self._note_ended(name, "is open, because an operator has rolled it back")
+        return transaction.abort(now_ms)
+
+    def is_asked(self, name: str) -> bool:
+        """Are all selectors evaluated that a commit of this open transaction needs? If not, some are now. Raises
+        FrameError.
+        """
+        broker = self._state.broker
+        transaction = self.named(name)
+        self._check_places(transaction.places(broker.bindings))
+        return transaction.is_asked(broker.bindings, broker.budget, 0)
+
+    def commit_now(self, name: str, now_ms: int) -> list[QueueWork]:
+        """Commit what an open transaction has so far. Returns the works that are not finished. Raises ArtemisError, and
+        then the transaction is as before: when a destination is full, for nobody is there to wait.
+        """
+        transaction, broker = self.named(name), self._state.broker
+        address = transaction.blocked_by()
+        if address is not None:
+            raise BrokerError(f"Address {address.name} takes nothing now; commit again when it has room")
+        queue = transaction.make_way(broker.admission, now_ms)
+        if queue is not None:
+            raise BrokerError(f"Queue {queue.name} takes nothing now; commit again when it has room")
+        unfinished = transaction.commit(broker, now_ms)
+        del self.by_name[name]
+        self._note_ended(name, "is open, because an operator has committed it")
+        return unfinished
+
+    def _note_ended(self, name: str, what: str) -> None:
+        if not self._ended:
+            self._ended = {}
+        elif len(self._ended) >= _ENDED_MAX:
+            del self._ended[next(iter(self._ended))]
+        self._ended[name] = what
 
     def abort_all(self, now_ms: int) -> Exception | None:
         """The session ends: abort all open transactions, even if one of them fails. Returns the last failure."""

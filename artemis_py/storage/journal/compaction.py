@@ -33,6 +33,19 @@ class Compaction:
         self._settings = settings
         self._index = index
         self._segments = segments
+        self._asked_until = 0
+        """The number of the file up to which somebody asked for it; 0: nobody did."""
+
+    def ask(self) -> None:
+        """Begin, whatever lives in the files, with all of them but the one that is written to."""
+        self._asked_until = self._segments.all[-1].number
+
+    @property
+    def is_asked(self) -> bool:
+        """Is what somebody asked for not done yet? On a full disk it is given up."""
+        if self._asked_until and not (self._segments.all[0].number < self._asked_until and self._disk.has_room):
+            self._asked_until = 0
+        return self._asked_until > 0
 
     @property
     def is_wanted(self) -> bool:
@@ -41,6 +54,8 @@ class Compaction:
         for ever. On a full disk, compaction starts sooner.
         """
         settings, segments = self._settings, self._segments
+        if self.is_asked:
+            return True
         presses = not self._disk.has_room
         files_min = 2 if presses else settings.compact_files_min
         if not settings.compact_files_min or len(segments.all) <= files_min:
@@ -50,10 +65,10 @@ class Compaction:
 
     @property
     def may_move_bindings(self) -> bool:
-        """Is the journal at least twice as large as everything but messages? Otherwise, with many bindings, it would do
-        nothing but write these again.
+        """Did somebody ask for it, or is the journal at least twice as large as everything but messages? Otherwise,
+        with many bindings, it would do nothing but write these again.
         """
-        return self._segments.written_bytes >= 2 * self.bindings_bytes
+        return self.is_asked or self._segments.written_bytes >= 2 * self.bindings_bytes
 
     def moved(self) -> list[Kept]:
         """The messages of the oldest segment to write again in this turn; empty if compaction is not wanted."""

@@ -8,7 +8,15 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.broker_process import HTTP, STOMP, configuration, running
-from tests.e2e.management.told import ADDRESSES, SETTINGS, Told
+from tests.e2e.management.told import ADDRESSES, SETTINGS, Told, stored
+
+
+@pytest.fixture
+def told_to_store(tmp_path: Path) -> Iterator[Told]:
+    """A broker of its own, with a journal."""
+    text = configuration({"stomp": STOMP, "http": HTTP}, addresses=ADDRESSES, settings=SETTINGS)
+    with running(stored(text, tmp_path), tmp_path) as broker:
+        yield Told(broker)
 
 
 @pytest.fixture

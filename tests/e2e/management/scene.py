@@ -17,6 +17,8 @@ class Scene:
     check: Callable[[Told, Any], object]
     before: Callable[[Told], object] = lambda _: None
     after: Callable[[Told], object] = lambda _: None
+    stores: bool = False
+    """Does it need a broker with a journal?"""
     by_bean: Callable[[Told, Any], object] | None = None
     """What is right if a bean of Artemis did it, whose answer may be another, or none; None: what ``check`` says."""
 

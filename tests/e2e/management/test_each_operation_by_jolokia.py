@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any, Final
 
 import pytest
 
 from artemis_py.management.artemis.operations import kind_of
-from artemis_py.management.artemis.signature import ATTRIBUTES, BY_NAME, NOTHING, Signature, signature_of
+from artemis_py.management.artemis.signature import ATTRIBUTES, NOTHING, Signature, signature_of
 from artemis_py.management.operation import Operation
 from artemis_py.management.table import OPERATIONS
 from tests.e2e.management.beans import BROKER, address_bean, execute, post, queue_bean
@@ -18,6 +19,7 @@ from tests.e2e.management.scenes import SCENES
 from tests.e2e.management.told import Told
 
 pytestmark = pytest.mark.e2e
+_HUMP: Final = re.compile("-([a-z])")
 BY_ID: Final = {operation.id: operation for operation in OPERATIONS}
 FORMS: Final = [(operation.id, form) for operation in OPERATIONS for form in operation.mbean]
 
@@ -27,8 +29,9 @@ def test_each_operation_says_its_form_or_why_it_has_none() -> None:
 
 
 @pytest.mark.parametrize(("id", "form"), FORMS)
-def test_each_form(told: Told, id: str, form: str) -> None:
+def test_each_form(request: pytest.FixtureRequest, id: str, form: str) -> None:
     row, scene = BY_ID[id], SCENES[id]
+    told: Told = request.getfixturevalue("told_to_store" if scene.stores else "told")
     scene.before(told)
     if form == ATTRIBUTES:
         _reads_attributes(told, row, scene)
@@ -66,20 +69,26 @@ def _arguments(row: Operation, scene: Scene, signature: Signature) -> Iterator[o
     for parameter in signature.parameters:
         if parameter.argument == NOTHING:
             yield True
-        elif parameter.argument == BY_NAME:
-            named = {one.argument for one in signature.parameters}
-            yield json.dumps({name: value for name, value in left.items() if name not in named})
+        elif parameter.is_by_name:
+            known, ours = parameter.renamed
+            yield json.dumps({known if name == ours else name: value for name, value in left.items()})
         else:
             yield left.get(parameter.argument)
 
 
 def _as_http(told: Told, row: Operation, scene: Scene, signature: Signature, answer: Any) -> Any:
     """The answer as HTTP would give it, as far as it says so."""
-    if row.lists is not None and signature.returns == "java.lang.String":
-        return json.loads(answer)
+    if signature.returns == "java.lang.String":
+        found = json.loads(answer)
+        return (
+            found
+            if row.lists is not None
+            else {_HUMP.sub(lambda one: one[1].upper(), name): found[name] for name in found}
+        )
     if signature.key is not None:
         return {signature.key: answer}
-    if row.shows is not None and row.on == "queue":
-        assert answer is None
-        return told.queue(scene.arguments["queue"])
+    if row.shows is not None:
+        assert answer in (None, True)
+        name = scene.arguments.get(row.shows.one) or scene.arguments["name"]
+        return told.queue(name) if row.shows.one == "queue" else told.ask("GET", f"/api/addresses/{name}")[1]
     return answer

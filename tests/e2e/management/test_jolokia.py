@@ -146,7 +146,7 @@ def test_the_description_is_small_with_a_cache(calm: Told) -> None:
 def test_parts_of_the_description(calm: Told) -> None:
     base = '/list/org.apache.activemq.artemis/broker="e2e"'.replace('"', "%22")
     assert get(calm, f"{base}/attr/Uptime/type")["value"] == "java.lang.String"
-    assert get(calm, f"{base}/op/destroyQueue")["value"]["ret"] == "void"
+    assert get(calm, f"{base}/op/closeConnectionWithID")["value"]["ret"] == "boolean"
     assert get(calm, "/list?maxDepth=1")["value"] == {"org.apache.activemq.artemis": "1"}
     assert get(calm, "/list?maxDepth=2")["value"]["org.apache.activemq.artemis"]['broker="e2e"'] == "1"
     assert get(calm, "/list/none")["value"] == {}
@@ -253,7 +253,7 @@ def test_the_type_of_the_answer(calm: Told) -> None:
 
 def test_each_change_is_told(told: Told) -> None:
     execute(told, queue_bean("orders"), "pause()")
-    post(told, {"type": "exec", "mbean": BROKER, "operation": "destroyQueue", "arguments": ["none"]})
+    post(told, {"type": "exec", "mbean": BROKER, "operation": "destroyQueue(java.lang.String)", "arguments": ["none"]})
     read(told, BROKER, "Name")
     lines = [line.partition("operation=")[2] for line in told.broker.said.splitlines() if "AUD-1001" in line]
     assert [line.split()[0] for line in lines] == ["queue.pause", "destroyQueue"]

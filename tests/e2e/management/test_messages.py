@@ -118,7 +118,8 @@ def test_paged_messages_are_seen_and_moved(tmp_path: Path) -> None:
         status, whole = told.ask("GET", f"/api/queues/jobs/messages/{deep['messageID']}")
         assert (status, whole["body"], whole["headers"]["parity"]) == (200, "2950", "0")
         filter = quote("parity = '1'")
-        assert told.ask("GET", f"/api/queues/jobs/count?filter={filter}")[1] == {"count": 1500, "lookedAt": 3000}
+        counted = told.ask("GET", f"/api/queues/jobs/count?filter={filter}")[1]
+        assert (counted["count"], counted["lookedAt"], counted["groups"]) == (1500, 3000, {})
         groups = told.ask("GET", "/api/queues/jobs/count?group-by=parity")[1]
         assert groups["groups"] == {"0": 1500, "1": 1500}
         status, answer = told.ask("POST", f"/api/queues/jobs/move?target=done&filter={filter}")
@@ -165,7 +166,7 @@ def test_with_200_000_messages_turns_stay_short(tmp_path: Path) -> None:
         (last,) = browsed(told, "jobs", f"?size=1&page={count}")
         assert last["BodyPreview"] == str(count - 1000)
         nothing = told.ask("GET", f"/api/queues/jobs/count?filter={quote('region = 9')}")[1]
-        assert nothing == {"count": 0, "lookedAt": count}
+        assert (nothing["count"], nothing["lookedAt"]) == (0, count)
         assert told.ask("GET", f"/api/queues/jobs/messages/{last['messageID']}")[0] == 200
         status, answer = told.ask("POST", "/api/queues/jobs/move?target=done", wait_s=LONG_S)
         assert (status, answer["moved"]) == (200, count)

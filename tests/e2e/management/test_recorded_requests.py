@@ -114,6 +114,15 @@ def test_the_operator_reads(broker: BrokerProcess, attribute: str) -> None:
     [
         ("listBindingsForAddress(java.lang.String)", '"jobs"', 200, "jobs"),
         ("listBindingsForAddress(java.lang.String)", '"none"', 404, "there is no address 'none'"),
+        ("createQueue(java.lang.String,java.lang.String,java.lang.String)", '"fresh","fresh","ANYCAST"', 200, None),
+        (
+            "createQueue(java.lang.String,java.lang.String,java.lang.String)",
+            '"jobs","jobs","ANYCAST"',
+            500,
+            "AMQ229019",
+        ),
+        ("createAddress(java.lang.String,java.lang.String)", '"jobs","ANYCAST"', 500, "AMQ229204"),
+        ("deleteAddress(java.lang.String)", '"none"', 404, "there is no address"),
         ("destroyQueue(java.lang.String)", '"none"', 500, "AMQ229017"),
         ("destroyQueue(java.lang.String)", '"locked"', 200, None),
         ("forceFailover()", "", 400, "No operation forceFailover() found on MBean"),
@@ -130,6 +139,19 @@ def test_the_operator_executes(
     else:
         assert said is not None
         assert said in answer["error"]
+
+
+def test_the_operator_creates_and_updates_queues_by_json(broker: BrokerProcess) -> None:
+    queue = json.dumps(json.dumps({"name": "made", "address": "made", "routing-type": "ANYCAST", "max-consumers": 2}))
+    head = _HEAD.format("POST", "exec", "")
+    for _ in range(2):
+        body = _EXEC.format("createQueue(java.lang.String,boolean)", f"{queue},true")
+        status, answer = said_to(broker.ports["http"], head, body)
+        assert (status, answer["status"]) == (200, 200), answer
+        assert json.loads(answer["value"])["max-consumers"] == 2
+    change = json.dumps(json.dumps({"name": "made", "max-consumers": 3}))
+    status, answer = said_to(broker.ports["http"], head, _EXEC.format("updateQueue(java.lang.String)", change))
+    assert json.loads(answer["value"])["max-consumers"] == 3
 
 
 # ---- Telegraf --------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -31,6 +32,16 @@ SETTINGS: Final = """
       <address-setting match="late"><default-queue-routing-type>ANYCAST</default-queue-routing-type></address-setting>
 """
 """Dead messages of orders go to the queue DLQ.orders, expired ones to EXP.orders."""
+
+
+def stored(text: str, folder: Path) -> str:
+    """A configuration that keeps its messages in a folder."""
+    places = "".join(
+        f"<{name}-directory>{folder / name}</{name}-directory>" for name in ("journal", "paging", "large-messages")
+    )
+    return text.replace(
+        "<persistence-enabled>false</persistence-enabled>", f"<persistence-enabled>true</persistence-enabled>{places}"
+    )
 
 
 @dataclass

@@ -65,7 +65,7 @@ class PagedDesk:
         self.broker = Broker(config, self.log, self.now_ms, RecoveredState(), self.files)
         self.managed = Managed(
             self.broker, "b", clients=list, client_count=lambda: 0, uptime_ms=lambda: 0, now_ms=lambda: self.now_ms,
-            close=lambda _: False, vitals=FakeVitals(), begin=lambda _: None,
+            client=lambda _: None, acceptors=list, stored=None, vitals=FakeVitals(), begin=lambda _: None,
         )  # fmt: skip
 
     @property

@@ -64,6 +64,19 @@ def test_kill_hands_them_over_with_a_reason() -> None:
     assert "settled 0 messages in 5 s, and slow-consumer-threshold is 2 MESSAGES_PER_SECOND" in found.reason
 
 
+def test_listeners_are_told() -> None:
+    broker, queue = made()
+    broker.notices.is_listened_to = True
+    consumer = consumer_on(broker, queue)
+    send(broker, count=50)
+    turn(broker)
+    turn(broker, NOW_MS + PERIOD_MS)
+    turn(broker, NOW_MS + 2 * PERIOD_MS)
+    (notice,) = [one for one in broker.notices.take(100) if one.type == "CONSUMER_SLOW"]
+    told = {name: notice.fields[name] for name in ("queue", "consumer", "consumerCount", "settled", "reason")}
+    assert told == {"queue": "q", "consumer": consumer.id, "consumerCount": 1, "settled": 0, "reason": "slow-consumer"}
+
+
 def test_nobody_is_to_blame_where_too_little_comes() -> None:
     broker, queue = made(slow_consumer_policy="KILL")
     consumer_on(broker, queue)

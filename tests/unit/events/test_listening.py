@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
+
 from artemis_py.core.holdings import Holdings
 from artemis_py.core.notices import LOST, NOTED_MAX, Notice, Notices
 from artemis_py.message import Account
@@ -144,3 +146,27 @@ def test_only_types_that_are_wanted() -> None:
     hub.join(one, "")
     hub.tell([*told(2, "A"), *told(3, "B")], 1)
     assert everything(one).count("event: notification") == 2
+
+
+def test_a_stream_ends_with_the_login() -> None:
+    loop = Loop()
+    hub, _, _ = hub_of(loop)
+    woken: list[bool] = []
+    early, late = (Listener(frozenset(), hub.leave, hub.count, expires_ms) for expires_ms in (7, 8))
+    for one in (early, late):
+        one.wake = lambda: woken.append(True)
+        hub.join(one, "")
+    loop.run()
+    assert (early.is_over, late.is_over, woken) == (True, False, [True])
+
+
+@pytest.mark.parametrize("last_id", ["x", "-", "-7", "zz-7", "{epoch}-\u00b2", "{epoch}-" + "9" * 5000])
+def test_an_id_that_is_none_leads_to_nothing(last_id: str) -> None:
+    hub, _, _ = hub_of()
+    first = listener(hub)
+    hub.join(first, "")
+    hub.tell(told(1), 1)
+    epoch = everything(first).partition("\n")[0].removeprefix("id: ").partition("-")[0]
+    again = listener(hub)
+    hub.join(again, last_id.format(epoch=epoch))
+    assert everything(again) == 'event: lost\ndata: {"count": -1}\n\n'

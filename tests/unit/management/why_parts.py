@@ -98,7 +98,9 @@ class Asked:
             client_count=lambda: len(self.clients),
             uptime_ms=lambda: 0,
             now_ms=lambda: self.now_ms,
-            close=lambda _: False,
+            client=lambda _: None,
+            acceptors=list,
+            stored=None,
             vitals=self.vitals,
             begin=lambda _: None,
         )

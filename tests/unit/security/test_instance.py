@@ -55,6 +55,25 @@ def test_the_files_are_found_and_relative_directories_are_in_the_instance(shop: 
     ]
 
 
+@pytest.mark.parametrize("where", ["the instance", "ARTEMIS_HOME", "a path"])
+def test_the_console_is_found(shop: Path, tmp_path: Path, where: str) -> None:
+    """In the folder of the instance, where the profile says that Artemis is, or where the file says."""
+    home = tmp_path / "artemis"
+    war = (shop if where == "the instance" else home) / "web" / "console.war"
+    war.mkdir(parents=True)
+    profile = shop / "etc" / "artemis.profile"
+    before = profile.read_text() if profile.exists() else ""
+    profile.write_text(f"{before}\nARTEMIS_HOME='{home}'\n" if where == "ARTEMIS_HOME" else before)
+    named = str(war) if where == "a path" else "console.war"
+    text = (shop / "etc" / "bootstrap.xml").read_text()
+    written = re.sub(r'<app [^>]*name="console"[^>]*>', f'<app name="console" url="console" war="{named}"/>', text)
+    assert f'war="{named}"' in written
+    (shop / "etc" / "bootstrap.xml").write_text(written)
+    config = load(shop, environ={})
+    assert config.console_war == str(war)
+    assert any(f"and the console of {war}" in problem.message for problem in config.notices)
+
+
 def test_the_retained_log_is_in_the_instance(shop: Path) -> None:
     retained = '<journal-retention-directory period="1">kept</journal-retention-directory>'
     edit(shop, "broker.xml", "<acceptors>", f"{retained}<acceptors>")

@@ -6,7 +6,13 @@ from typing import Final
 
 from tests.e2e.management.scene import Scene
 from tests.e2e.management.scenes.basics import BASICS
+from tests.e2e.management.scenes.clients import CLIENTS
+from tests.e2e.management.scenes.configuration import CONFIGURATION
+from tests.e2e.management.scenes.destinations import DESTINATIONS
 from tests.e2e.management.scenes.messages import MESSAGES
+from tests.e2e.management.scenes.surroundings import SURROUNDINGS
 from tests.e2e.management.scenes.why import WHY
 
-SCENES: Final[dict[str, Scene]] = {**BASICS, **MESSAGES, **WHY}
+SCENES: Final[dict[str, Scene]] = {
+    **BASICS, **CLIENTS, **CONFIGURATION, **DESTINATIONS, **MESSAGES, **SURROUNDINGS, **WHY,
+}  # fmt: skip

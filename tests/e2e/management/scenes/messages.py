@@ -108,7 +108,7 @@ def _are_listed(_told: Told, answer: Any) -> None:
 
 def _runs(_told: Told, answer: Any) -> None:
     (row,) = answer["data"]
-    assert (row["id"], row["planned"], row["what"]) == (1, 2, "retry dead letters")
+    assert (int(row["id"]), int(row["planned"]), row["what"]) == (1, 2, "retry dead letters")
 
 
 MESSAGES: Final[dict[str, Scene]] = {

@@ -1,0 +1,1 @@
+"""What differs between two configurations, and when a running broker can use it."""

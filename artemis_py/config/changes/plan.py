@@ -1,0 +1,341 @@
+"""Compares two configurations: every difference, with the place in the new file and when it takes effect."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields, is_dataclass, replace
+from typing import Any, Final
+
+from artemis_py.config.changes.change import ADDED, CHANGED, NOTHING, NOW, REMOVED, RESTART, Change, Plan
+from artemis_py.config.changes.effects import QUEUE_ATTRIBUTES, of_address_setting, of_queue_attribute
+from artemis_py.config.changes.queue_effects import held_back
+from artemis_py.config.merging import SettingsEntry
+from artemis_py.config.secrets_in_text import MASK, names_a_secret
+from artemis_py.config.security_settings import PERMISSIONS
+from artemis_py.config.settings import AddressConfig, BrokerConfig, CoreSettings, DivertConfig, QueueConfig
+from artemis_py.config.tables.address_settings import AddressSettings
+from artemis_py.config.tables.entities import NOWHERE, Origin
+from artemis_py.config.tables.fields import HONOURED, Setting, settings_of, show
+from artemis_py.config.tables.queue_settings import queue_settings
+
+FORCE: Final = "FORCE"
+_ADDRESS_ROWS: Final = {row.attribute: row for row in settings_of(AddressSettings).values()}
+_QUEUE_ROWS: Final = {row.attribute: row for row in settings_of(QueueConfig).values()}
+_NAMES_MAX: Final = 3
+_READ_ONCE: Final = "read at the start only"
+
+
+def plan_of(old: BrokerConfig, new: BrokerConfig) -> Plan:
+    """The differences. ``old`` is what a running broker has in force; it is told what ``new`` would change."""
+    held = _held_by_queue(old, new)
+    changes = [
+        *_core(old, new),
+        *_read_once(old, new),
+        *_security(old, new),
+        *_address_settings(old, new, held),
+        *_diverts(old, new),
+        *_addresses(old, new, held),
+        *_acceptors(old, new),
+        *_logins(old, new),
+    ]
+    return Plan(tuple(changes))
+
+
+# ---- core ------------------------------------------------------------------------------------------
+
+
+def _core(old: BrokerConfig, new: BrokerConfig) -> Iterator[Change]:
+    for row in settings_of(CoreSettings).values():
+        values = getattr(old, row.attribute), getattr(new, row.attribute)
+        if values[0] == values[1]:
+            continue
+        origin = new.origins.get(row.attribute) or old.origins.get(row.attribute) or NOWHERE
+        effect, note = (RESTART, _READ_ONCE) if row.treatment == HONOURED else (NOTHING, row.reason)
+        yield _changed("core", "", row, values, effect, note, origin)
+
+
+def _read_once(old: BrokerConfig, new: BrokerConfig) -> Iterator[Change]:
+    """Structures that a running broker does not exchange, as in Artemis."""
+    pairs = (
+        ("wildcard-addresses", old.wildcards, new.wildcards),
+        ("journal-retention-directory", old.journal_retention, new.journal_retention),
+        ("resource-limit-settings", old.user_limits, new.user_limits),
+        ("ha-policy", old.shared_store, new.shared_store),
+    )
+    for part, before, after in pairs:
+        if without_places(before) != without_places(after):
+            yield Change(
+                part=part, name="", action=CHANGED, effect=RESTART, note=_READ_ONCE, origin=Origin(new.file, 0)
+            )
+
+
+# ---- security --------------------------------------------------------------------------------------
+
+
+def _security(old: BrokerConfig, new: BrokerConfig) -> Iterator[Change]:
+    before = {each.match: each for each in old.security.settings}
+    after = {each.match: each for each in new.security.settings}
+    for match, setting in after.items():
+        known = before.get(match)
+        if known is None:
+            yield Change(part="security-setting", name=match, action=ADDED, effect=NOW, origin=setting.origin)
+            continue
+        for permission in PERMISSIONS:
+            roles = known.roles.get(permission, ()), setting.roles.get(permission, ())
+            if set(roles[0]) != set(roles[1]):
+                shown = [", ".join(each) or None for each in roles]
+                yield Change(
+                    part="security-setting", name=match, action=CHANGED, effect=NOW, setting=permission,
+                    old=shown[0], new=shown[1], origin=setting.origin,
+                )  # fmt: skip
+    for match, setting in before.items():
+        if match not in after:
+            yield Change(part="security-setting", name=match, action=REMOVED, effect=NOW, origin=setting.origin)
+
+
+# ---- address-settings ------------------------------------------------------------------------------
+
+
+def _address_settings(old: BrokerConfig, new: BrokerConfig, held: Mapping[str, frozenset[str]]) -> Iterator[Change]:
+    before = {each.match: each for each in old.address_settings.entries}
+    after = {each.match: each for each in new.address_settings.entries}
+    nothing = SettingsEntry(match="")
+    for match in (*after, *(each for each in before if each not in after)):
+        was, is_now = before.get(match, nothing), after.get(match, nothing)
+        action = ADDED if match not in before else REMOVED if match not in after else CHANGED
+        of_any = _held_of_sample(match, old, new) if was.values != is_now.values else frozenset()
+        for name in dict.fromkeys((*is_now.values, *was.values)):
+            values = was.values.get(name), is_now.values.get(name)
+            if values[0] == values[1] and (name in was.values) == (name in is_now.values):
+                continue
+            row = _ADDRESS_ROWS[name]
+            effect, note = of_address_setting(name, of_any)
+            if effect == NOW:
+                note = _with_queues(row.attribute, held, note)
+            origin = is_now.origins.get(name) or was.origins.get(name) or NOWHERE
+            change = _changed("address-setting", match, row, values, effect, note, origin)
+            yield replace(change, action=action)
+
+
+def _held_of_sample(match: str, old: BrokerConfig, new: BrokerConfig) -> frozenset[str]:
+    """What a queue that nobody declared would need a restart for, on an address that the match is for."""
+    syntax = new.wildcards
+    name = match.replace(syntax.any_words, "x").replace(syntax.single_word, "x")
+    config = QueueConfig(name=name, address=name, routing_type="ANYCAST")
+    pair = [queue_settings(config, each.settings_for(name), declared=False) for each in (old, new)]
+    return held_back(*pair)
+
+
+def _with_queues(setting: str, held: Mapping[str, frozenset[str]], note: str) -> str:
+    """Name the declared queues for which the setting needs a restart all the same."""
+    attribute = QUEUE_ATTRIBUTES.get(setting)
+    names = [name for name, attributes in held.items() if attribute in attributes]
+    if not names:
+        return note
+    rest = "" if len(names) <= _NAMES_MAX else f" and {len(names) - _NAMES_MAX} more"
+    return f"{note}; " * bool(note) + f"a restart is needed for queue {', '.join(names[:_NAMES_MAX])}{rest}"
+
+
+# ---- addresses, queues, diverts --------------------------------------------------------------------
+
+
+def _held_by_queue(old: BrokerConfig, new: BrokerConfig) -> dict[str, frozenset[str]]:
+    """For each declared queue that is in both: the attributes that need a restart."""
+    before = {queue.name: queue for address in old.addresses for queue in address.queues}
+    found: dict[str, frozenset[str]] = {}
+    for address in new.addresses:
+        for queue in address.queues:
+            known = before.get(queue.name)
+            if known is not None and known.address == queue.address and not _is_alike(known, queue, old, new):
+                pair = (
+                    queue_settings(known, old.settings_for(known.address)),
+                    queue_settings(queue, new.settings_for(queue.address)),
+                )
+                if pair[0] != pair[1] and (held := held_back(*pair)):
+                    found[queue.name] = held
+    return found
+
+
+def _is_alike(known: QueueConfig, queue: QueueConfig, old: BrokerConfig, new: BrokerConfig) -> bool:
+    """Is the queue written as it was, on an address with the same settings? Most are, and there may be very many."""
+    if any(getattr(known, name) != getattr(queue, name) for name in _QUEUE_ROWS):
+        return False
+    return old.settings_for(known.address) == new.settings_for(queue.address)
+
+
+def _addresses(old: BrokerConfig, new: BrokerConfig, held: Mapping[str, frozenset[str]]) -> Iterator[Change]:
+    before = {address.name: address for address in old.addresses}
+    after = {address.name: address for address in new.addresses}
+    queues_before = {queue.name: queue for address in old.addresses for queue in address.queues}
+    for name, address in after.items():
+        known = before.get(name)
+        if known is None:
+            yield Change(part="address", name=name, action=ADDED, effect=NOW, origin=address.origin)
+        elif set(known.routing_types) != set(address.routing_types):
+            yield Change(
+                part="address", name=name, action=CHANGED, effect=NOW, setting="routing types",
+                old=", ".join(known.routing_types) or None, new=", ".join(address.routing_types) or None,
+                note="a type of which the address has queues stays", origin=address.origin,
+            )  # fmt: skip
+        for queue in address.queues:
+            yield from _queue(queue, queues_before.get(queue.name), old, new, held.get(queue.name, frozenset()))
+    yield from _removed(before.values(), after, new)
+
+
+def _queue(
+    queue: QueueConfig, known: QueueConfig | None, old: BrokerConfig, new: BrokerConfig, held: frozenset[str]
+) -> Iterator[Change]:
+    if known is None:
+        yield Change(part="queue", name=queue.name, action=ADDED, effect=NOW, origin=queue.origin)
+        return
+    if known.address != queue.address:
+        yield Change(
+            part="queue", name=queue.name, action=CHANGED, effect=RESTART, setting="address", old=known.address,
+            new=queue.address, origin=queue.origin,
+            note="a queue does not move; a restart makes it anew on the other address, without the messages it has",
+        )  # fmt: skip
+        return
+    if known.routing_type != queue.routing_type:
+        yield Change(
+            part="queue", name=queue.name, action=CHANGED, effect=NOW, setting="routing type", old=known.routing_type,
+            new=queue.routing_type, origin=queue.origin,
+        )  # fmt: skip
+    differing = [name for name in _QUEUE_ROWS if getattr(known, name) != getattr(queue, name)]
+    if not differing:
+        return
+    pair = (
+        queue_settings(known, old.settings_for(known.address)),
+        queue_settings(queue, new.settings_for(queue.address)),
+    )
+    for attribute in differing:
+        row = _QUEUE_ROWS[attribute]
+        values = getattr(pair[0], attribute), getattr(pair[1], attribute)
+        if values[0] != values[1]:
+            effect, note = of_queue_attribute(attribute, held)
+            if attribute == "durable":
+                note = "a restart makes the queue anew, without the messages it has"
+            yield _changed("queue", queue.name, row, values, effect, note, queue.origin_of(attribute))
+
+
+def _removed(
+    before: Iterable[AddressConfig], after: Mapping[str, AddressConfig], new: BrokerConfig
+) -> Iterator[Change]:
+    kept = {queue.name for address in after.values() for queue in address.queues}
+    diverted = {divert.address for divert in new.diverts}
+    for address in before:
+        settings = new.settings_for(address.name)
+        is_gone = address.name not in after
+        if is_gone:
+            effect, note = _deletion("config-delete-addresses", settings.config_delete_addresses)
+            if effect == NOW and address.name in diverted:
+                effect, note = NOTHING, "stays: a divert begins there"
+            yield Change(
+                part="address", name=address.name, action=REMOVED, effect=effect, note=note, origin=address.origin
+            )
+            if effect == NOW:
+                note = "deleted with its address, with its messages; its consumers are disconnected"
+        for queue in address.queues:
+            if queue.name in kept:
+                continue
+            of_queue, about = _deletion("config-delete-queues", settings.config_delete_queues)
+            if is_gone and effect == NOW:
+                of_queue, about = effect, note
+            yield Change(
+                part="queue", name=queue.name, action=REMOVED, effect=of_queue, note=about, origin=queue.origin
+            )
+
+
+def _deletion(setting: str, value: str) -> tuple[str, str]:
+    if value == FORCE:
+        return NOW, f"{setting} is FORCE: deleted, with its messages; its consumers are disconnected"
+    return NOTHING, f"stays: {setting} is OFF"
+
+
+def _diverts(old: BrokerConfig, new: BrokerConfig) -> Iterator[Change]:
+    before = {divert.name: divert for divert in old.diverts}
+    after = {divert.name: divert for divert in new.diverts}
+    for name, divert in after.items():
+        known = before.get(name)
+        if known is None:
+            yield Change(part="divert", name=name, action=ADDED, effect=NOW, origin=divert.origin)
+            continue
+        for row in settings_of(DivertConfig).values():
+            values = getattr(known, row.attribute), getattr(divert, row.attribute)
+            if values[0] != values[1]:
+                yield _changed("divert", name, row, values, NOW, "", divert.origin)
+    for name, divert in before.items():
+        if name in after:
+            continue
+        if new.settings_for(divert.address).config_delete_diverts == FORCE:
+            effect, note = NOW, "config-delete-diverts is FORCE"
+        else:
+            effect, note = RESTART, "stays until then: config-delete-diverts is OFF"
+        yield Change(part="divert", name=name, action=REMOVED, effect=effect, note=note, origin=divert.origin)
+
+
+# ---- acceptors and logins --------------------------------------------------------------------------
+
+
+def _acceptors(old: BrokerConfig, new: BrokerConfig) -> Iterator[Change]:
+    before = {each.name: each for each in old.acceptors}
+    after = {each.name: each for each in new.acceptors}
+    for name, acceptor in after.items():
+        known = before.get(name)
+        note = "" if acceptor.is_opened else "it is not opened"
+        if known is None:
+            yield Change(part="acceptor", name=name, action=ADDED, effect=NOW, note=note, origin=acceptor.origin)
+            continue
+        pairs: dict[str, tuple[Any, Any]] = {
+            "place": (known.place, acceptor.place),
+            "protocols": (known.protocols, acceptor.protocols),
+            **{
+                param: (known.params.get(param), acceptor.params.get(param))
+                for param in dict.fromkeys((*known.params, *acceptor.params))
+            },
+        }
+        for setting, values in pairs.items():
+            if values[0] != values[1]:
+                shown = [
+                    None if value is None else MASK if names_a_secret(setting) else show(value) for value in values
+                ]
+                yield Change(
+                    part="acceptor", name=name, action=CHANGED, effect=NOW, setting=setting, old=shown[0],
+                    new=shown[1], note="its connections are closed", origin=acceptor.origin,
+                )  # fmt: skip
+    for name, acceptor in before.items():
+        if name not in after:
+            note = "its connections are closed"
+            yield Change(part="acceptor", name=name, action=REMOVED, effect=NOW, note=note, origin=acceptor.origin)
+
+
+def _logins(old: BrokerConfig, new: BrokerConfig) -> Iterator[Change]:
+    if without_places((old.logins, old.users_file)) != without_places((new.logins, new.users_file)):
+        origin = new.users_file.origin if new.users_file is not None else Origin(new.file, 0)
+        note = "for logins from now on; who has logged in stays"
+        yield Change(part="users", name="", action=CHANGED, effect=NOW, note=note, origin=origin)
+
+
+# ---- rows ------------------------------------------------------------------------------------------
+
+
+def _changed(
+    part: str, name: str, row: Setting, values: tuple[Any, Any], effect: str, note: str, origin: Origin
+) -> Change:
+    is_secret = names_a_secret(row.name)
+    shown = [None if value is None else MASK if is_secret else show(value) for value in values]
+    return Change(
+        part=part, name=name, action=CHANGED, effect=effect, setting=row.name, old=shown[0], new=shown[1], note=note,
+        origin=origin,
+    )  # fmt: skip
+
+
+def without_places(value: Any) -> Any:
+    """The same settings without their places in files, to compare them."""
+    if isinstance(value, tuple):
+        return tuple(without_places(each) for each in value)
+    if not is_dataclass(value) or isinstance(value, type):
+        return value
+    names = [field.name for field in fields(value)]
+    if "origin" in names:
+        value = replace(value, origin=NOWHERE)
+    return replace(value, **{name: without_places(getattr(value, name)) for name in names})

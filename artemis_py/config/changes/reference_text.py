@@ -1,0 +1,109 @@
+"""The prose of docs/reload.md around its tables."""
+
+from __future__ import annotations
+
+from typing import Final
+
+BEFORE: Final = """\
+# Reload
+
+A running broker reads its configuration again when a file of it changes, and brings it into force. Connections,
+messages and subscriptions stay.
+
+```sh
+artemis-py diff --running      # what would the file as it is now change, and for how many messages?
+artemis-py broker reload       # bring it into force now; or kill -HUP, or just wait a moment
+artemis-py broker configuration
+```
+
+## When
+
+- **When a file changes.** The broker watches broker.xml, the files that it includes, `broker.properties`, and the files
+  of an Artemis instance. It sees a file that is written in place, one that takes the place of another (editors), and a
+  link that is exchanged (a ConfigMap of Kubernetes). Events of the system tell it, through the library watchdog; where
+  there are none, it looks every `configuration-file-refresh-period` ms. -1 switches both off.
+- **On SIGHUP**, and by `artemis-py broker reload`, `POST /api/broker/reload`, or `reloadConfigurationFile` of Artemis'
+  beans. These work with -1, too.
+
+The files are read and checked in a thread, as a start would do it: placeholders, schema, values, checks, keys of
+acceptors, and ports. A file that was written a moment ago and makes no sense is read again, because somebody may still
+be writing it.
+
+## A broken edit changes nothing
+
+- The operational log has a line `CFG-1002` for each problem, with file and line.
+- `/health/ready` has a warning. The broker is still ready.
+- `artemis-py broker configuration` shows the problems, when the file was read, and what waits for a restart.
+- Metrics: `artemis_config_last_reload_successful` is 0. There are also
+  `artemis_config_last_reload_success_timestamp_seconds`, `artemis_config_pending_restart`, and
+  `artemis_config_reloads_total` by `result` (`applied`, `unchanged`, `refused`, `partly`).
+
+`CFG-1001` ends each reload that was carried out, and `CFG-1003` tells each change (the first 50).
+
+It is brought into force a little in each turn, in this order: permissions, settings of
+addresses, diverts, deletions, addresses and queues, acceptors, logins. If one part cannot be done, it stays as it was,
+the others go on, and the result is `partly`, with the reason. If the broker is killed meanwhile, the next start does
+the rest.
+
+## What is deleted
+
+The rules are Artemis'. `config-delete-addresses`, `config-delete-queues` and `config-delete-diverts` are
+address-settings, and those of the new file count. With `OFF`, the default, nothing goes.
+
+| removed from the file | goes with | and then |
+| --- | --- | --- |
+| an address | `config-delete-addresses` FORCE | all its queues go with their messages, also those that operators \
+or clients made; the address, too. An address that clients made stays, and one where a divert begins |
+| a queue | `config-delete-queues` FORCE | it goes with its messages. Only queues that the file declared before go |
+| a divert | `config-delete-diverts` FORCE | it forwards nothing more. With OFF it stays until the broker restarts |
+
+**FORCE is the only way in which a reload loses messages.** Consumers of a deleted queue are disconnected with an ERROR
+that says so. If their clients connect again and `auto-create-queues` allows it, the queue comes into being anew, empty.
+A start applies FORCE, too, so an edit while the broker is stopped has the same result.
+
+## What operators changed
+
+- **Paused** queues stay paused.
+- **A ring-size** that an operator set stays until the file says another ring-size than before. (A restart keeps it,
+  too. In Artemis each reload sets it back.)
+- **Queues that operators deleted** come back if the file declares them, with the next reload or restart.
+- **Queues that operators or clients made** stay. If the file declares one, it becomes a declared queue, with exactly
+  the attributes of the file.
+- A declared queue gets exactly what the file says: an attribute that is removed has its default again.
+- A declared queue that exists on another address stays there, and the reload tells it.
+
+## When a change is in force
+
+| part | in force |
+| --- | --- |
+| addresses, queues, diverts | at once; the attributes of queues: see below |
+| routing types of an address | at once; a type of which it has queues stays, and the reload tells it |
+| security-settings | at once, for sessions that are open, too. Who consumes already goes on, as in Artemis |
+| users and roles in files | with the next login (remembered logins last `security-invalidation-interval`) |
+| `users-file`, `authentication`, login.config | at once, for new logins |
+| acceptors | at once. One that has not changed keeps its connections. One that has changed or is gone closes them; \
+if host and port are the same, its socket stays open meanwhile |
+| keys and certificates | with `sslAutoReload` when the files change ([security.md](security.md)); otherwise when \
+the acceptor changes |
+| everything else in `core` (directories, global limits, wildcards, …) | restart |
+
+`artemis-py diff` and `broker configuration` list what waits for a restart.
+
+A queue is composed once, of an order, an overflow policy and other parts. An attribute that would change its
+composition waits for a restart. All others are changed in place. No attribute is silent: a test changes each one,
+and compares the queue with one that was started with the new file."""
+
+AFTER: Final = """\
+## Compare
+
+```sh
+artemis-py diff OLD NEW          # two files, or folders of instances
+artemis-py diff --running        # what is in force in a broker, and its file as it is now
+artemis-py diff --running --json
+```
+
+The exit code is 0 if nothing would change, 1 if something would, and 2 if a configuration is refused. With `--running`
+the broker counts what would be affected: a queue that is deleted with its messages and consumers, a queue that is
+deeper than its new `ring-size` or `max-depth-messages`, an address that is full at once because `max-size-…` is below
+what it has, and queues that keep what they are composed of until a restart.
+"""

@@ -1,0 +1,190 @@
+"""Changes a running queue to other settings, as far as its composition allows.
+
+What a queue is composed of once is listed in ``config/changes/queue_effects.py``; such attributes stay as they are
+until a restart. Everything else takes effect here, in place: no message moves, and no consumer leaves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from artemis_py.config.changes.queue_effects import GROUPING, changed, held_back, in_force
+from artemis_py.config.settings import AddressSettings
+from artemis_py.config.tables.queue_settings import QueueSettings
+from artemis_py.core.groups.rule import GroupRule
+from artemis_py.core.pages.backlog import ReadAhead
+from artemis_py.core.queue.exclusivity import Exclusivity
+from artemis_py.core.queue.queue import Queue
+from artemis_py.core.queue.recipe import (
+    backlog_max_of,
+    consumer_defaults_for,
+    live_max_of,
+    overflow_by_policy,
+    redelivery_for,
+    rules_for,
+)
+from artemis_py.core.reference.rules import MessageRules
+
+_OVERFLOW: Final = frozenset(
+    (
+        "ring_size", "overflow_policy", "max_depth_messages", "max_depth_bytes", "flow_resume_percent",
+        "file_backed_metadata",
+    )
+)  # fmt: skip
+_GATE: Final = frozenset(("consumers_before_dispatch", "delay_before_dispatch", "max_backlog"))
+_DISTRIBUTION: Final = frozenset(("exclusive", "max_live_consumers"))
+_RULE: Final = GROUPING | {"exclusive", "non_destructive"}
+_LEASES: Final = frozenset(("lease_period", "leasing", "max_deliveries", "max_cancels"))
+_DEFAULTS: Final = frozenset(
+    (
+        "consumer_selector", "consumer_replay_period", "max_per_subscription_backlog", "delivery_semantics",
+        "max_backlog", "max_deliveries", "max_cancels", "lease_period", "leasing", "fairness_model", "expiration",
+        "file_backed_metadata", "non_destructive", "barrier_expression", "target_queue_depth", "priority_expression",
+    )
+)  # fmt: skip
+_RULES: Final = frozenset(("expiry_policy", "dead_letter_address"))
+_ALERTS: Final = frozenset(
+    (
+        "alert_threshold_message_size", "alert_threshold_depth_messages", "alert_threshold_depth_bytes",
+        "alert_repeat_gap",
+    )
+)  # fmt: skip
+
+
+def retune(queue: Queue, wanted: QueueSettings, settings: AddressSettings, now_ms: int) -> frozenset[str]:
+    """Bring a queue to the settings that it would be composed from now. Returns the attributes that need a restart.
+    ``settings`` are those of its address. Raises SelectorError, and nothing has changed then.
+    """
+    old = queue.own
+    if old is None:
+        return frozenset()
+    new, differing = in_force(old, wanted), changed(old, wanted) - held_back(old, wanted)
+    defaults = consumer_defaults_for(new) if differing & _DEFAULTS else queue.consumer_defaults
+    queue.own = new
+    queue.parts.redelivery = redelivery_for(settings, new.max_delivery_attempts)
+    queue.parts.pages.reading.limits = ReadAhead.of(settings)
+    if queue.parts.pages.reading.cramped:
+        queue.parts.pages.may_have_news()
+    if not differing:
+        _use_rules(queue, new)
+        return held_back(old, wanted)
+    queue.consumer_defaults = defaults
+    for names, use in _STEPS:
+        if differing & names:
+            use(queue, new)
+    _use_rules(queue, new)
+    if differing & _OVERFLOW:
+        use_overflow(queue, old, new)
+    if differing & _GATE:
+        _use_gate(queue, new, now_ms)
+    queue.parts.aftermath.run()
+    queue.parts.note_ready()
+    return held_back(old, wanted)
+
+
+def use_overflow(queue: Queue, old: QueueSettings, new: QueueSettings) -> None:
+    """Keep to other limits. A ring that was made smaller stops growing. What an operator set as ring-size stays, unless
+    the ring-size of the file is another one now.
+    """
+    if old.ring_size != new.ring_size:
+        queue.ring_size_changed = None
+    if queue.ring_size_changed is not None:
+        return
+    queue.flow.overflow = overflow_by_policy(new)
+    queue.flow.resume()
+    queue.parts.aftermath.use_room()
+
+
+def _use_gate(queue: Queue, new: QueueSettings, now_ms: int) -> None:
+    gate = queue.gate
+    gate.delay_ms = new.delay_before_dispatch
+    gate.backlog_max = backlog_max_of(new)
+    gate.counts = new.max_backlog >= 0
+    gate.consumers_min = new.consumers_before_dispatch
+    if gate.consumers_min <= 0:
+        gate.started, gate.opens_at_ms = True, 0
+    elif not queue.taker_count:
+        gate.started, gate.opens_at_ms = False, 0
+    else:
+        gate.consumer_joined(queue.taker_count, queue.parts.host.clock.steady_ms(now_ms))
+        if gate.opens_at_ms:
+            queue.parts.host.timers.note_gate(gate.opens_at_ms, queue.id)
+
+
+def _use_distribution(queue: Queue, new: QueueSettings) -> None:
+    queue.distribution.set_live_max(live_max_of(new))
+    queue.parts.waking.has_lost_one = True  # others may be served now
+
+
+def _use_grouping(queue: Queue, new: QueueSettings) -> None:
+    """The rule for the next time that the queue begins to look at groups."""
+    grouping = queue.grouping
+    if not queue.temporary:
+        grouping.rule = GroupRule.of(new)
+    if grouping.groups is None and queue.message_count:
+        grouping.begin()
+
+
+def _use_leases(queue: Queue, new: QueueSettings) -> None:
+    leases, tries = queue.contents.leases, queue.contents.tries
+    if leases is not None:
+        leases.period_ms = max(new.lease_period, 0)
+        leases.is_strict = new.leasing == "strict"
+        leases.set_timer()
+    if tries is not None:
+        tries.deliveries_max, tries.cancels_max = new.max_deliveries, new.max_cancels
+
+
+def _use_alerts(queue: Queue, new: QueueSettings) -> None:
+    watch = queue.parts.alerts
+    if watch is not None:
+        alerts = watch.alerts
+        alerts.size_bytes = new.alert_threshold_message_size
+        alerts.messages = new.alert_threshold_depth_messages
+        alerts.bytes = new.alert_threshold_depth_bytes
+        alerts.repeat_gap_ms = new.alert_repeat_gap
+        watch.look(queue.parts.host.log.now_ms)
+
+
+def _use_rules(queue: Queue, new: QueueSettings) -> None:
+    """How messages end. How long they live, and what holds them back, belongs to the composition."""
+    before, reference = queue.reference.rules, queue.reference
+    written = queue.attributes.get("dead_letter_address")
+    dead_letter_address = written if isinstance(written, str) else None
+    if (before.expiry_policy, before.dead_letter_address) == (new.expiry_policy, dead_letter_address):
+        return
+    if before.alerts is None and before.lifetime is None and not before.holds:
+        reference.rules = rules_for(new, dead_letter_address)
+        return
+    reference.rules = MessageRules(
+        lifetime=before.lifetime,
+        holds=before.holds,
+        expiry_policy=new.expiry_policy,
+        dead_letter_address=dead_letter_address,
+        alerts=before.alerts,
+    )
+
+
+def _use_seats(queue: Queue, new: QueueSettings) -> None:
+    seats = queue.seats
+    seats.consumers_max = new.max_consumers
+    if seats.exclusivity.policy != new.exclusivity_policy:
+        seats.exclusivity = Exclusivity(new.exclusivity_policy)
+
+
+def _use_flags(queue: Queue, new: QueueSettings) -> None:
+    queue.enabled = new.enabled
+    queue.purge_on_no_consumers = new.purge_on_no_consumers
+    queue.non_destructive = new.non_destructive
+    queue.seats.shows_returns = new.non_destructive
+
+
+_STEPS: Final[tuple[tuple[frozenset[str], Callable[[Queue, QueueSettings], None]], ...]] = (
+    (frozenset(("enabled", "purge_on_no_consumers", "non_destructive")), _use_flags),
+    (frozenset(("max_consumers", "exclusivity_policy")), _use_seats),
+    (_DISTRIBUTION, _use_distribution),
+    (_RULE, _use_grouping),
+    (_LEASES, _use_leases),
+    (_ALERTS, _use_alerts),
+)

@@ -1,0 +1,1 @@
+"""Brings a running broker to another configuration."""

@@ -1,0 +1,309 @@
+"""Brings a running broker from the configuration in force to another one, in small steps.
+
+The order is Artemis': settings of addresses, diverts, deletions, then addresses and queues. Each step leaves its part
+either as it was or as it is to be; one that fails is noted, and the others go on. What is deleted, and what an operator
+has changed, docs/reload.md says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final, final
+
+from artemis_py.config.changes.plan import FORCE
+from artemis_py.config.settings import AddressConfig, AddressSettings, BrokerConfig, DivertConfig, QueueConfig
+from artemis_py.config.tables.queue_settings import known_attributes, written_attributes
+from artemis_py.core.addresses import retroactive
+from artemis_py.core.addresses.address import Address, Divert
+from artemis_py.core.addresses.bindings import Bindings
+from artemis_py.core.addresses.changes import change_type_of, narrow_routing_types, set_diverts
+from artemis_py.core.destinations.deployment import divert_of
+from artemis_py.core.destinations.registry import Registry
+from artemis_py.core.events import OPERATION
+from artemis_py.core.host import Host
+from artemis_py.core.queue.queue import Queue
+from artemis_py.core.queue.recipe import own_settings
+from artemis_py.core.queue.retuning import retune
+from artemis_py.core.queue.works import QueueWork
+from artemis_py.core.routing.duplicates import Duplicates
+from artemis_py.core.slow_consumers import SlowConsumers
+from artemis_py.errors import StorageError
+from artemis_py.selector import compile_selector
+
+WAIT: Final = True
+"""What a step yields if the work can only go on in another turn."""
+_LOOKS_PER_STEP: Final = 64
+_FAILURES_MAX: Final = 100
+
+Steps = Iterator[bool | None]
+Disconnect = Callable[[int, str], None]
+"""Ends the connection of this number, with the reason."""
+
+
+@final
+class Redeployment:
+    """One change of the configuration. ``now_ms`` is the date of the turn. ``disconnect`` ends connections whose queue
+    is deleted.
+    """
+
+    def __init__(
+        self,
+        host: Host,
+        registry: Registry,
+        duplicates: Duplicates,
+        slow_consumers: SlowConsumers,
+        config: BrokerConfig,
+        now_ms: Callable[[], int],
+        disconnect: Disconnect,
+    ) -> None:
+        self.failures: list[str] = []
+        """What could not be done, and stays as it was."""
+        self.held: dict[str, frozenset[str]] = {}
+        """Attributes that need a restart, by queue."""
+        self.removed_messages = 0
+        """How many messages were deleted with their queues."""
+        self._host = host
+        self._registry = registry
+        self._bindings: Final[Bindings] = registry.bindings
+        self._duplicates = duplicates
+        self._slow_consumers = slow_consumers
+        self._config = config
+        self._now_ms = now_ms
+        self._disconnect = disconnect
+        self._declared: dict[str, AddressConfig] = {address.name: address for address in config.addresses}
+        self._queues: dict[str, QueueConfig] = {
+            queue.name: queue for address in config.addresses for queue in address.queues
+        }
+        self._running_diverts: dict[str, Address] = {}
+        self._settled: set[str] = set()
+        """Addresses whose settings are other ones now."""
+
+    def run(self) -> Steps:
+        """Everything that a reload changes in the core."""
+        yield from self._settle_addresses()
+        yield from self._divert()
+        yield from self.delete_undeclared()
+        yield from self._deploy()
+
+    # ---- settings --------------------------------------------------------------------------------
+
+    def _settle_addresses(self) -> Steps:
+        looks = 0
+        for address in list(self._bindings.addresses.values()):
+            if address.diverts:
+                self._running_diverts.update({divert.name: address for divert in address.diverts})
+            if address.deleted or retroactive.is_internal(address.name):
+                continue
+            settings = self._config.settings_for(address.name)
+            if settings == address.settings:
+                address.settings = settings
+                looks += 1
+                if looks % _LOOKS_PER_STEP == 0:
+                    yield None
+                continue
+            self._try(f"address {address.name}", lambda: self._use_settings(address, settings))  # noqa: B023
+            yield None
+            for queue in list(address.queues.values()):
+                if not queue.deleted:
+                    self._try(f"queue {queue.name}", lambda: self._retune(queue))  # noqa: B023
+                    yield None
+
+    def _use_settings(self, address: Address, settings: AddressSettings) -> None:
+        self._settled.add(address.name)
+        address.use_settings(settings)
+        self._duplicates.settings_changed(address)
+        self._registry.rearrange_retention(address)
+
+    def _retune(self, queue: Queue) -> None:
+        """Bring a queue to the settings of its address and its own attributes, which are those of its declaration."""
+        for consumer in queue.distribution.consumers:
+            if not consumer.browses:
+                self._slow_consumers.note_consumer(queue, consumer, self._now_ms())
+                break
+        declared = self._queues.get(queue.name)
+        if declared is not None and declared.address == queue.address.name:
+            self._update(queue, declared)
+            return
+        self._tune(queue, _config_of(queue))
+
+    def _tune(self, queue: Queue, config: QueueConfig) -> None:
+        wanted = own_settings(config, queue.address.settings, declared=not queue.auto_created)
+        before = queue.own
+        held = retune(queue, wanted, queue.address.settings, self._now_ms())
+        if held:
+            self.held[queue.name] = held
+        if queue.own is not before:
+            self._bindings.queue_changed(queue)
+
+    # ---- diverts ---------------------------------------------------------------------------------
+
+    def _divert(self) -> Steps:
+        wanted = {divert.name: divert for divert in self._config.diverts}
+        for name, address in list(self._running_diverts.items()):
+            if name not in wanted and address.settings.config_delete_diverts == FORCE:
+                _remove_divert(address, name)
+                yield None
+        for config in wanted.values():
+            self._try(f"divert {config.name}", lambda: self._deploy_divert(config))  # noqa: B023
+            yield None
+
+    def _deploy_divert(self, config: DivertConfig) -> None:
+        address = self._running_diverts.get(config.name)
+        divert = divert_of(config)
+        if address is not None and address.name == config.address:
+            diverts = [divert if each.name == config.name else each for each in address.diverts]
+            if [_facts(each) for each in diverts] != [_facts(each) for each in address.diverts]:
+                set_diverts(address, diverts)
+            return
+        target = self._bindings.addresses.get(config.address) or self._registry.create_address(
+            config.address, auto_created=False
+        )
+        if address is not None:
+            _remove_divert(address, config.name)
+        target.add_divert(divert)
+
+    # ---- deletions -------------------------------------------------------------------------------
+
+    def delete_undeclared(self) -> Steps:
+        """Delete what broker.xml does not declare any more, where its address says so (``config-delete-…``)."""
+        diverted = {divert.address for divert in self._config.diverts}
+        looks = 0
+        for address in list(self._bindings.addresses.values()):
+            looks += 1
+            if looks % _LOOKS_PER_STEP == 0:
+                yield None
+            settings = address.settings
+            if address.temporary or address.deleted or retroactive.is_internal(address.name):
+                continue
+            is_gone = not address.auto_created and address.name not in self._declared
+            if is_gone and settings.config_delete_addresses == FORCE and address.name not in diverted:
+                yield from self._delete_address(address)
+            elif settings.config_delete_queues == FORCE:
+                yield from self._delete_queues(address)
+
+    def _delete_queues(self, address: Address) -> Steps:
+        declared = self._declared.get(address.name)
+        names = set() if declared is None else {queue.name for queue in declared.queues}
+        for queue in list(address.queues.values()):
+            if queue.configured and queue.name not in names:
+                yield from self._delete_queue(queue)
+
+    def _delete_address(self, address: Address) -> Steps:
+        while address.is_spreading:
+            yield WAIT
+        for queue in list(address.queues.values()):
+            yield from self._delete_queue(queue)
+        if not address.queues and not address.deleted:
+            self._try(f"address {address.name}", lambda: self._registry.delete_address(address))
+        yield None
+
+    def _delete_queue(self, queue: Queue) -> Steps:
+        """Disconnect the consumers of a queue and admit no others; then delete it, with its messages."""
+        queue.seats.consumers_max = 0
+        reason = f"Queue {queue.name} is deleted: broker.xml does not declare it any more"
+        while queue.consumer_count and not queue.deleted:
+            for consumer in list(queue.distribution.consumers):
+                if not consumer.closed:
+                    self._disconnect(consumer.reader.connection, reason)
+                    yield None
+            yield WAIT
+        if queue.deleted:
+            return
+        self.removed_messages += queue.message_count
+        self._host.note_event(OPERATION, queue.reference, {"operation": "delete, by broker.xml"}, kind="delete")
+        unfinished: list[QueueWork | None] = []
+        name = f"queue {queue.name}"
+        self._try(name, lambda: unfinished.append(self._registry.delete_queue(queue, self._now_ms())))
+        if not queue.deleted:
+            queue.seats.consumers_max = -1 if queue.own is None else queue.own.max_consumers
+        yield None
+        while unfinished and unfinished[0] is not None and not unfinished[0].may_go_on:
+            yield WAIT
+
+    # ---- addresses and queues --------------------------------------------------------------------
+
+    def _deploy(self) -> Steps:
+        for config in self._declared.values():
+            address = self._bindings.addresses.get(config.name)
+            if address is None:
+                address = self._registry.create_address(config.name, auto_created=False)
+            address.auto_created = False
+            address.add_routing_types(config.routing_types)
+            for queue_config in config.queues:
+                self._try(f"queue {queue_config.name}", lambda: self._deploy_queue(address, queue_config))  # noqa: B023
+                yield None
+            kept = narrow_routing_types(address, config.routing_types) if config.routing_types else ()
+            for routing_type in kept:
+                self._fail(f"address {address.name}", f"it stays {routing_type}: queues of that type are there")
+            yield None
+
+    def _deploy_queue(self, address: Address, config: QueueConfig) -> None:
+        queue = self._bindings.queues.get(config.name)
+        if queue is None:
+            self._registry.create_queue(address, config, auto_created=False, configured=True)
+        elif queue.address.name != address.name:
+            self._fail(f"queue {config.name}", f"it is on address {queue.address.name} and stays there")
+        else:
+            self._update(queue, config)
+
+    def _update(self, queue: Queue, config: QueueConfig) -> None:
+        """A queue that is there gets everything that its declaration says, also what that does not mention any more."""
+        attributes = written_attributes(config)
+        before = None if queue.selector is None else queue.selector.text
+        is_same = queue.attributes == attributes and before == (config.filter or None)
+        is_same = is_same and queue.durable == config.durable
+        if not (is_same and queue.routing_type == config.routing_type and queue.configured):
+            self._rewrite(queue, config, attributes, before)
+            self._tune(queue, config)
+            self._registry.note_queue(queue)
+        elif queue.address.name in self._settled:
+            self._tune(queue, config)
+
+    def _rewrite(self, queue: Queue, config: QueueConfig, attributes: Mapping[str, object], before: str | None) -> None:
+        selector = compile_selector(config.filter) if config.filter else None
+        if before != (config.filter or None):
+            queue.selector = selector
+            self._registry.selector_changed(before, config.filter or None)
+            self._bindings.queue_changed(queue)
+        if queue.routing_type != config.routing_type:
+            change_type_of(queue, config.routing_type, self._bindings.address_of(queue))
+            self._bindings.queue_changed(queue)
+        queue.attributes = attributes
+        queue.configured, queue.auto_created = True, False
+
+    # ---- failures --------------------------------------------------------------------------------
+
+    def _try(self, name: str, step: Callable[[], object]) -> None:
+        """Carry out a step. A failure is noted, and is nobody else's. Raises StorageError."""
+        try:
+            step()
+        except StorageError:
+            raise
+        except Exception as error:
+            self._fail(name, str(error) or type(error).__name__)
+
+    def _fail(self, name: str, reason: str) -> None:
+        if len(self.failures) < _FAILURES_MAX:
+            self.failures.append(f"{name}: {reason}")
+
+
+def _config_of(queue: Queue) -> QueueConfig:
+    """What is written on a queue that the file does not declare."""
+    return QueueConfig(
+        name=queue.name,
+        address=queue.address.name,
+        routing_type=queue.routing_type,
+        durable=queue.durable,
+        **known_attributes(dict(queue.attributes)),
+    )
+
+
+def _remove_divert(address: Address, name: str) -> None:
+    set_diverts(address, [each for each in address.diverts if each.name != name])
+
+
+def _facts(divert: Divert) -> tuple[object, ...]:
+    text = None if divert.selector is None else divert.selector.text
+    return (
+        divert.name, divert.routing_name, divert.forwarding_addresses, divert.exclusive, text, divert.routing_type
+    )  # fmt: skip

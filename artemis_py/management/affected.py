@@ -1,0 +1,146 @@
+"""Which messages another configuration would affect: counts of what the broker has now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final, final
+
+from artemis_py.config.changes.plan import FORCE
+from artemis_py.config.changes.queue_effects import held_back
+from artemis_py.config.settings import AddressConfig, AddressSettings, BrokerConfig, QueueConfig
+from artemis_py.config.tables.queue_settings import QueueSettings, known_attributes
+from artemis_py.core.addresses import retroactive
+from artemis_py.core.addresses.address import Address
+from artemis_py.core.broker import Broker
+from artemis_py.core.queue.queue import Queue
+from artemis_py.core.queue.recipe import own_settings
+
+ROWS_MAX: Final = 1000
+_LOOKS_PER_STEP: Final = 32
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What would happen to an address or a queue. ``messages`` are those that it has now, or that are lost."""
+
+    kind: str
+    name: str
+    messages: int
+    consumers: int
+    what: str
+
+    def as_row(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "kind": self.kind,
+            "name": self.name,
+            "messages": self.messages,
+            "consumers": self.consumers,
+            "what": self.what,
+        }
+
+
+@final
+@dataclass
+class Affected:
+    """What was found, at most ``ROWS_MAX`` rows."""
+
+    rows: list[Effect] = field(default_factory=list)
+
+    def add(self, effect: Effect) -> None:
+        """Add a row, if there is room."""
+        if len(self.rows) < ROWS_MAX:
+            self.rows.append(effect)
+
+
+def affected_by(broker: Broker, config: BrokerConfig, found: Affected) -> Iterator[bool | None]:
+    """Look at every address and queue, some in each step."""
+    declared = {address.name: address for address in config.addresses}
+    queues = {queue.name: queue for address in config.addresses for queue in address.queues}
+    diverted = {divert.address for divert in config.diverts}
+    looks = 0
+    for address in list(broker.addresses.values()):
+        looks += 1
+        if address.temporary or address.deleted or retroactive.is_internal(address.name):
+            continue
+        settings = config.settings_for(address.name)
+        is_gone = not address.auto_created and address.name not in declared and address.name not in diverted
+        is_forced = is_gone and settings.config_delete_addresses == FORCE
+        if not is_forced:
+            _look_at_address(address, settings, found)
+        for queue in list(address.queues.values()):
+            looks += 1
+            if is_forced or _is_deleted(queue, declared.get(address.name), settings):
+                what = "deleted, with its messages; its consumers are disconnected"
+                found.add(Effect("queue", queue.name, queue.message_count, queue.consumer_count, what))
+            else:
+                _look_at_queue(queue, queues.get(queue.name), settings, found)
+            if looks % _LOOKS_PER_STEP == 0:
+                yield None
+        if looks % _LOOKS_PER_STEP == 0:
+            yield None
+    yield None
+
+
+def _is_deleted(queue: Queue, declared: AddressConfig | None, settings: AddressSettings) -> bool:
+    if not queue.configured or settings.config_delete_queues != FORCE:
+        return False
+    return declared is None or all(each.name != queue.name for each in declared.queues)
+
+
+def _look_at_address(address: Address, settings: AddressSettings, found: Affected) -> None:
+    before, account = address.settings, address.account
+    lowered = []
+    if settings.max_size_bytes != before.max_size_bytes and 0 <= settings.max_size_bytes <= account.size_bytes:
+        lowered.append(f"max-size-bytes {settings.max_size_bytes}: it has {account.size_bytes} bytes")
+    if settings.max_size_messages != before.max_size_messages and (
+        0 <= settings.max_size_messages <= account.message_count
+    ):
+        lowered.append(f"max-size-messages {settings.max_size_messages}: it has {account.message_count}")
+    policy = settings.address_full_policy
+    if lowered:
+        does = {"PAGE": "pages", "BLOCK": "blocks senders", "DROP": "drops messages", "FAIL": "refuses messages"}
+        what = f"full at once ({' and '.join(lowered)}): it {does[policy]}"
+        found.add(Effect("address", address.name, account.message_count, 0, what))
+
+
+def _look_at_queue(queue: Queue, declared: QueueConfig | None, settings: AddressSettings, found: Affected) -> None:
+    old = queue.own
+    if old is None:
+        return
+    if declared is not None and declared.address == queue.address.name:
+        config, is_declared = declared, True
+    else:
+        config, is_declared = _config_of(queue), not queue.auto_created
+    new = own_settings(config, settings, declared=is_declared)
+    if new is old or new == old:
+        return
+    for what in _words(queue, old, new):
+        found.add(Effect("queue", queue.name, queue.message_count, queue.consumer_count, what))
+
+
+def _words(queue: Queue, old: QueueSettings, new: QueueSettings) -> Iterator[str]:
+    held = held_back(old, new)
+    if held:
+        names = ", ".join(sorted(name.replace("_", "-") for name in held))
+        yield f"keeps what it is composed of until a restart: {names}"
+    depth = queue.message_count
+    if new.ring_size != old.ring_size and 0 <= new.ring_size < depth:
+        yield f"deeper than ring-size {new.ring_size}: it stops growing, and nothing is dropped at once"
+    limit = new.depth_messages_max
+    if limit != old.depth_messages_max and 0 <= limit < depth and not held:
+        yield f"deeper than max-depth-messages {limit}: {new.policy} from the next message on"
+    if new.max_consumers != old.max_consumers and 0 <= new.max_consumers < queue.taker_count:
+        yield f"has more consumers than max-consumers {new.max_consumers}: they stay, and no other comes"
+
+
+def _config_of(queue: Queue) -> QueueConfig:
+    return QueueConfig(
+        name=queue.name,
+        address=queue.address.name,
+        routing_type=queue.routing_type,
+        durable=queue.durable,
+        **known_attributes(dict(queue.attributes)),
+    )

@@ -1,0 +1,203 @@
+"""Operations that create, change and delete addresses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from artemis_py.core.addresses.address import Address
+from artemis_py.core.queue.works import QueueWork
+from artemis_py.errors import BrokerError
+from artemis_py.management.lists.addresses import ADDRESSES
+from artemis_py.management.lists.field import FLAG, TEXT
+from artemis_py.management.managed import Given, Managed, Steps, at_once, found
+from artemis_py.management.operation import EDIT, Argument, Operation
+from artemis_py.management.operations.addresses import ADDRESS
+from artemis_py.management.operations.queues import without_consumers
+from artemis_py.management.steps import WAIT
+
+_QUEUES_PER_STEP: Final = 20
+_NEW_QUEUES_MAX: Final = 1_000
+"""So many queues may come while an address is deleted with those that it has."""
+
+
+def _found(managed: Managed, given: Given) -> Address:
+    return found(managed.broker.addresses, "address", given["address"])
+
+
+def _create(managed: Managed, given: Given) -> Steps:
+    changes = managed.broker.address_changes
+    return at_once(ADDRESSES.row(changes.create(given["address"], given["routing-types"].split(","))))
+
+
+def _update(managed: Managed, given: Given) -> Steps:
+    address = _found(managed, given)
+    managed.broker.address_changes.update(address, given["routing-types"].split(","))
+    return at_once(ADDRESSES.row(address))
+
+
+def _delete(managed: Managed, given: Given) -> Steps:
+    address, changes = _found(managed, given), managed.broker.address_changes
+    changes.check_deletion(address, is_forced=given["force"])
+    removed = queues = 0
+    queues_max = len(address.queues) + _NEW_QUEUES_MAX
+    while address.queues:
+        if queues >= queues_max:
+            raise BrokerError(f"Clients go on to create queues on {address.name}; block it, and delete it again")
+        queue = next(iter(address.queues.values()))
+        yield from without_consumers(managed, queue)
+        if queue.deleted or queue.consumer_count:
+            continue
+        count, work = managed.broker.operations.delete(queue.name, managed.now_ms())
+        removed += count
+        queues += 1
+        yield from _finished(work)
+        if queues % _QUEUES_PER_STEP == 0:
+            yield None
+    if not address.deleted:
+        changes.delete(address)
+    return {"removed": removed, "queues": queues}
+
+
+def _purge(managed: Managed, given: Given) -> Steps:
+    address, broker = _found(managed, given), managed.broker
+    broker.address_changes.tell_purged(address)
+    removed = 0
+    for number, queue in enumerate(list(address.queues.values()), 1):
+        if not queue.deleted:
+            count, work = broker.operations.purge(queue.name, managed.now_ms())
+            removed += count
+            yield from _finished(work)
+        if number % _QUEUES_PER_STEP == 0:
+            yield None
+    return {"removed": removed}
+
+
+def _finished(work: QueueWork | None) -> Steps:
+    while work is not None and not work.may_go_on:
+        yield WAIT
+    return {}
+
+
+def _pause(managed: Managed, given: Given) -> Steps:
+    return _changed(managed, given, managed.broker.address_changes.pause)
+
+
+def _block(managed: Managed, given: Given) -> Steps:
+    return _changed(managed, given, managed.broker.address_changes.block)
+
+
+def _unblock(managed: Managed, given: Given) -> Steps:
+    return _changed(managed, given, managed.broker.address_changes.unblock)
+
+
+def _changed(managed: Managed, given: Given, change: Callable[[Address], None]) -> Steps:
+    address = _found(managed, given)
+    change(address)
+    return at_once(ADDRESSES.row(address))
+
+
+def _resume(managed: Managed, given: Given) -> Steps:
+    address = _found(managed, given)
+    for _ in managed.broker.address_changes.resume(address):
+        yield None
+    return ADDRESSES.row(address)
+
+
+def _on_address(name: str, sentence: str, work: Callable[[Managed, Given], Steps], *mbean: str) -> Operation:
+    """An operation on an address that answers with the address; ``mbean`` are its signatures."""
+    return Operation(
+        name=name,
+        on="address",
+        right=EDIT,
+        method="POST",
+        path=f"/api/addresses/{{address}}/{name}",
+        command=f"address {name}",
+        sentence=sentence,
+        result="the fields of the address",
+        arguments=(ADDRESS,),
+        shows=ADDRESSES,
+        mbean=mbean,
+        work=work,
+    )
+
+
+_TYPES: Final = "ANYCAST, MULTICAST, or both with a comma between"
+
+ADDRESS_CHANGE_OPERATIONS: Final = (
+    Operation(
+        name="createAddress",
+        right=EDIT,
+        method="POST",
+        path="/api/addresses",
+        command="address create",
+        sentence="Create an address. A restart has it again.",
+        result="the fields of the address",
+        arguments=(ADDRESS, Argument("routing-types", TEXT, _TYPES, "MULTICAST")),
+        shows=ADDRESSES,
+        mbean=("String createAddress(String name=address, String routingTypes)",),
+        work=_create,
+    ),
+    Operation(
+        name="updateAddress",
+        right=EDIT,
+        method="PATCH",
+        path="/api/addresses/{address}",
+        command="address update",
+        sentence="Change the routing types of an address. One that queues have cannot be taken away. A restart gives an"
+        " address that broker.xml declares those of the file, too.",
+        result="the fields of the address",
+        arguments=(ADDRESS, Argument("routing-types", TEXT, _TYPES)),
+        shows=ADDRESSES,
+        mbean=("String updateAddress(String name=address, String routingTypes)",),
+        work=_update,
+    ),
+    Operation(
+        name="deleteAddress",
+        right=EDIT,
+        method="DELETE",
+        path="/api/addresses/{address}",
+        command="address delete",
+        sentence="Delete an address that has no queues. A restart makes it again if broker.xml declares it.",
+        result="removed: how many messages its queues had; queues: how many these were",
+        arguments=(
+            ADDRESS,
+            Argument("force", FLAG, "delete its queues, too, and close the connections of their consumers", False),
+        ),
+        work=_delete,
+        mbean=("void deleteAddress(String name=address)", "void deleteAddress(String name=address, boolean force)"),
+    ),
+    _on_address(
+        "pause",
+        "Let no queue of an address deliver until it is resumed, also after a restart. They still take messages.",
+        _pause,
+        "void pause()",
+        "void pause(boolean persist=_)",
+    ),
+    _on_address(
+        "resume",
+        "Let the queues of a paused address deliver again, but those that are paused.",
+        _resume,
+        "void resume()",
+    ),
+    _on_address(
+        "block",
+        "Let senders to an address wait until it is unblocked. A restart unblocks it.",
+        _block,
+        "boolean block()",
+    ),
+    _on_address("unblock", "Let senders to a blocked address go on.", _unblock, "void unblock()"),
+    Operation(
+        name="purge",
+        on="address",
+        right=EDIT,
+        method="POST",
+        path="/api/addresses/{address}/purge",
+        command="address purge",
+        sentence="Remove all messages of all queues of an address that no consumer has.",
+        result="removed: how many messages",
+        arguments=(ADDRESS,),
+        mbean=("long purge() -> removed",),
+        work=_purge,
+    ),
+)

@@ -1,0 +1,1 @@
+"""The configuration of a running broker: it is watched, read again, compared and brought into force."""

@@ -1,0 +1,288 @@
+"""Keeps the configuration of a running broker: reads it again when asked, and brings it into force."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, final
+
+from artemis_py.config.changes.change import NOW, WHEN_IDLE, Change, Plan
+from artemis_py.config.changes.plan import FORCE
+from artemis_py.config.settings import BrokerConfig
+from artemis_py.core.broker import Broker
+from artemis_py.core.reload.redeployment import Redeployment
+from artemis_py.errors import ArtemisError, BrokerError
+from artemis_py.management.affected import ROWS_MAX, Affected, affected_by
+from artemis_py.management.managed import Steps
+from artemis_py.server.calls import Calls
+from artemis_py.server.clocks import wall_clock_ms
+from artemis_py.server.configuration.reading import Reading, Source, Stamps, problems_of, read
+from artemis_py.server.configuration.state import APPLIED, PARTLY, REFUSED, UNCHANGED, ConfigurationState, told
+from artemis_py.server.configuration.watch import ConfigurationWatch
+from artemis_py.server.gate import SecurityGate
+from artemis_py.server.operational import LOGGER_NAME, quoted
+from artemis_py.server.ports import Ports
+from artemis_py.server.stats import ServerStats
+from artemis_py.server.turns import Turns
+from artemis_py.stomp.service import StompService
+
+CODE_APPLIED: Final = "CFG-1001"
+CODE_REFUSED: Final = "CFG-1002"
+CODE_CHANGE: Final = "CFG-1003"
+_LINES_MAX: Final = 50
+"""How many changes of one reload the log lists."""
+_CLOSED_PER_STEP: Final = 16
+
+
+@final
+class ConfigurationKeeper:
+    """For the event loop's thread. One reload runs at a time; those that are asked for meanwhile are one more after it.
+
+    ``source`` is None for a broker that was not started from a file: it cannot read one again.
+    """
+
+    def __init__(
+        self,
+        source: Source | None,
+        config: BrokerConfig,
+        loop: asyncio.AbstractEventLoop,
+        turns: Turns,
+        ports: Ports,
+        gate: SecurityGate | None,
+    ) -> None:
+        now = wall_clock_ms()
+        self.state = ConfigurationState(config.file, now, now)
+        self.calls: Calls | None = None
+        """Carries out what a reload changes in the core."""
+        self._source = source
+        self._start = config
+        self._in_force = config
+        self._loop = loop
+        self._broker: Final[Broker] = turns.broker
+        self._turns = turns
+        self._ports = ports
+        self._stats: Final[ServerStats] = turns.stats
+        turns.stats.configuration = self.state
+        self._gate = gate
+        self._lock = asyncio.Lock()
+        self._next: asyncio.Task[dict[str, Any]] | None = None
+        """A reload that waits for its turn."""
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._watch: ConfigurationWatch | None = None
+
+    # ---- what others ask -------------------------------------------------------------------------
+
+    def begin(self) -> None:
+        """Delete what broker.xml does not declare any more, and watch its files, if ``configuration-file-refresh-
+        period`` says so.
+        """
+        if _deletes(self._in_force):
+            self._run(self._delete_undeclared())
+        period_ms = self._start.configuration_file_refresh_period
+        if self._source is None or period_ms <= 0:
+            return
+        watch = self._watch = ConfigurationWatch(self._loop, self._source.path, period_ms / 1000, self.reload_soon)
+        self._run(watch.begin(self._in_force.files))
+        self.state.is_watched = True
+
+    def end(self) -> None:
+        """Read nothing any more."""
+        if self._watch is not None:
+            self._watch.end()
+        for task in list(self._tasks):
+            task.cancel()
+
+    def reload(self) -> asyncio.Task[dict[str, Any]]:
+        """Read the files and bring them into force. The result tells what came of it. Raises BrokerError if the broker
+        was not started from a file, and in the task if the files are refused.
+        """
+        source = self._named_source()
+        if self._next is None:
+            self._next = self._run(self._reload_in_turn(source))
+        return self._next
+
+    def diff(self) -> asyncio.Task[dict[str, Any]]:
+        """What a reload would change. Raises BrokerError, as ``reload``."""
+        return self._run(self._compare(self._named_source()))
+
+    def warnings(self) -> list[str]:
+        """For ``/health``: what an operator must see to, of ports and of the configuration."""
+        return self._ports.warnings() + self.state.warnings()
+
+    def _now_ms(self) -> int:
+        return self._turns.isolation.turn_ms
+
+    def _named_source(self) -> Source:
+        if self._source is None:
+            raise BrokerError("this broker was not started from a file, so there is none to read again")
+        return self._source
+
+    def reload_soon(self) -> None:
+        """A signal, or a file that has changed: nobody waits for the result, which the log tells."""
+        if self._source is None:
+            return
+        task = self.reload()
+        task.add_done_callback(lambda done: None if done.cancelled() else done.exception())
+
+    def _run(self, work: Any) -> asyncio.Task[Any]:
+        task = self._loop.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    # ---- a reload --------------------------------------------------------------------------------
+
+    async def _reload_in_turn(self, source: Source) -> dict[str, Any]:
+        async with self._lock:
+            self._next = None  # whoever asks from now on wants what the files say from now on
+            return await self._reload(source)
+
+    async def _reload(self, source: Source) -> dict[str, Any]:
+        state = self.state
+        state.tried_ms = wall_clock_ms()
+        stamps = () if self._watch is None else self._watch.stamps()
+        try:
+            reading = await self._read(source, binds=True)
+        except Exception as error:
+            self._note_files(self._in_force, stamps)
+            self._refused(error)
+            raise BrokerError(_refusal(error)) from None
+        self._note_files(reading.config, stamps)
+        state.problems = ()
+        state.pending = reading.pending.need_restart
+        state.read_ms = state.tried_ms
+        changes = reading.plan.changes
+        removed_count = 0
+        try:
+            redeployment, failures = await self._bring_into_force(reading)
+        except Exception as error:  # what is done stands; the next reload or start does the rest
+            state.failures = (f"the reload broke off: {type(error).__name__}: {error}",)
+        else:
+            state.failures = (*redeployment.failures, *failures)
+            removed_count = redeployment.removed_messages
+        if changes:
+            state.changes = changes
+        what = PARTLY if state.failures else APPLIED if changes else UNCHANGED
+        state.counts[what] += 1
+        self._tell_applied(what, reading.plan)
+        return {
+            "result": what,
+            "file": state.file,
+            "changeCount": len(changes),
+            "changes": _rows(changes),
+            "pendingRestart": _rows(state.pending),
+            "failures": list(state.failures),
+            "removedMessages": removed_count,
+        }
+
+    async def _read(self, source: Source, *, binds: bool) -> Reading:
+        prepare = self._ports.prepare if binds else None
+        return await self._loop.run_in_executor(None, read, source, self._start, self._in_force, prepare)
+
+    async def _bring_into_force(self, reading: Reading) -> tuple[Redeployment, Sequence[str]]:
+        """In the order of Artemis: permissions, settings, diverts, deletions, declarations, acceptors."""
+        self._in_force = config = reading.in_force
+        if self._gate is not None:
+            self._gate.authorizer.use(config)
+            if reading.authenticator is not None:
+                self._gate.desk.use(reading.authenticator)
+        redeployment = self._broker.redeploy(config, self._now_ms, self._disconnect)
+        await self._carry_out(redeployment.run())
+        if self._turns.replays is not None:
+            self._turns.replays.fills.begin()  # for new queues that begin in the log
+        ended, failures = self._ports.exchange(reading.exchange)
+        for service in ended:
+            await self._carry_out(self._close_connections(service))
+        return redeployment, failures
+
+    async def _carry_out(self, steps: Iterator[bool | None]) -> None:
+        assert self.calls is not None, "the server has turns before it reads its configuration again"
+        await self.calls.begin(_without_result(steps), changes=True)
+
+    async def _delete_undeclared(self) -> None:
+        redeployment = self._broker.redeploy(self._in_force, self._now_ms, self._disconnect)
+        await self._carry_out(redeployment.delete_undeclared())
+        for failure in redeployment.failures:
+            _log(CODE_REFUSED, {"file": self.state.file, "failure": failure}, "could not be deleted")
+
+    def _close_connections(self, service: StompService) -> Iterator[bool | None]:
+        clients = [each for each in self._stats.connections if each.session.state.service is service]
+        for closed, client in enumerate(clients, 1):
+            client.cut_off("The acceptor of this connection has changed; connect again", self._now_ms())
+            if closed % _CLOSED_PER_STEP == 0:
+                yield None
+        yield None
+
+    def _disconnect(self, number: int, reason: str) -> None:
+        client = next((each for each in self._stats.connections if each.session.state.origin == number), None)
+        if client is not None:
+            client.cut_off(reason, self._now_ms())
+
+    # ---- a comparison ----------------------------------------------------------------------------
+
+    async def _compare(self, source: Source) -> dict[str, Any]:
+        try:
+            reading = await self._read(source, binds=False)
+        except ArtemisError as error:
+            raise BrokerError(_refusal(error)) from None
+        affected = Affected()
+        await self._carry_out(affected_by(self._broker, reading.in_force, affected))
+        return {
+            "file": self.state.file,
+            "changeCount": len(reading.plan.changes),
+            "changes": _rows(reading.plan.changes),
+            "affected": [row.as_row() for row in affected.rows],
+            "pendingRestart": _rows(reading.pending.need_restart),
+        }
+
+    # ---- telling ---------------------------------------------------------------------------------
+
+    def _note_files(self, config: BrokerConfig, read: Stamps) -> None:
+        if self._watch is not None:
+            self._watch.note(config.files, read)
+
+    def _refused(self, error: Exception) -> None:
+        state = self.state
+        state.problems = problems_of(error)
+        state.counts[REFUSED] += 1
+        for problem in state.problems[:_LINES_MAX]:
+            fields = {"file": problem.file or state.file, "line": problem.line, "problem": told(problem)}
+            _log(CODE_REFUSED, fields, "configuration refused; the one read before stays in force")
+
+    def _tell_applied(self, what: str, plan: Plan) -> None:
+        state = self.state
+        live, pending = plan.those((NOW, WHEN_IDLE)), state.pending
+        for change in live[:_LINES_MAX]:
+            _log(CODE_CHANGE, {"change": str(change)}, "configuration changed")
+        for change in plan.need_restart[:_LINES_MAX]:
+            _log(CODE_CHANGE, {"change": str(change)}, "needs a restart")
+        for failure in state.failures[:_LINES_MAX]:
+            _log(CODE_REFUSED, {"file": state.file, "failure": failure}, "could not be done, and stays as it was")
+        fields = {"file": state.file, "result": what, "changes": len(live), "pending_restart": len(pending)}
+        _log(CODE_APPLIED, fields, "configuration read")
+
+
+def _deletes(config: BrokerConfig) -> bool:
+    """Does some address have what is not declared any more deleted?"""
+    settings = ("config_delete_addresses", "config_delete_queues")
+    return any(entry.values.get(name) == FORCE for entry in config.address_settings.entries for name in settings)
+
+
+def _rows(changes: Sequence[Change]) -> list[dict[str, Any]]:
+    return [change.as_row() for change in changes[:ROWS_MAX]]
+
+
+def _refusal(error: Exception) -> str:
+    problems = [told(problem) for problem in problems_of(error)]
+    return "the configuration is refused, and nothing has changed: " + "; ".join(problems)
+
+
+def _without_result(steps: Iterator[bool | None]) -> Steps:
+    yield from steps
+    return {}
+
+
+def _log(code: str, fields: dict[str, Any], meaning: str) -> None:
+    shown = " ".join(f"{name}={quoted(str(value))}" for name, value in fields.items())
+    logging.getLogger(LOGGER_NAME).info("%s %s %s", code, shown, meaning)

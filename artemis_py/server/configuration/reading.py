@@ -1,0 +1,159 @@
+"""Reads the configuration again, as the start did. It blocks, so it is for a thread."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, final
+
+from artemis_py.config.changes.change import Plan
+from artemis_py.config.changes.in_force import in_force
+from artemis_py.config.changes.plan import plan_of, without_places
+from artemis_py.config.codes import told
+from artemis_py.config.problems import WARNING, Problems
+from artemis_py.config.reader import PROPERTIES_FILE, load
+from artemis_py.config.settings import AcceptorConfig, BrokerConfig
+from artemis_py.errors import ArtemisError, ConfigError, Problem
+from artemis_py.security.authenticator import Authenticator
+from artemis_py.security.realms import open_realms
+from artemis_py.server.ports import Exchange
+
+_SETTLED_S: Final = 1.0
+"""A file that makes no sense and was changed less than this before may be half written: it is read again."""
+_AGAIN_S: Final = 0.2
+_TRIES_MAX: Final = 20
+_SWITCH_S: Final = 0.0005
+"""How long the event loop waits for the interpreter while the file is read, at most."""
+
+Stamps = tuple[tuple[str, object], ...]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What the process was started with: the file or folder, properties, and what counts as an error."""
+
+    path: Path
+    properties: Sequence[str] = ()
+    silenced: Collection[str] = ()
+    strict: bool = False
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """``config`` is what the files say, ``in_force`` what a running broker makes of it. ``authenticator`` is None if
+    logins stay as they are. ``plan`` is what changes; ``pending`` needs a restart, since the broker began.
+    """
+
+    config: BrokerConfig
+    in_force: BrokerConfig
+    plan: Plan
+    pending: Plan
+    exchange: Exchange
+    authenticator: Authenticator | None
+
+
+def read(
+    source: Source,
+    start: BrokerConfig,
+    old: BrokerConfig,
+    prepare: Callable[[Sequence[AcceptorConfig]], Exchange] | None,
+) -> Reading:
+    """Read and check everything. ``start`` is the configuration that the broker began with, ``old`` the one in force.
+    ``prepare`` binds ports. Raises ArtemisError; then no port is bound.
+    """
+    with _interpreter_shared():
+        config = _load_when_settled(source, old.files)
+        problems = Problems()
+        authenticator = _logins(config, old, problems) if start.security_enabled else None
+        notices = told([*config.notices, *problems.in_order(config.file)], source.silenced)
+        if source.strict and any(notice.severity == WARNING for notice in notices):
+            raise ConfigError(notices)
+        reached = in_force(old, config)
+        plan, pending = plan_of(old, config), plan_of(start, config)
+        exchange = Exchange() if prepare is None else prepare(config.acceptors)
+        return Reading(config, reached, plan, pending, exchange, authenticator)
+
+
+def _load_when_settled(source: Source, files: Iterable[str]) -> BrokerConfig:
+    """Read the files. If they are wrong and have just been written, somebody may still be writing them: look again."""
+    for left in range(_TRIES_MAX, -1, -1):
+        before = stamps_of(source.path, files)
+        try:
+            config = load(source.path, properties=source.properties)
+        except ConfigError:
+            if left and (stamps_of(source.path, files) != before or not _are_settled(source.path, files)):
+                time.sleep(_AGAIN_S)
+                continue
+            raise
+        if left == 0 or stamps_of(source.path, files) == before:
+            return config
+    raise AssertionError("the last try returns or raises")
+
+
+def _are_settled(path: Path, files: Iterable[str]) -> bool:
+    now_s = time.time()
+    for file in {str(path), *files}:
+        try:
+            if 0 <= now_s - os.stat(file).st_mtime < _SETTLED_S:
+                return False
+        except OSError:
+            continue
+    return True
+
+
+def _logins(config: BrokerConfig, old: BrokerConfig, problems: Problems) -> Authenticator | None:
+    """Open the sources of users again if they have changed, or come from a login.config, as a start would: what is
+    wrong with them refuses the file. Files of users are read anew by themselves.
+    """
+    is_same = without_places((config.logins, config.users_file)) == without_places((old.logins, old.users_file))
+    return None if is_same and config.logins.jaas is None else open_realms(config, problems)
+
+
+@contextmanager
+def _interpreter_shared() -> Iterator[None]:
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(min(before, _SWITCH_S))
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(before)
+
+
+def stamps_of(path: Path, files: Iterable[str]) -> Stamps:
+    """What tells whether a file has changed: of the main file, of those read with it, and of properties beside it."""
+    folder = path if path.is_dir() else path.parent
+    names = dict.fromkeys(str(each) for each in (path, *_parts(files), folder / PROPERTIES_FILE))
+    return tuple((name, _stamp(name)) for name in names)
+
+
+def _parts(files: Iterable[str]) -> list[str]:
+    """The files, and those in folders among them. Several may stand together with commas between."""
+    found: list[str] = []
+    for each in (part for file in files for part in file.split(",")):
+        found.append(each)
+        if os.path.isdir(each):
+            found += sorted(os.path.join(each, name) for name in os.listdir(each))
+    return found
+
+
+def _stamp(name: str) -> object:
+    try:
+        found = os.stat(name)
+    except OSError as error:
+        return error.errno
+    return found.st_mtime_ns, found.st_size, found.st_ino
+
+
+def problems_of(error: Exception) -> list[Problem]:
+    """What is wrong, with places where they are known."""
+    if isinstance(error, ConfigError):
+        return [each for each in error.problems if each.severity != "note"]
+    told = str(error) if isinstance(error, ArtemisError) else f"{type(error).__name__}: {error}"
+    return [Problem("error", "", 0, told)]

@@ -1,0 +1,115 @@
+"""What operations see of the server: its files, and its acceptors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import final
+
+from artemis_py.config.settings import AcceptorConfig, BrokerConfig
+from artemis_py.errors import BrokerError
+from artemis_py.management.lists.places import Space
+from artemis_py.server.cursor_desk import CursorDesk
+from artemis_py.server.ports import Ports
+from artemis_py.server.store import Store
+from artemis_py.storage.disk.room import DiskSpace, bytes_until_full
+from artemis_py.storage.journal.journal import Journal
+
+
+@final
+class StoredFiles:
+    """The files of a broker with a journal."""
+
+    def __init__(
+        self,
+        config: BrokerConfig,
+        journal: Journal,
+        cursors: CursorDesk,
+        node_id: str,
+        directories: Sequence[str],
+        probe: Callable[[str], DiskSpace],
+    ) -> None:
+        self._config = config
+        self._journal = journal
+        self._cursors = cursors
+        self._node_id = node_id
+        self._directories = directories
+        self._probe = probe
+
+    @property
+    def node_id(self) -> str:
+        """The id of the log, which stays with the files."""
+        return self._node_id
+
+    def figures(self) -> Mapping[str, int]:
+        """Figures of the journal and of the retained log, by name."""
+        cursors = len(self._journal.index.cursors)
+        return {**self._journal.counts(), **self._cursors.counts(), "cursors": cursors}
+
+    def spaces(self) -> Sequence[Space]:
+        """The directories, with the room that they have. Raises BrokerError if the system does not say."""
+        return [self._space(directory) for directory in self._directories]
+
+    def _space(self, directory: str) -> Space:
+        config = self._config
+        try:
+            space = self._probe(directory)
+        except OSError as error:
+            raise BrokerError(f"the disk usage of {directory} cannot be read: {error.strerror or error}") from None
+        usage_max, free_min = config.max_disk_usage, config.min_disk_free
+        if config.disk_scan_period < 0:
+            usage_max = free_min = -1
+        left_bytes = bytes_until_full(usage_max, free_min, space)
+        return Space(directory, space.total_bytes, space.free_bytes, round(100 * space.used_fraction), left_bytes)
+
+    def compact(self) -> None:
+        """Begin to compact all journal files but the one that is written to."""
+        self._journal.compaction.ask()
+
+    @property
+    def is_compacting(self) -> bool:
+        """Is that not done yet?"""
+        return self._journal.compaction.is_asked
+
+
+def stored_files(config: BrokerConfig, store: Store, probe: Callable[[str], DiskSpace]) -> StoredFiles | None:
+    """The files of a store; None if it has no journal."""
+    journal, view, cursors = store.durability, store.log_view, store.cursor_desk
+    if view is None or cursors is None or not isinstance(journal, Journal):
+        return None
+    return StoredFiles(config, journal, cursors, view.log_id, store.directories(), probe)
+
+
+@final
+class OpenPort:
+    """An acceptor of the file, and where it listens (None: nowhere)."""
+
+    def __init__(self, config: AcceptorConfig, place: str | None, connection_count: int) -> None:
+        self._config = config
+        self._place = place
+        self._connection_count = connection_count
+
+    @property
+    def config(self) -> AcceptorConfig:
+        """What the file says."""
+        return self._config
+
+    @property
+    def place(self) -> str | None:
+        """Host and port on which it listens; None: it is not open."""
+        return self._place
+
+    @property
+    def connection_count(self) -> int:
+        """How many clients it serves now."""
+        return self._connection_count
+
+
+def open_ports(config: BrokerConfig, ports: Ports) -> list[OpenPort]:
+    """The acceptors of the file as they are now."""
+    places = {acceptor.name: _shown(host, port) for acceptor, host, port in ports.bound}
+    counts = ports.connection_counts()
+    return [OpenPort(one, places.get(one.name), counts.get(one.name, 0)) for one in config.acceptors]
+
+
+def _shown(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

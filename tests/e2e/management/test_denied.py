@@ -1,0 +1,48 @@
+"""The audit log has who asked for what they may not do."""
+
+from __future__ import annotations
+
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.broker_process import LOOPBACK, WAIT_S, BrokerProcess
+from tests.e2e.secured import basic, secured_broker
+
+pytestmark = pytest.mark.e2e
+
+
+def status_of(broker: BrokerProcess, method: str, path: str, user: str | None) -> int:
+    headers = {} if user is None else {"Authorization": basic(user)}
+    url = f"http://{LOOPBACK}:{broker.ports['http']}{path}"
+    try:
+        with urllib.request.urlopen(
+            urllib.request.Request(url, headers=headers, method=method), timeout=WAIT_S
+        ) as answer:
+            return int(answer.status)
+    except urllib.error.HTTPError as error:
+        return error.code
+
+
+def test_who_may_not_is_told(tmp_path: Path) -> None:
+    """Also who only wanted to look; who did not log in is no user, and is asked to."""
+    with secured_broker(tmp_path) as broker:
+        assert status_of(broker, "POST", "/api/queues/jobs/pause", "bob") == 403
+        assert status_of(broker, "DELETE", "/api/queues/jobs", "eve") == 403
+        assert status_of(broker, "GET", "/api/queues", "eve") == 403
+        assert status_of(broker, "POST", "/api/queues/jobs/pause", None) == 401
+        assert status_of(broker, "POST", "/api/queues/jobs/pause", "ann") == 200
+        lines = [line for line in broker.said.splitlines() if "AUD-100" in line]
+    denied = [line.partition("AUD-1002 ")[2] for line in lines if "AUD-1002" in line]
+    assert [line.partition(" result=")[0] for line in denied] == [
+        "operation=queue.pause queue=jobs user=bob from=127.0.0.1",
+        "operation=destroyQueue queue=jobs user=eve from=127.0.0.1",
+        "operation=listQueues user=eve from=127.0.0.1",
+    ]
+    assert "does not have permission" in denied[0]
+    assert denied[0].endswith("operation denied")
+    assert [line.partition("AUD-1001 ")[2].partition(" result=")[0] for line in lines if "AUD-1001" in line] == [
+        "operation=queue.pause queue=jobs user=ann from=127.0.0.1"
+    ]

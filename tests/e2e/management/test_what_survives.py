@@ -1,0 +1,110 @@
+"""What operators made and changed, after a real process was killed, and after it stopped in good order."""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.broker_process import HTTP, STOMP, BrokerProcess, configuration
+from tests.e2e.management.told import ADDRESSES, Told, stored
+
+pytestmark = pytest.mark.e2e
+
+
+@contextmanager
+def begun(folder: Path, more: str = "") -> Iterator[Told]:
+    """A broker on the folder; its end is the test's."""
+    text = stored(configuration({"stomp": STOMP, "http": HTTP}, addresses=ADDRESSES), folder)
+    file = folder / "broker.xml"
+    file.write_text(text.replace("<security-enabled>", more + "<security-enabled>"), "utf-8")
+    broker = BrokerProcess(["run", str(file)], folder / "broker.log")
+    try:
+        broker.await_ready()
+        yield Told(broker)
+    finally:
+        broker.kill()
+
+
+def end(told: Told, how: str) -> None:
+    """Stop in good order, or not."""
+    if how == "stopped":
+        assert told.broker.stop() == 0
+    else:
+        told.broker.process.send_signal(signal.SIGKILL)
+        told.broker.process.wait()
+
+
+def changed(told: Told, method: str, path: str, **values: object) -> None:
+    status, answer = told.ask(method, path, json.dumps(values).encode() if values else None)
+    assert status == 200, answer
+
+
+@pytest.mark.parametrize("how", ["killed", "stopped"])
+def test_what_a_restart_knows(tmp_path: Path, how: str) -> None:
+    """The answer to a change comes when the change survives a crash."""
+    with begun(tmp_path) as told:
+        changed(
+            told, "POST", "/api/queues", **{
+                "name": "work", "address": "tasks", "routing-type": "ANYCAST", "max-consumers": 2,
+                "filter-string": "kind = 'a'", "dead-letter-address": "dead",
+            },
+        )  # fmt: skip
+        changed(told, "PATCH", "/api/queues/work", **{"max-consumers": 7, "ring-size": 3})
+        changed(told, "PATCH", "/api/queues/jobs", **{"max-consumers": 9})
+        changed(told, "POST", "/api/queues/orders/ring-size", **{"ring-size": 4})
+        changed(told, "POST", "/api/queues/work/disable")
+        changed(told, "POST", "/api/addresses", address="news", **{"routing-types": "ANYCAST,MULTICAST"})
+        changed(told, "POST", "/api/addresses/news/pause")
+        changed(told, "POST", "/api/addresses/jobs/pause")
+        changed(told, "POST", "/api/addresses/jobs/block")
+        changed(told, "DELETE", "/api/queues/odd%20%2F%20name?auto-delete-address=true")
+        changed(told, "POST", "/api/queues?name=short")
+        changed(told, "DELETE", "/api/queues/short?auto-delete-address=true")
+        end(told, how)
+    with begun(tmp_path) as told:
+        work, jobs = told.queue("work"), told.queue("jobs")
+        assert {name: work[name] for name in ("address", "maxConsumers", "ringSize", "filter", "enabled", "life")} == {
+            "address": "tasks", "maxConsumers": 7, "ringSize": 3, "filter": "kind = 'a'", "enabled": False,
+            "life": "created",
+        }  # fmt: skip
+        assert (jobs["maxConsumers"], jobs["paused"], jobs["persistedPause"]) == (3, True, False)
+        assert told.queue("orders")["ringSize"] == 4
+        assert told.queue("odd / name")["life"] == "declared"
+        assert told.ask("GET", "/api/queues/short")[0] == 404
+        addresses = {row["name"]: row for row in told.ask("GET", "/api/addresses")[1]["data"]}
+        assert sorted(addresses) == ["jobs", "news", "odd", "orders", "tasks"]
+        news = addresses["news"]
+        assert (news["routingTypes"], news["paused"]) == ("ANYCAST,MULTICAST", True)
+        assert (addresses["jobs"]["paused"], addresses["jobs"]["blocked"]) == (True, False)
+        end(told, "stopped")
+
+
+def test_files_are_compacted(tmp_path: Path) -> None:
+    """One message in eight stays, in few files instead of many; and they are there after a crash."""
+    count = 400
+    small = "<journal-file-size>100K</journal-file-size><journal-compact-min-files>0</journal-compact-min-files>"
+    with begun(tmp_path, small) as told:
+        with told.client() as client:
+            for number in range(count):
+                headers = {"destination": "/queue/orders" if number % 8 else "/queue/jobs", "persistent": "true"}
+                write = client.ask if number % 10 == 0 else client.send  # a file gets whole batches
+                write("SEND", headers, b"x" * 2000)
+            client.nothing_waits()
+        changed(told, "POST", "/api/queues/orders/purge")
+        before = told.ask("GET", "/api/journal")[1]
+        assert before["files"] > 4
+        status, answer = told.ask("POST", "/api/journal/compact")
+        assert (status, answer["filesBefore"]) == (200, before["files"])
+        assert answer["filesAfter"] <= 3 < answer["filesBefore"]
+        assert answer["bytesAfter"] < answer["bytesBefore"] / 2
+        assert told.queue("jobs")["messageCount"] == count // 8
+        end(told, "killed")
+    with begun(tmp_path, small) as told:
+        assert told.queue("jobs")["messageCount"] == count // 8
+        assert told.queue("orders")["messageCount"] == 0
+        end(told, "stopped")

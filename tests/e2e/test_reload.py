@@ -1,0 +1,408 @@
+"""The configuration of a running broker is edited, in all the ways in which files are edited; from outside."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from tests.e2e.broker_process import COMMAND, HTTP, STOMP, WAIT_S, BrokerProcess
+from tests.e2e.management.told import Told
+from tests.e2e.stomp_socket import StompSocket
+
+pytestmark = pytest.mark.e2e
+
+_FILE: Final = """\
+<configuration xmlns="urn:activemq"><core xmlns="urn:activemq:core">
+<name>e2e</name>
+<persistence-enabled>{persistent}</persistence-enabled>
+<security-enabled>false</security-enabled>
+<journal-directory>data/journal</journal-directory>
+<paging-directory>data/paging</paging-directory>
+<large-messages-directory>data/large</large-messages-directory>
+<journal-file-size>256K</journal-file-size>
+{core}
+<acceptors>
+<acceptor name="stomp">{stomp}</acceptor>
+<acceptor name="http">{http}</acceptor>
+{acceptors}
+</acceptors>
+<addresses>{addresses}</addresses>
+<address-settings>{settings}</address-settings>
+<diverts>{diverts}</diverts>
+</core></configuration>
+"""
+_UNWATCHED: Final = "<configuration-file-refresh-period>-1</configuration-file-refresh-period>"
+_FORCE: Final = (
+    '<address-setting match="#"><config-delete-addresses>FORCE</config-delete-addresses>'
+    "<config-delete-queues>FORCE</config-delete-queues><config-delete-diverts>FORCE</config-delete-diverts>"
+    "{}</address-setting>"
+)
+
+
+def queue(name: str, attributes: str = "") -> str:
+    return f'<address name="{name}"><anycast><queue name="{name}" {attributes}/></anycast></address>'
+
+
+def text_of(
+    *addresses: str,
+    settings: str = "",
+    diverts: str = "",
+    acceptors: str = "",
+    core: str = "",
+    persistent: bool = False,
+) -> str:
+    return _FILE.format(
+        persistent=str(persistent).lower(),
+        core=core,
+        stomp=STOMP,
+        http=HTTP,
+        acceptors=acceptors,
+        addresses="".join(addresses) or queue("other"),
+        settings=settings,
+        diverts=diverts,
+    )
+
+
+@dataclass
+class Edited:
+    """A broker and its file."""
+
+    told: Told
+    file: Path
+
+    @property
+    def broker(self) -> BrokerProcess:
+        return self.told.broker
+
+    @property
+    def reads(self) -> int:
+        """How often it has read its file again, whatever came of it."""
+        return self.broker.said.count(" CFG-1001 ") + self.state["reloads"]["refused"]
+
+    @property
+    def state(self) -> dict[str, Any]:
+        return dict(self.told.ask("GET", "/api/broker/configuration")[1])
+
+    def write(self, text: str) -> None:
+        """As ``sed -i`` and most editors: a new file takes the place of the old one."""
+        beside = self.file.with_suffix(".new")
+        beside.write_text(text, "utf-8")
+        beside.rename(self.file)
+
+    def reload(self) -> dict[str, Any]:
+        status, answer = self.told.ask("POST", "/api/broker/reload")
+        assert status == 200, answer
+        return dict(answer)
+
+    def attribute(self, name: str, field: str) -> Any:
+        return self.told.queue(name)[field]
+
+    def await_attribute(self, name: str, field: str, value: object) -> None:
+        self.broker.eventually(f"{field} of {name}", lambda: self.attribute(name, field), lambda seen: seen == value)
+
+    def names(self) -> set[str]:
+        return {row["name"] for row in self.told.ask("GET", "/api/queues?fields=name&size=1000")[1]["data"]}
+
+    def diff(self, *words: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "artemis_py", "diff", *words]
+        return subprocess.run(command, capture_output=True, text=True, timeout=WAIT_S, check=False)
+
+
+@contextmanager
+def edited(text: str, folder: Path, named: Path | None = None) -> Iterator[Edited]:
+    file = named or folder / "broker.xml"
+    if named is None:
+        file.write_text(text, "utf-8")
+    broker = BrokerProcess(["run", str(file)], folder / "broker.log", folder=folder)
+    try:
+        broker.await_ready()
+        yield Edited(Told(broker), file)
+        if broker.process.poll() is None:
+            assert broker.stop() == 0, broker.said
+        assert "Traceback" not in broker.said, broker.said
+    finally:
+        broker.kill()
+
+
+MAX_1: Final = text_of(queue("q", 'max-consumers="1"'))
+MAX_2: Final = text_of(queue("q", 'max-consumers="2"'))
+MAX_3: Final = text_of(queue("q", 'max-consumers="3"'))
+
+# ---- how files are edited --------------------------------------------------------------------------
+
+
+def test_edits_are_seen_however_they_are_made(tmp_path: Path) -> None:
+    with edited(MAX_1, tmp_path) as it:
+        assert it.state["watched"] is True
+        it.write(MAX_2)
+        it.await_attribute("q", "maxConsumers", 2)
+        it.file.write_text(MAX_3, "utf-8")  # in place
+        it.await_attribute("q", "maxConsumers", 3)
+        it.file.rename(it.file.with_suffix(".bak"))  # as vim with a backup
+        it.file.write_text(MAX_1, "utf-8")
+        it.await_attribute("q", "maxConsumers", 1)
+
+
+def test_a_file_that_is_written_slowly_is_no_broken_one(tmp_path: Path) -> None:
+    with edited(MAX_1, tmp_path) as it:
+        half = len(MAX_2) // 2
+        with it.file.open("w", encoding="utf-8") as file:
+            file.write(MAX_2[:half])
+            file.flush()
+            os.fsync(file.fileno())
+            file.write(MAX_2[half:])
+        it.await_attribute("q", "maxConsumers", 2)
+        assert it.state["reloads"]["refused"] == 0
+
+
+def test_a_config_map_of_kubernetes(tmp_path: Path) -> None:
+    """The kubelet makes a new folder and exchanges one link; the file itself is a link that stays as it is."""
+    mount = tmp_path / "mount"
+    for name, text in (("..one", MAX_1), ("..two", MAX_2)):
+        (mount / name).mkdir(parents=True)
+        (mount / name / "broker.xml").write_text(text, "utf-8")
+    (mount / "..data").symlink_to("..one")
+    (mount / "broker.xml").symlink_to("..data/broker.xml")
+    with edited("", tmp_path, mount / "broker.xml") as it:
+        (mount / "..data_tmp").symlink_to("..two")
+        (mount / "..data_tmp").rename(mount / "..data")
+        it.await_attribute("q", "maxConsumers", 2)
+        assert it.state["file"] == str(mount / "broker.xml")
+
+
+def test_included_files_and_properties_count(tmp_path: Path) -> None:
+    part = tmp_path / "addresses.xml"
+    begin, end = '<addresses xmlns="urn:activemq:core">', "</addresses>"
+    part.write_text(begin + queue("q", 'max-consumers="1"') + end, "utf-8")
+    include = '<xi:include xmlns:xi="http://www.w3.org/2001/XInclude" href="addresses.xml"/>'
+    text = text_of().replace(f"<addresses>{queue('other')}</addresses>", include)
+    with edited(text, tmp_path) as it:
+        part.write_text(begin + queue("q", 'max-consumers="2"') + end, "utf-8")
+        it.await_attribute("q", "maxConsumers", 2)
+        (tmp_path / "broker.properties").write_text("addressSettings.#.maxSizeMessages=7\n", "utf-8")
+        it.broker.eventually("a reload", lambda: it.state["reloads"]["applied"], lambda seen: seen == 2)
+
+
+def test_sighup(tmp_path: Path) -> None:
+    with edited(text_of(queue("q"), core=_UNWATCHED), tmp_path) as it:
+        assert it.state["watched"] is False
+        it.write(text_of(queue("q", 'max-consumers="2"'), core=_UNWATCHED))
+        it.broker.process.send_signal(signal.SIGHUP)
+        it.await_attribute("q", "maxConsumers", 2)
+
+
+def test_a_hundred_fast_edits_end_with_the_last_one(tmp_path: Path) -> None:
+    with edited(MAX_1, tmp_path) as it:
+        for number in range(100):
+            it.write(text_of(queue("q", f'max-consumers="{number + 2}"')))
+        it.await_attribute("q", "maxConsumers", 101)
+        it.broker.eventually("quiet", lambda: it.reload()["result"], lambda seen: seen == "unchanged")
+        assert it.state["valid"] is True
+        assert it.state["reloads"]["refused"] == 0
+
+
+# ---- broken edits ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("<configuration", "not well-formed XML"),
+        (MAX_2.replace('max-consumers="2"', 'max-consumers="two"'), "max-consumers"),
+        (MAX_2.replace("<name>", "<nome>").replace("</name>", "</nome>"), "nome"),
+        (MAX_2.replace("</acceptors>", '<acceptor name="x">tcp://127.0.0.1:{used}</acceptor></acceptors>'), "in use"),
+    ],
+)
+def test_a_broken_edit_changes_nothing_and_is_told(tmp_path: Path, text: str, said: str) -> None:
+    with edited(MAX_1, tmp_path) as it, it.told.client() as client:
+        it.write(text.replace("{used}", str(it.broker.port)))
+        it.broker.eventually("told", lambda: it.broker.said, lambda log: " CFG-1002 " in log)
+        assert it.attribute("q", "maxConsumers") == 1
+        state = it.state
+        assert state["valid"] is False
+        assert said in state["problems"][0]
+        status, answer = it.told.ask("POST", "/api/broker/reload")
+        assert status == 409
+        assert said in answer["error"]
+        status, health = it.told.ask("GET", "/health/ready")
+        assert (status, health["status"]) == (200, "UP")
+        assert said in health["warnings"][0]
+        assert it.broker.metric("artemis_config_last_reload_successful") == 0
+        assert it.broker.metric("artemis_config_reloads_total", result="refused") == 2
+        client.ask("SEND", {"destination": "/queue/q"}, b"x")  # connections stay
+        it.write(MAX_2)
+        it.await_attribute("q", "maxConsumers", 2)
+        assert it.told.ask("GET", "/health/ready")[1] == {"status": "UP"}
+        assert it.broker.metric("artemis_config_last_reload_successful") == 1
+
+
+# ---- what changes ----------------------------------------------------------------------------------
+
+
+def test_queues_and_diverts_come_and_change(tmp_path: Path) -> None:
+    divert = '<divert name="d"><address>q</address><forwarding-address>copies</forwarding-address>{}</divert>'
+    with edited(text_of(queue("q")), tmp_path) as it:
+        it.write(text_of(queue("q"), queue("copies"), diverts=divert.format("")))
+        assert it.reload()["result"] in ("applied", "unchanged")
+        it.told.send("q", 1)
+        assert (it.attribute("q", "messageCount"), it.attribute("copies", "messageCount")) == (1, 1)
+        it.write(text_of(queue("q"), queue("copies"), diverts=divert.format("<exclusive>true</exclusive>")))
+        it.reload()
+        it.told.send("q", 1)
+        assert (it.attribute("q", "messageCount"), it.attribute("copies", "messageCount")) == (1, 2)
+        it.write(text_of(queue("q"), queue("copies")))  # OFF: the divert stays
+        it.reload()
+        it.told.send("q", 1)
+        assert it.attribute("copies", "messageCount") == 3
+        it.write(text_of(queue("q"), queue("copies"), settings=_FORCE.format("")))
+        it.reload()
+        it.told.send("q", 1)
+        assert (it.attribute("q", "messageCount"), it.attribute("copies", "messageCount")) == (2, 3)
+
+
+def test_limits_change_for_what_is_there(tmp_path: Path) -> None:
+    """A ring that is made smaller drops nothing, and stops growing; a smaller address is full at once."""
+    with edited(text_of(queue("q")), tmp_path) as it:
+        it.told.send("q", 10)
+        it.write(text_of(queue("q", 'ring-size="4"')))
+        it.reload()
+        assert it.attribute("q", "messageCount") == 10
+        it.told.send("q", 3)
+        assert it.attribute("q", "messageCount") == 10
+        full = (
+            '<address-setting match="q"><max-size-messages>5</max-size-messages>'
+            "<address-full-policy>FAIL</address-full-policy></address-setting>"
+        )
+        it.write(text_of(queue("q"), settings=full))
+        it.reload()
+        with it.told.client() as client:
+            client.send("SEND", {"destination": "/queue/q", "receipt": "1"}, b"x")
+            assert "full" in client.expect("ERROR").text
+
+
+def test_an_operator_and_the_file(tmp_path: Path) -> None:
+    """A pause stays. A queue that an operator deleted comes back; one that a client made is left alone."""
+    with edited(text_of(queue("q"), queue("p"), settings=_FORCE.format("")), tmp_path) as it:
+        it.told.ask("POST", "/api/queues/q/pause")
+        it.told.ask("DELETE", "/api/queues/p")
+        it.told.send("of.a.client", 1)
+        it.reload()
+        assert it.attribute("q", "paused") is True
+        assert it.names() == {"q", "p", "of.a.client"}
+
+
+def test_acceptors_come_and_go(tmp_path: Path) -> None:
+    """Connections of an acceptor that has not changed stay; those of one that has are closed with a reason."""
+    two = f'<acceptor name="two">{STOMP}{{}}</acceptor>'
+    with edited(text_of(queue("q")), tmp_path) as it, it.told.client() as first:
+        it.write(text_of(queue("q"), acceptors=two.format("")))
+        it.reload()
+        port = it.broker.eventually("port", lambda: port_of(it, "two"), lambda seen: seen > 0)
+        with StompSocket(port) as second:
+            second.connect()
+            it.write(text_of(queue("q"), acceptors=two.format(";stompConsumerWindowSize=1")))
+            it.reload()
+            assert "The acceptor of this connection has changed" in second.expect("ERROR").text
+        it.write(text_of(queue("q")))
+        it.reload()
+        first.ask("SEND", {"destination": "/queue/q"}, b"x")
+
+
+def port_of(it: Edited, name: str) -> int:
+    lines = [line for line in it.broker.said.splitlines() if line.startswith("listening")]
+    found = [line for line in lines if f"(acceptor {name})" in line]
+    return int(found[-1].split()[2].rpartition(":")[2]) if found else 0
+
+
+# ---- deletions -------------------------------------------------------------------------------------
+
+
+def test_without_force_nothing_goes(tmp_path: Path) -> None:
+    with edited(text_of(queue("q"), queue("p")), tmp_path) as it:
+        it.told.send("q", 3)
+        it.write(text_of(queue("p")))
+        it.reload()
+        assert it.attribute("q", "messageCount") == 3
+
+
+@pytest.mark.parametrize("persistent", [False, True])
+def test_force_deletes_with_consumers_and_with_pages(tmp_path: Path, persistent: bool) -> None:
+    paging = "<max-size-messages>10</max-size-messages><page-size-bytes>16K</page-size-bytes>"
+    settings = _FORCE.format(paging)
+    before = text_of(queue("q"), queue("p"), settings=settings, core=_UNWATCHED, persistent=persistent)
+    after = text_of(queue("p"), settings=settings, core=_UNWATCHED, persistent=persistent)
+    with edited(before, tmp_path) as it:
+        with it.told.client() as sender:
+            for _ in range(500):
+                sender.send("SEND", {"destination": "/queue/q", "persistent": "true"}, b"x" * 100)
+            sender.ask("SEND", {"destination": "/queue/p", "persistent": "true"}, b"x")
+        it.broker.await_count("q", 500)
+        consumer = it.told.client()
+        consumer.subscribe("/queue/q", ack="client")
+        it.write(after)
+        compared = it.diff("--running", "--url", it.told.url)
+        answer = it.reload()
+        assert it.names() == {"p"}
+        assert (answer["result"], answer["removedMessages"]) == ("applied", 500)
+        assert compared.returncode == 1, compared.stderr
+        assert "queue q (500 messages, 1 consumer): deleted" in compared.stdout
+        errors = [one.text for one in consumer.read_to_end() if one.command == "ERROR"]
+        assert "broker.xml does not declare it any more" in errors[0]
+        assert it.attribute("p", "messageCount") == 1
+        if persistent:
+            pages = tmp_path / "data" / "paging"
+            it.broker.eventually("no pages", lambda: list(pages.glob("*.page")), lambda left: left == [])
+
+
+def test_killed_while_a_reload_is_under_way(tmp_path: Path) -> None:
+    """What the file says is in force after the start, and no message is lost that FORCE does not name."""
+    many = [queue(f"m.{number}") for number in range(300)]
+    before = text_of(*many, queue("kept"), settings=_FORCE.format(""), persistent=True)
+    after = text_of(queue("kept", 'max-consumers="7"'), queue("new"), settings=_FORCE.format(""), persistent=True)
+    with edited(before, tmp_path) as it:
+        with it.told.client() as sender:
+            for number in range(300):
+                sender.send("SEND", {"destination": f"/queue/m.{number}", "persistent": "true"}, b"x")
+            for _ in range(20):
+                sender.ask("SEND", {"destination": "/queue/kept", "persistent": "true"}, b"x")
+        it.write(after)
+        it.broker.process.send_signal(signal.SIGHUP)
+        it.broker.eventually("some are deleted", lambda: it.broker.said.count("QUE-1002"), lambda count: count > 0)
+        it.broker.kill()
+    with edited(after, tmp_path) as it:
+        it.broker.eventually("the rest is deleted", it.names, lambda names: names == {"kept", "new"})
+        assert it.attribute("kept", "messageCount") == 20
+        assert it.attribute("kept", "maxConsumers") == 7
+
+
+# ---- the command -----------------------------------------------------------------------------------
+
+
+def test_diff_of_two_files(tmp_path: Path) -> None:
+    one, two, broken = (tmp_path / name for name in ("one.xml", "two.xml", "broken.xml"))
+    one.write_text(MAX_1, "utf-8")
+    two.write_text(MAX_2.replace('"2"/>', '"2"><durable>false</durable></queue>'), "utf-8")
+    broken.write_text("<configuration", "utf-8")
+    run = [*COMMAND, "diff", str(one)]
+    same = subprocess.run([*run, str(one)], capture_output=True, text=True, check=False)
+    assert (same.returncode, same.stdout) == (0, f"{one}: nothing would change\n")
+    other = subprocess.run([*run, str(two)], capture_output=True, text=True, check=False)
+    assert other.returncode == 1
+    assert "max-consumers 1 → 2" in other.stdout
+    assert "needs a restart:" in other.stdout
+    as_json = subprocess.run([*run, str(two), "--json"], capture_output=True, text=True, check=False)
+    rows = json.loads(as_json.stdout)["changes"]
+    assert {(row["setting"], row["effect"]) for row in rows} == {("durable", "restart"), ("max-consumers", "now")}
+    wrong = subprocess.run([*run, str(broken)], capture_output=True, text=True, check=False)
+    assert (wrong.returncode, wrong.stdout) == (2, "")
+    assert "not well-formed XML" in wrong.stderr

@@ -1,0 +1,82 @@
+"""Permissions, users and keys change while clients are connected."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from cryptography.hazmat.primitives.serialization import Encoding
+
+from tests.certificates import Authority
+from tests.e2e.broker_process import HTTP, STOMP, BrokerProcess, configuration, running
+from tests.e2e.secured import USERS, secured_broker
+from tests.e2e.stomp_socket import StompSocket
+from tests.e2e.tls import served, uri
+
+pytestmark = pytest.mark.e2e
+
+
+def read_again(broker: BrokerProcess, text: str, file: Path) -> None:
+    """Writes the file and waits until the broker has it in force."""
+    before = broker.said.count(" CFG-1001 ")
+    file.write_text(text, "utf-8")
+    broker.eventually("a reload", lambda: broker.said.count(" CFG-1001 "), lambda count: count > before)
+
+
+def client_of(broker: BrokerProcess, user: str, password: str | None = None) -> StompSocket:
+    client = StompSocket(broker.port)
+    client.connect(login=user, passcode=USERS.get(user, "") if password is None else password)
+    return client
+
+
+def test_a_permission_that_is_withdrawn_counts_for_open_sessions(tmp_path: Path) -> None:
+    file = tmp_path / "broker.xml"
+    with secured_broker(tmp_path) as broker, client_of(broker, "eve") as eve, client_of(broker, "ann") as ann:
+        send = {"destination": "/queue/jobs"}
+        eve.ask("SEND", send, b"x")
+        text = file.read_text("utf-8")
+        permission = '<permission type="send" roles="{}"/>'
+        narrowed = text.replace(permission.format("workers"), permission.format("editors"), 1)
+        read_again(broker, narrowed, file)
+        ann.ask("SEND", send, b"x")
+        eve.send("SEND", {**send, "receipt": "1"}, b"x")
+        assert "permission" in eve.expect("ERROR").text
+        assert "security-setting #: send workers → editors" in broker.said
+
+
+def test_users_in_files_and_another_file_of_users(tmp_path: Path) -> None:
+    file = tmp_path / "broker.xml"
+    with secured_broker(tmp_path) as broker, client_of(broker, "eve") as eve:
+        users, roles = tmp_path / "artemis-users.properties", tmp_path / "artemis-roles.properties"
+        users.write_text(users.read_text() + "new=new's secret\n")
+        roles.write_text(roles.read_text().replace("workers=", "workers=new,"))
+        client_of(broker, "new", "new's secret").close()
+        (tmp_path / "others.properties").write_text("zoe=zoe's secret\n")
+        (tmp_path / "their-roles.properties").write_text("workers=zoe\n")
+        named = '<users-file roles-file="their-roles.properties">others.properties</users-file>\n<security-settings>'
+        read_again(broker, file.read_text("utf-8").replace("<security-settings>", named, 1), file)
+        client_of(broker, "zoe", "zoe's secret").close()
+        with StompSocket(broker.port) as refused:
+            refused.send("CONNECT", {"accept-version": "1.2", "host": "x", "login": "eve", "passcode": USERS["eve"]})
+            refused.expect("ERROR")
+        eve.ask("SEND", {"destination": "/queue/jobs"}, b"x")  # who is in stays
+
+
+def test_an_acceptor_gets_another_key(tmp_path: Path) -> None:
+    """A key that is none changes nothing."""
+    authority = Authority()
+    first, second = authority.issue("first"), authority.issue("second")
+    first.pem(tmp_path / "first.pem")
+    second.pem(tmp_path / "second.pem")
+    (tmp_path / "none.pem").write_text("no key")
+    file = tmp_path / "broker.xml"
+    text = configuration({"stomp": STOMP, "http": HTTP, "tls": uri("STOMP", keyStorePath="first.pem")})
+    with running(text, tmp_path) as broker:
+        port = broker.ports["tls"]
+        file.write_text(text.replace("first.pem", "none.pem"), "utf-8")
+        broker.eventually("refused", lambda: broker.said, lambda said: " CFG-1002 " in said)
+        assert served(port, authority) == first.certificate.public_bytes(Encoding.DER)
+        read_again(broker, text.replace("first.pem", "second.pem"), file)
+        lines = [line for line in broker.said.splitlines() if line.startswith("listening") and "(acceptor tls)" in line]
+        port = int(lines[-1].split()[2].rpartition(":")[2])
+        assert served(port, authority) == second.certificate.public_bytes(Encoding.DER)

@@ -1,0 +1,133 @@
+"""Each setting of an address, and each attribute of a queue, is either brought into force in place, so that the queue
+is what a start would have made of it, or it is listed as one that needs a restart, and then nothing of it has changed.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from artemis_py.config.changes.change import NOTHING, RESTART
+from artemis_py.config.changes.effects import QUEUE_ATTRIBUTES
+from artemis_py.config.changes.plan import plan_of
+from artemis_py.config.changes.queue_effects import FIXED, NAMES
+from artemis_py.config.changes.reference import reference
+from artemis_py.config.tables.address_settings import AddressSettings
+from artemis_py.config.tables.entities import QueueConfig
+from artemis_py.config.tables.fields import BOOLEAN, CHOICE, DOUBLE, HONOURED, TEXT, Setting, settings_of
+from artemis_py.core.broker import Broker
+from artemis_py.core.queue.recipe import own_settings
+from tests.unit.changes.fingerprint import fingerprint
+from tests.unit.core.parts import NOW_MS, broker_of, queue_config
+
+ROOT: Final = Path(__file__).parents[3]
+_TEXTS: Final[dict[str, tuple[Any, Any]]] = {
+    "filter": ("color = 'red'", "color = 'blue'"),
+    "consumer_selector": ("a = 1", "a = 2"),
+    "barrier_expression": ("a = 1", "a = 2"),
+    "priority_expression": ("a", "a + 1"),
+    "recovery_point": ("epoch", "now"),
+    "queue_type": ("standard", "priority"),
+}
+_BASES: Final[dict[str, dict[str, Any]]] = {
+    "plain": {},
+    "with backlogs": {"max_backlog": 50, "lease_period": 60_000, "max_deliveries": 9},
+    "with a depth": {"overflow_policy": "REJECT", "max_depth_messages": 1000},
+    "with alerts": {"alert_threshold_depth_messages": 1000},
+    "exclusive": {"exclusive": True},
+    "shared groups": {"group_type": "SHARED_GROUPS"},
+    "a view": {"underlying_address": "b, c", "default_publish_target": "b"},
+}
+_ADDRESS_ROWS: Final = {row.attribute: row for row in settings_of(AddressSettings).values()}
+_QUEUE_ROWS: Final = {row.attribute: row for row in settings_of(QueueConfig).values()}
+
+
+def values_of(row: Setting) -> tuple[Any, Any]:
+    attribute = QUEUE_ATTRIBUTES.get(row.attribute, row.attribute)
+    if attribute in _TEXTS:
+        return _TEXTS[attribute]
+    if row.kind == BOOLEAN:
+        return True, False
+    if row.kind == CHOICE:
+        return row.choices[0], row.choices[-1]
+    if row.kind == TEXT:
+        return "one", "two"
+    return (11.0, 12.0) if row.kind == DOUBLE else (11, 12)
+
+
+def broker_with(queue: dict[str, Any], settings: dict[str, Any]) -> Broker:
+    return broker_of(queue_config(**queue), settings={"#": settings} if settings else {})
+
+
+def facts(broker: Broker) -> dict[str, Any]:
+    return fingerprint(broker.addresses["a"], broker.queues["q"])
+
+
+def check(before: Broker, start: Broker, after: Broker, row: Setting) -> None:
+    """``start`` is another broker as ``before``; ``after`` is what a restart would make."""
+    rows = [change for change in plan_of(before.config, after.config).changes if change.setting == row.name]
+    redeployment = before.redeploy(after.config, lambda: NOW_MS, lambda number, reason: None)
+    for _ in redeployment.run():
+        pass
+    assert redeployment.failures == []
+    address, queue = before.addresses["a"], before.queues["q"]
+    assert address.settings == after.config.settings_for("a")
+    declared = after.config.addresses[0].queues[0]
+    wanted = own_settings(declared, address.settings, declared=True)
+    attribute = QUEUE_ATTRIBUTES.get(row.attribute, row.attribute)
+    held = redeployment.held.get("q", frozenset())
+    if held:
+        assert attribute in held
+        assert any(each.effect == RESTART or "queue q" in each.note for each in rows), "a restart, and no row tells it"
+        assert queue.own != wanted
+        assert facts(before) == facts(start), "it needs a restart, and something has changed all the same"
+        assert facts(before) != facts(after), "it needs no restart"
+        return
+    assert queue.own == wanted
+    assert facts(before) == facts(after), "it is not in force"
+    if not rows or {each.effect for each in rows} == {NOTHING}:
+        assert facts(start) == facts(after), "a difference that no row tells"
+
+
+PAIRS: Final = ((0, 1), (None, 0), (1, None))
+
+
+@pytest.mark.parametrize("pair", PAIRS)
+@pytest.mark.parametrize("base", _BASES)
+@pytest.mark.parametrize("attribute", _QUEUE_ROWS)
+def test_each_attribute_of_a_queue(attribute: str, base: str, pair: tuple[int | None, int | None]) -> None:
+    row = _QUEUE_ROWS[attribute]
+    values = values_of(row)
+    old, new = ({} if each is None else {attribute: values[each]} for each in pair)
+    makers = [{**_BASES[base], **each} for each in (old, old, new)]
+    if attribute == "default_publish_target" and "underlying_address" not in makers[0]:
+        pytest.skip("only a view has one")
+    before, start, after = (broker_with(each, {}) for each in makers)
+    if row.treatment != HONOURED:
+        assert facts(start) == facts(after)
+        return
+    check(before, start, after, row)
+
+
+@pytest.mark.parametrize("pair", PAIRS)
+@pytest.mark.parametrize("base", ["plain", "with backlogs"])
+@pytest.mark.parametrize("setting", _ADDRESS_ROWS)
+def test_each_setting_of_an_address(setting: str, base: str, pair: tuple[int | None, int | None]) -> None:
+    row = _ADDRESS_ROWS[setting]
+    values = values_of(row)
+    if QUEUE_ATTRIBUTES.get(setting) in _BASES[base]:
+        pytest.skip("the queue has it itself")
+    old, new = ({} if each is None else {setting: values[each]} for each in pair)
+    before, start, after = (broker_with(_BASES[base], each) for each in (old, old, new))
+    check(before, start, after, row)
+
+
+def test_what_is_fixed_is_named_by_attributes_that_exist() -> None:
+    assert {name for part in FIXED for name in part.attributes} <= set(NAMES)
+
+
+def test_the_page_is_up_to_date() -> None:
+    written = (ROOT / "docs" / "reload.md").read_text(encoding="utf-8")
+    assert written == reference(), "make docs writes docs/reload.md anew"

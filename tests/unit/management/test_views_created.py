@@ -1,0 +1,31 @@
+"""A view that an operator creates begins with what the retained log has for it."""
+
+from __future__ import annotations
+
+import pytest
+
+from artemis_py.errors import BadRequestError
+from tests.queues.test_a_recovery import DESK, Past
+from tests.unit.management.operated import Operated
+
+
+def test_a_view_of_the_past() -> None:
+    past = Past(DESK)
+    past.publish("a", "b")
+    operated = Operated(past.life.broker)
+    row = operated.do(
+        "createQueue", name="work", routing_type="ANYCAST", underlying_address="orders.eu",
+        default_publish_target="orders.eu",
+    )  # fmt: skip
+    assert row["life"] == "created"
+    past.life.broker.drain()
+    past.publish("c")
+    assert past.take("work", 2) == ["a", "b"]
+    with pytest.raises(BadRequestError, match="shares its address with queue"):
+        operated.do(
+            "createQueue", name="other", address="orders.eu", routing_type="ANYCAST",
+            underlying_address="orders.us", default_publish_target="orders.us",
+        )  # fmt: skip
+    again = past.then(DESK)
+    assert again.take("work") == ["c"]
+    assert again.life.broker.broker.queues["work"].view is not None
