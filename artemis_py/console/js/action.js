@@ -48,6 +48,11 @@ export class Action {
     this.draw();
   }
 
+  /** Carries it out if it needs nothing else. */
+  show() {
+    if (!this.#lacks) this.run();
+  }
+
   /** Carries it out. */
   async run(more = {}) {
     if (this.isRunning) return;

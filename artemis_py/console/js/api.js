@@ -63,7 +63,7 @@ export function url(path, query = {}) {
 }
 
 /** The response of the broker. Throws a Problem. Asks for a login as often as the broker wants one. */
-export async function open(method, path, { query, body, signal, more = {}, header = login.header } = {}) {
+export async function open(method, path, { query, body, text, signal, more = {}, header = login.header } = {}) {
   const headers = header === null ? { ...more } : { ...more, Authorization: header };
   if (body !== undefined) headers["Content-Type"] = "application/json";
   let response;
@@ -71,7 +71,7 @@ export async function open(method, path, { query, body, signal, more = {}, heade
     response = await fetch(url(path, query), {
       method,
       headers,
-      body: body === undefined ? undefined : JSON.stringify(body),
+      body: body === undefined ? text : JSON.stringify(body),
       signal,
       credentials: "omit", // else the browser's own login window would open
       cache: "no-store",

@@ -5,8 +5,9 @@ import { get } from "./api.js";
 
 export const operations = [];
 const byId = new Map();
-/** Paths whose answers do not end. */
-export const streams = new Set();
+/** Requests that are no operations: the stream of events, and messages sent and taken. */
+export const others = new Set();
+const isOther = (described) => described["x-command"] === undefined || "text/event-stream" in (described.responses?.["200"]?.content ?? {});
 
 /** Reads the description. */
 export async function load(signal) {
@@ -15,8 +16,8 @@ export async function load(signal) {
   byId.clear();
   for (const [path, methods] of Object.entries(found.paths)) {
     for (const [method, described] of Object.entries(methods)) {
-      if ("text/event-stream" in (described.responses?.["200"]?.content ?? {})) {
-        streams.add(path);
+      if (isOther(described)) {
+        others.add(`${method.toUpperCase()} ${path}`);
         continue;
       }
       const operation = read(path, method.toUpperCase(), described);
@@ -105,7 +106,8 @@ export function isDestructive(one) {
 
 /** What a button says: the last words of the command. */
 export function label(one) {
-  const words = one.command.split(" ").slice(1).join(" ") || one.name;
+  const all = one.command.split(" ");
+  const words = (all[0] === "why" ? all : all.slice(1)).join(" ") || one.name;
   return words.charAt(0).toUpperCase() + words.slice(1).replaceAll("-", " ");
 }
 

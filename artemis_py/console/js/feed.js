@@ -2,7 +2,7 @@
 // changes of that, in one stream of events; one that has no such stream is asked every two seconds.
 
 import { Problem, get } from "./api.js";
-import { asked, streams as paths } from "./description.js";
+import { asked, others } from "./description.js";
 import { changed, follow } from "./events.js";
 
 const POLL_MS = 2000;
@@ -19,7 +19,7 @@ const STREAM = "/api/events";
 const isWatchable = (text) => asked(text)?.isWatchable ?? false;
 
 /** Does the broker tell what happens, and what changes? */
-export const streams = () => paths.has(STREAM);
+export const streams = () => others.has(`GET ${STREAM}`);
 
 export class Feed {
   /** connecting, live or lost. */

@@ -5,7 +5,8 @@ import { target } from "./description.js";
 
 const USUAL_URL = "http://127.0.0.1:8161";
 
-function quoted(text) {
+/** A word as a shell wants it. */
+export function quoted(text) {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${String(text).replaceAll("'", "'\\''")}'`;
 }
 

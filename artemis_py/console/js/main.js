@@ -11,6 +11,7 @@ import { listen } from "./keys.js";
 import { Menu } from "./menu.js";
 import { Palette } from "./palette.js";
 import { Rates } from "./rates.js";
+import { Send } from "./send.js";
 import { SignIn } from "./signin.js";
 import { found, navigation } from "./routes.js";
 import { nextTheme } from "./theming.js";
@@ -179,11 +180,20 @@ class App {
       draw: () => this.draw(),
       close: () => this.shut(),
       done: (result) => {
-        this.toast(`${description.label(operation)}${options.name ? ` ${options.name}` : ""}: done.`);
-        this.feed.touch();
+        if (operation.isChange) {
+          this.toast(`${description.label(operation)}${options.name ? ` ${options.name}` : ""}: done.`);
+          this.feed.touch();
+        }
         options.done?.(result);
       },
     });
+    if (!operation.isChange && !operation.isDownload) this.overlay.show();
+    this.draw();
+  }
+
+  /** Opens the form of a message to an address. */
+  send(address) {
+    this.overlay = new Send(address, { draw: () => this.draw(), close: () => this.shut(), done: () => (this.page.sent ? this.page.sent() : this.feed.touch()) });
     this.draw();
   }
 

@@ -8,7 +8,7 @@ import { card, chip, empty, facts, head, link, tile, to } from "../js/parts.js";
 import { shortTable } from "../js/table.js";
 import { addressStates, fullness } from "./addresses.js";
 import { baseFields, madeColumns, noteQueues } from "./queue_columns.js";
-import { actionButtons, missing, reportsCard } from "./thing_page.js";
+import { actionButtons, missing, reportsCard, sendButton } from "./thing_page.js";
 
 const QUEUES_MAX = 50;
 
@@ -43,7 +43,7 @@ export class AddressPage {
     }
     const options = () => ({ given: { address: this.name }, name: this.name, lost: row.messageCount });
     return [
-      head(this.name, { crumb, chips: [addressStates(row), row.routingTypes.split(",").map((one) => chip(one.toLowerCase()))], actions: actionButtons(this.app, ["address"], options, { name: this.name, first: ["pause", "resume", "updateAddress", "purge"], leftOut: new Set([row.paused ? "pause" : "resume"]) }) }),
+      head(this.name, { crumb, chips: [addressStates(row), row.routingTypes.split(",").map((one) => chip(one.toLowerCase()))], actions: sendButton(this.app, this.name).concat(actionButtons(this.app, ["address"], options, { name: this.name, first: ["pause", "resume", "updateAddress", "purge"], leftOut: new Set([row.paused ? "pause" : "resume"]) })) }),
       h(
         "div",
         { class: "tiles", key: "tiles" },

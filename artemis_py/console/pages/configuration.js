@@ -5,7 +5,8 @@ import { at } from "../js/description.js";
 import { h } from "../js/dom.js";
 import { count, date } from "../js/format.js";
 import { anyTable } from "../js/any.js";
-import { button, card, chip, empty, head, pretty, problemBox, tile } from "../js/parts.js";
+import { shortTable } from "../js/table.js";
+import { button, card, chip, empty, head, problemBox, tile } from "../js/parts.js";
 
 export class ConfigurationPage {
   title = "Configuration";
@@ -19,12 +20,10 @@ export class ConfigurationPage {
   }
 
   async #look() {
-    try {
-      [this.#now, this.#changes] = await Promise.all([ask("GET", "/api/broker/configuration"), ask("GET", "/api/broker/changes")]);
-      this.#problem = null;
-    } catch (error) {
-      this.#problem = error;
-    }
+    const [now, changes] = await Promise.allSettled([ask("GET", "/api/broker/configuration"), ask("GET", "/api/broker/changes")]);
+    this.#now = now.value ?? null;
+    this.#changes = changes.value ?? null; // none while the file has errors, which the first answer names
+    this.#problem = now.reason ?? null;
     this.app.draw();
   }
 
@@ -53,18 +52,35 @@ export class ConfigurationPage {
         tile("Watched", now.watched ? "yes" : "no", { note: now.watched ? "an edit is brought into force by itself" : "reload to bring an edit into force" }),
         tile("After a restart", count((now.pendingRestart ?? []).length), { note: "changes wait for one" }),
       ),
-      problems.length > 0 && card("What is wrong with it", h("ol", { class: "gates" }, problems.map((one, place) => h("li", { class: "reason", key: place }, typeof one === "string" ? one : h("pre", { class: "code" }, pretty(one))))), { right: chip(`${problems.length}`, "bad") }),
+      problems.length > 0 && card("What is wrong with it", h("ol", { class: "gates" }, problems.map((one, place) => h("li", { class: "reason", key: place }, problemLine(one)))), { right: chip(`${problems.length}`, "bad") }),
     ];
   }
 
   #lists(changes) {
     const affected = this.#changes.affected ?? [];
-    const pending = this.#changes.pendingRestart ?? [];
-    const table = (label, rows) => (typeof rows[0] === "object" ? anyTable(label, rows) : h("ul", { class: "card-body" }, rows.map((one) => h("li", { key: one }, one))));
+    const pending = this.#now?.pendingRestart ?? [];
     return [
-      card("What a reload would change", changes.length > 0 ? table("Changes", changes) : empty("Nothing", "What is in force is what the file says."), { bare: true, note: String(changes.length) }),
-      affected.length > 0 && card("What that would do to messages", table("Affected", affected), { bare: true, note: String(affected.length) }),
-      pending.length > 0 && card("What only a restart brings into force", table("Pending", pending), { bare: true, note: String(pending.length) }),
+      card("What a reload would change", changes.length > 0 ? changesTable("Changes", changes) : empty("Nothing", "What is in force is what the file says."), { bare: true, note: String(changes.length) }),
+      affected.length > 0 && card("What that would do to messages", anyTable("Affected", affected), { bare: true, note: String(affected.length) }),
+      pending.length > 0 && card("What waits for a restart", h("ul", null, pending.map((text) => h("li", { key: text }, text))), { note: String(pending.length) }),
     ];
   }
 }
+
+/** A problem of the file: its line first. */
+function problemLine(text) {
+  const [, place, rest] = /^(\S+:\d+): (.*)$/s.exec(text) ?? [null, "", text];
+  return [place && h("code", null, place), h("p", null, rest)];
+}
+
+const value = (text) => (text === null || text === "" ? h("span", { class: "faint" }, "nothing") : h("code", { title: text }, text));
+const COLUMNS = [
+  { name: "what", title: "What", width: "minmax(120px, 1.2fr)", cell: (row) => [`${row.part} `, h("strong", null, row.name)] },
+  { name: "setting", title: "Setting", width: "minmax(120px, 1.2fr)", cell: (row) => row.setting || row.action },
+  { name: "old", title: "From", width: "minmax(80px, 0.9fr)", cell: (row) => value(row.old) },
+  { name: "new", title: "To", width: "minmax(80px, 0.9fr)", cell: (row) => value(row.new) },
+  { name: "effect", title: "In force", width: "108px", cell: (row) => chip(row.effect === "restart" ? "after a restart" : row.effect, row.effect === "restart" ? "warn" : "good", row.note) },
+  { name: "place", title: "Line", width: "minmax(90px, 0.7fr)", from: 860, cell: (row) => h("code", null, row.line ? `${row.file}:${row.line}` : "–") },
+];
+
+const changesTable = (label, rows) => shortTable(label, COLUMNS, rows, { key: (row) => `${row.part} ${row.name} ${row.setting} ${row.line}` });

@@ -5,13 +5,14 @@ import { clock, title } from "../js/format.js";
 import { card, chip, empty, head, link, to } from "../js/parts.js";
 
 const LEFT_OUT = new Set(["type", "at", "id"]);
+const TROUBLE = /DEAD|EXPIRED|DROPPED|KILLED|DENIED|SLOW|FULL|BLOCK|FAIL|ALERT|PROBLEM|VIOLATION/;
 const PLACES = { queue: "queues", queueName: "queues", routingName: "queues", address: "addresses", connection: "connections", connectionID: "connections" };
 
 /** A line about an event, with links to what it is about. */
 export function eventWords(event) {
   const fields = Object.entries(event).filter(([name, value]) => !LEFT_OUT.has(name) && value !== null && value !== "");
   const parts = fields.map(([name, value]) => [h("span", { class: "soft" }, ` ${title(name).toLowerCase()} `), PLACES[name] ? link(to(PLACES[name], String(value)), String(value)) : String(value)]);
-  return h("span", null, chip(title(String(event.type).toLowerCase())), parts);
+  return h("span", null, chip(title(String(event.type).toLowerCase()), TROUBLE.test(event.type) ? "warn" : ""), parts);
 }
 
 export class EventsPage {

@@ -13,7 +13,7 @@ import { consumerColumns, consumerFields } from "./consumers.js";
 import { gates } from "./gates.js";
 import { Messages } from "./messages.js";
 import { ageField, noteQueues, states } from "./queue_columns.js";
-import { actionButtons, missing, reportsCard } from "./thing_page.js";
+import { actionButtons, missing, sendButton, reportsCard } from "./thing_page.js";
 
 const CONSUMERS_MAX = 20;
 const RATES = [
@@ -59,6 +59,11 @@ export class QueuePage {
     return { given: { queue: this.name }, preset: this.messages?.preset ?? {}, name: this.name, lost: this.row?.messageCount ?? null, done: () => this.#lookAgain() };
   }
 
+  /** A message was sent from here. */
+  sent() {
+    this.#lookAgain();
+  }
+
   #lookAgain() {
     this.app.feed.touch();
     this.messages?.look();
@@ -77,7 +82,7 @@ export class QueuePage {
       head(this.name, {
         crumb,
         chips: [states(this.app, row), chip(row.routingType.toLowerCase()), row.durable ? null : chip("not durable")],
-        actions: actionButtons(this.app, ["queue"], () => this.#options(), { name: this.name, leftOut, first: FIRST }),
+        actions: sendButton(this.app, row.address === this.name ? this.name : `${row.address}::${this.name}`).concat(actionButtons(this.app, ["queue"], () => this.#options(), { name: this.name, leftOut, first: FIRST })),
       }),
       this.#tiles(row),
       h("div", { class: "columns wide-first", key: "middle" }, this.#flow(), this.#whyCard(row)),

@@ -66,6 +66,18 @@ class Screen:
         )
         self.until(f"the button {name!r}", find)
 
+    def act(self, name: str) -> None:
+        """Opens the form of an operation: its button is on the page, or in the list of all that can be done."""
+        find = (
+            f"const named = (it) => it.innerText.trim() === {json.dumps(name)};"
+            "const found = [...document.querySelectorAll('.actions button')].find(named)"
+            "?? [...document.querySelectorAll('.menu strong')].find(named)?.closest('button');"
+            "if (found === undefined) document.querySelector('#all-actions')?.click();"
+            "found?.click(); return found !== undefined"
+        )
+        self.until(f"the action {name!r}", find)
+        self.until("its form", "return document.getElementById('action-run') !== null")
+
     def types(self, field: str, text: str) -> None:
         """Writes into a field, which is named by a selector of CSS."""
         self.until(f"the field {field}", f"return document.querySelector({json.dumps(field)}) !== null")

@@ -64,7 +64,7 @@ def test_what_is_not_allowed_is_said(browser: Browser, secured: BrokerProcess) -
     screen = Screen(browser, secured)
     screen.open("/queues/jobs")
     _log_in(screen, "bob", USERS["bob"])
-    screen.press("Pause", ".actions")
+    screen.act("Pause")
     screen.press("Pause", "dialog")
     screen.sees("mops.queue.jobs.pause", "Ask for the permission")
 

@@ -10,6 +10,7 @@ import pytest
 
 from artemis_py.management.table import OPERATIONS
 from tests.browser import why_no_browser
+from tests.e2e.broker_process import BrokerProcess
 from tests.e2e.console.screen import Screen
 from tests.e2e.stomp_socket import StompSocket
 
@@ -19,6 +20,8 @@ browses = pytest.mark.skipif("queue.browse" not in IDS, reason="this broker has 
 retries = pytest.mark.skipif("retryDeadLetters" not in IDS, reason="this broker has no operation to retry dead letters")
 explains = pytest.mark.skipif("getAddressSettingsAsJSON" not in IDS, reason="this broker does not tell its settings")
 creates = pytest.mark.skipif("createQueue" not in IDS, reason="this broker has no operation to create queues")
+asks_why = pytest.mark.skipif("queue.whyNotDelivered" not in IDS, reason="this broker has no reasons")
+reloads = pytest.mark.skipif("getConfiguration" not in IDS, reason="this broker does not read its file again")
 HTML: Final = "<script>document.title = 'taken'</script><img src=x onerror=\"document.title = 'taken'\"><b>bold</b>"
 
 
@@ -68,7 +71,7 @@ def test_a_message_is_removed(screen: Screen) -> None:
     screen.open("/queues/DLQ")
     screen.sees("1 match")
     screen.run("document.querySelector('[aria-label=Messages] .row-body').click()")
-    screen.press("Remove", ".actions")
+    screen.act("Remove")
     number = screen.run("return document.querySelector('dialog strong').innerText")
     screen.types("#action-name", number)
     screen.press("Remove", "dialog")
@@ -115,3 +118,32 @@ def test_a_queue_is_created(screen: Screen) -> None:
     screen.until("the result", "return document.getElementById('action-result') !== null")
     screen.press("Close", "dialog")
     screen.sees("fresh")
+
+
+@asks_why
+def test_reasons_are_shown_with_what_helps(screen: Screen) -> None:
+    _send(screen, "waiting", "x")
+    screen.open("/queues/waiting?why")
+    screen.sees("no-consumer", "What helps:")
+    screen.press("Why growing")
+    screen.sees("What comes into a queue and leaves it", "What the broker answered")
+    assert screen.complaints() == []
+
+
+@reloads
+def test_the_configuration_tells_what_is_wrong_with_the_file(screen: Screen, broker: BrokerProcess) -> None:
+    """And nothing while nothing is."""
+    screen.open("/configuration")
+    screen.sees("is valid", "What is in force is what the file says.")
+    file = broker.log.parent / "broker.xml"
+    text = file.read_text("utf-8")
+    try:
+        file.write_text(text.replace("<max-delivery-attempts>1<", "<max-delivery-attempts>one<"), "utf-8")
+        screen.until(
+            "the error",
+            "[...document.querySelectorAll('button')].find((it) => it.innerText === 'Look again')"
+            ".click(); return document.body.innerText.includes('has a wrong value')",
+        )
+        screen.sees("has errors", "broker.xml:")
+    finally:
+        file.write_text(text, "utf-8")
