@@ -12,6 +12,7 @@ from tests.browser import Browser, why_no_browser
 from tests.e2e.broker_process import HTTP, STOMP, BrokerProcess, configuration, running
 from tests.e2e.console.screen import Screen
 from tests.e2e.secured import USERS, secured_broker
+from tests.e2e.stomp_socket import StompSocket
 
 pytestmark = [pytest.mark.e2e, pytest.mark.skipif(why_no_browser() is not None, reason=str(why_no_browser()))]
 
@@ -80,6 +81,22 @@ def test_the_broker_goes_and_comes_back(browser: Browser, tmp_path: Path) -> Non
     with running(text.replace("127.0.0.1:0?protocols=HTTP", f"127.0.0.1:{port}?protocols=HTTP"), tmp_path):
         screen.sees("The broker answers again.", "Taking messages.", "Live")
     browser.complaints()
+
+
+def test_one_stream_tells_what_changes(screen: Screen) -> None:
+    """Nothing is asked again; a change comes by itself."""
+    screen.open("/queues?sort=name")
+    screen.sees("orders")
+    screen.run("performance.clearResourceTimings()")
+    with StompSocket(screen.broker.port) as client:
+        client.connect()
+        for count in (1, 2):
+            client.ask("SEND", {"destination": "/queue/orders"}, b"x")
+            seen = f"row.innerText.split('\\n').filter(Boolean)[2] === '{count}'"
+            row = "[...document.querySelectorAll('.row-body')].find((row) => row.innerText.startsWith('orders'))"
+            screen.until(f"{count} messages", f"const row = {row}; return row !== undefined && {seen}")
+    asked = screen.run("return performance.getEntriesByType('resource').map((it) => it.name)")
+    assert [name for name in asked if "/api/queues" in name] == []
 
 
 @pytest.fixture(scope="module")
