@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.browser import Browser, why_no_browser
-from tests.e2e.broker_process import HTTP, STOMP, BrokerProcess, configuration, running
+from tests.e2e.broker_process import HTTP, STOMP, WAIT_S, BrokerProcess, configuration, eventually, running
 from tests.e2e.console.screen import Screen
 from tests.e2e.secured import USERS, secured_broker
 from tests.e2e.stomp_socket import StompSocket
@@ -124,7 +124,8 @@ def test_ten_thousand_queues(browser: Browser, crowded: BrokerProcess) -> None:
     assert len(screen.rows("Queues")) < 100
     screen.types("#filter", "q0777")
     screen.sees("10 queues")
-    assert [row[0] for row in screen.rows("Queues")] == [f"q0777{digit}" for digit in range(10)]
+    wanted = [f"q0777{digit}" for digit in range(10)]
+    eventually("the rows", lambda: [row[0] for row in screen.rows("Queues")], lambda names: names == wanted, WAIT_S)
     screen.run("[...document.querySelectorAll('.sort')].find((it) => it.innerText.includes('Name')).click()")
     screen.until("the other order", "return document.querySelector('.row-body')?.innerText.startsWith('q07779')")
     assert browser.complaints() == []
