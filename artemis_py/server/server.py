@@ -15,43 +15,26 @@ from artemis_py.core.broker import Broker
 from artemis_py.core.filling.fills import Fills
 from artemis_py.core.replay.desk import Replays
 from artemis_py.errors import ArtemisError
-from artemis_py.management.artemis.beans import Beans
-from artemis_py.management.jolokia.agent import Agent
-from artemis_py.management.managed import Managed
 from artemis_py.metrics import MetricsExporter
 from artemis_py.security.authenticator import Authenticator
-from artemis_py.server.calls import Calls
 from artemis_py.server.clocks import NS_PER_MS, Clocks, wall_clock_ms
 from artemis_py.server.complaints import Complaints
 from artemis_py.server.configuration.keeper import ConfigurationKeeper
-from artemis_py.server.configuration.operated import OperatedConfiguration
 from artemis_py.server.configuration.reading import Source
-from artemis_py.server.connected import client_of, connected
 from artemis_py.server.disk_watch import DiskWatch
 from artemis_py.server.drain import Drain, remains
-from artemis_py.server.events.hub import Hub
-from artemis_py.server.events.notifying import Notifying
-from artemis_py.server.events.watches import Watches
 from artemis_py.server.faults import Faults
 from artemis_py.server.gate import gate_of
-from artemis_py.server.gateway.described import PATHS
-from artemis_py.server.gateway.opening import routes_for_messages
 from artemis_py.server.http import Response
 from artemis_py.server.http.console.routes import console_war_routes
 from artemis_py.server.http.console_routes import console_routes
-from artemis_py.server.http.downloads import Downloads
-from artemis_py.server.http.event_routes import event_routes
-from artemis_py.server.http.guards import guard_of
-from artemis_py.server.http.jolokia_routes import jolokia_routes
-from artemis_py.server.http.management_routes import management_routes
 from artemis_py.server.http.memory_routes import memory_routes
 from artemis_py.server.http.routes import health_routes, metrics_routes, no_log_routes
 from artemis_py.server.http.routing import Route
 from artemis_py.server.load import Load
-from artemis_py.server.managed_parts import open_ports, stored_files
-from artemis_py.server.management_messages import ManagementMessages
 from artemis_py.server.memory import destinations_max, global_max_bytes, held_max_bytes
 from artemis_py.server.open_store import open_store
+from artemis_py.server.operating import operating
 from artemis_py.server.operational import OperationalLog
 from artemis_py.server.ports import Held, Ports
 from artemis_py.server.replays import ReplayTurns
@@ -59,7 +42,6 @@ from artemis_py.server.stats import TURN_BUCKET_BOUNDS_S, ServerStats
 from artemis_py.server.store import Store
 from artemis_py.server.surroundings import OF_THIS_MACHINE, Surroundings
 from artemis_py.server.turns import Turns
-from artemis_py.server.vitals import ServerVitals
 from artemis_py.server.websocket import first_bytes
 from artemis_py.shown import many, warn
 from artemis_py.storage.disk.lock import DirectoryLock
@@ -185,46 +167,24 @@ class Server:
             routes
             + memory_routes(self.turns.guard)
             + self._log_routes(store)
-            + self._management_routes(store)
+            + self._operating_routes(store)
             + console_war_routes(self.config.console_war, self._gate, self._loop)
         )
 
-    def _management_routes(self, store: Store) -> list[Route]:
-        begun_s = self._loop.time()
-        self.managed = Managed(
-            self.broker,
-            self.config.name,
-            clients=lambda: connected(self.stats.connections, self.turns),
-            client=lambda number: client_of(self.stats.connections, number, self.turns),
-            client_count=lambda: self.stats.connections_open,
-            uptime_ms=lambda: round(1000 * (self._loop.time() - begun_s)),
-            now_ms=lambda: self.turns.isolation.turn_ms,
-            acceptors=lambda: open_ports(self.config, self.ports),
-            stored=stored_files(self.config, self.store, self.disk_watch.probe),
-            vitals=ServerVitals(
-                self.stats, self.turns, store.durability, self._load.is_busy, self.disk_watch.headroom_bytes
-            ),
-            begin=lambda work: calls.begin(work, changes=True),
-            configuration=OperatedConfiguration(self.configuration),
+    def _operating_routes(self, store: Store) -> list[Route]:
+        self.managed, routes = operating(
+            self.config,
+            self._loop,
+            self.turns,
+            self.ports,
+            store,
+            gate=self._gate,
+            configuration=self.configuration,
+            disk_watch=self.disk_watch,
+            date_ms=self._clocks.date_ms,
+            is_busy=self._load.is_busy,
         )
-        hub = Hub(self.broker.notices, self._loop, self.broker.holdings, self._clocks.date_ms)
-        self.turns.notifying = notifying = Notifying(self.broker, hub)
-        if self._gate is not None:
-            self._gate.authorizer.on_denial = notifying.note_denial
-        calls = self.configuration.calls = self.turns.calls = Calls(
-            self._loop, self.turns.schedule, lambda call: self.turns.when_durable(self.broker.log.last_lsn, call)
-        )
-        watches = Watches(self._loop, self.managed, calls)
-        beans = Beans(self.managed, self.config)
-        note_fault = partial(self.stats.faults.note, "", "management")
-        self.ports.receiver = self.turns.managing = ManagementMessages(beans, calls, self.turns.schedule, note_fault)
-        guard = partial(guard_of, self._gate, self.config.management_rbac_prefix)
-        return [
-            *management_routes(self.managed, calls, Downloads(store.large), PATHS),
-            *routes_for_messages(self._loop, self.turns, calls, self.ports, self._gate),
-            *event_routes(self.managed, hub, watches, guard),
-            *jolokia_routes(Agent(beans), calls, guard, wall_clock_ms),
-        ]
+        return routes
 
     def _log_routes(self, store: Store) -> list[Route]:
         if store.log_view is None or store.cursor_desk is None:

@@ -224,27 +224,7 @@ class Registry:
     def note_queue(self, queue: Queue) -> None:
         """Write down what a restart must know of a queue."""
         if queue.durable and not queue.temporary:
-            owner = self.quota.owner_of(queue.id)
-            exclusivity = queue.seats.exclusivity
-            self._host.log.queue_changed(
-                {
-                    **({} if owner is None else {"user": owner}),
-                    "id": queue.id,
-                    "name": queue.name,
-                    "address": queue.address.name,
-                    "routing_type": queue.routing_type,
-                    "filter": None if queue.selector is None else queue.selector.text,
-                    "auto_created": queue.auto_created,
-                    "paused": queue.gate.paused,
-                    "ring_size": queue.ring_size_changed,
-                    "attributes": queue.attributes,
-                    **({"configured": True} if queue.configured else {}),
-                    "owner": exclusivity.owner if exclusivity.outlives_consumers else None,
-                    "owner_by": exclusivity.policy,
-                    **({} if queue.auto_delete is None else {"auto_delete": queue.auto_delete.fields()}),
-                    **({} if queue.recovery is None else {"recovery": queue.recovery.fields()}),
-                }
-            )
+            self._host.log.queue_changed(_kept(queue, self.quota.owner_of(queue.id)))
 
     def _bind(self, queue: Queue) -> None:
         address = self.bindings.bind(queue)
@@ -342,6 +322,28 @@ class Registry:
 
 def _address_bytes(address: Address) -> int:
     return ADDRESS_BYTES + len(address.name)
+
+
+def _kept(queue: Queue, owner: str | None) -> dict[str, Any]:
+    """What a restart must know of a queue, which this user owns."""
+    exclusivity = queue.seats.exclusivity
+    return {
+        **({} if owner is None else {"user": owner}),
+        "id": queue.id,
+        "name": queue.name,
+        "address": queue.address.name,
+        "routing_type": queue.routing_type,
+        "filter": None if queue.selector is None else queue.selector.text,
+        "auto_created": queue.auto_created,
+        "paused": queue.gate.paused,
+        "ring_size": queue.ring_size_changed,
+        "attributes": queue.attributes,
+        **({"configured": True} if queue.configured else {}),
+        "owner": exclusivity.owner if exclusivity.outlives_consumers else None,
+        "owner_by": exclusivity.policy,
+        **({} if queue.auto_delete is None else {"auto_delete": queue.auto_delete.fields()}),
+        **({} if queue.recovery is None else {"recovery": queue.recovery.fields()}),
+    }
 
 
 def _facts(queue: Queue) -> dict[str, str | int]:
