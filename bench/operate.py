@@ -214,7 +214,7 @@ def measure_operating(queues: int, messages: int, seconds: float, tell: Callable
                 ("why a queue delivers nothing", "/api/queues/deep/why/not-delivered"),
             )
             changes = (
-                ("a move of all messages", "/api/queues/deep/move?to=other"),
+                ("a move of all messages", "/api/queues/deep/move?target=other"),
                 ("a purge of them", "/api/queues/other/purge"),
             )
             found = [beside("nothing", process, ping, seconds, None)]
