@@ -469,7 +469,20 @@ CAUSES: Final[dict[str, Cause]] = {
                 ("expiry-address", "expiry-delay"),
                 OF_ADDRESS,
             ),
-            ("forced-expire", "A consumer had the message expire.", "Look at that consumer.", (), OF_ADDRESS),
+            (
+                "forced-expire",
+                "A consumer or an operator had the message expire.",
+                "Look at that consumer; the audit log (AUD-1001) names operators.",
+                (),
+                OF_ADDRESS,
+            ),
+            (
+                "sent-by-operator",
+                "An operator sent the message to the dead letters.",
+                "The audit log (AUD-1001) says who; artemis-py dead retry QUEUE sends it back.",
+                (),
+                OF_ADDRESS,
+            ),
             (
                 "no-dead-letter-address",
                 "Dead messages are gone: no queue keeps them.",
