@@ -16,6 +16,7 @@ from typing import Any, Final
 import pytest
 
 from tests.e2e.broker_process import COMMAND, HTTP, STOMP, WAIT_S, BrokerProcess
+from tests.e2e.events.event_stream import EventStream
 from tests.e2e.management.told import Told
 from tests.e2e.stomp_socket import StompSocket
 
@@ -406,3 +407,18 @@ def test_diff_of_two_files(tmp_path: Path) -> None:
     wrong = subprocess.run([*run, str(broken)], capture_output=True, text=True, check=False)
     assert (wrong.returncode, wrong.stdout) == (2, "")
     assert "not well-formed XML" in wrong.stderr
+
+
+def test_listeners_are_told(tmp_path: Path) -> None:
+    with edited(MAX_1, tmp_path) as it, EventStream(it.broker.ports["http"]) as events, it.told.client() as client:
+        client.subscribe("activemq.notifications", selector="_AMQ_NotifType LIKE 'CONFIGURATION%'")
+        it.write(MAX_2)
+        read = events.notification("CONFIGURATION_RELOADED")
+        assert (read["file"], read["result"], read["changes"], read["failures"]) == (str(it.file), "applied", 1, 0)
+        it.write("<configuration>\n</wrong>")
+        refused = events.notification("CONFIGURATION_REFUSED")
+        assert (refused["file"], refused["problems"]) == (str(it.file), 1)
+        assert f"{it.file}:2" in refused["problem"]
+        headers = [client.message() for _ in range(2)]
+        assert [one.header("_AMQ_NotifType") for one in headers] == ["CONFIGURATION_RELOADED", "CONFIGURATION_REFUSED"]
+        assert headers[1].header("problem").replace("\\c", ":") == refused["problem"]

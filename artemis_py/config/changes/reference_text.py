@@ -36,7 +36,10 @@ be writing it.
 - `artemis-py broker configuration` shows the problems, when the file was read, and what waits for a restart.
 - Metrics: `artemis_config_last_reload_successful` is 0. There are also
   `artemis_config_last_reload_success_timestamp_seconds`, `artemis_config_pending_restart`, and
-  `artemis_config_reloads_total` by `result` (`applied`, `unchanged`, `refused`, `partly`).
+  `artemis_config_reloads_total` by `result` (`applied`, `unchanged`, `refused`, `partly`). An
+  [alert](monitoring.md#artemisconfigurationrefused) asks for the first.
+- Listeners get the notification `CONFIGURATION_REFUSED`, or `CONFIGURATION_RELOADED` for a reload that was carried out
+  ([operations.md](operations.md#notifications)).
 
 `CFG-1001` ends each reload that was carried out, and `CFG-1003` tells each change (the first 50).
 
