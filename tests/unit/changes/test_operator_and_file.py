@@ -14,9 +14,10 @@ from artemis_py.core.broker import Broker
 from artemis_py.core.queue.amending import amend, amended
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue.recipe import own_settings
+from artemis_py.core.reference.auto_delete import AutoDelete
 from artemis_py.errors import BrokerError
 from tests.unit.changes.test_each_setting import _BASES, broker_with, facts, values_of
-from tests.unit.core.parts import NOW_MS, broker_of, queue_config
+from tests.unit.core.parts import NOW_MS, broker_of, consumer_on, head_of, held, queue_config, send, turn
 
 _ROWS: Final = {row.attribute: row for row in settings_of(QueueConfig).values()}
 _PAIRS: Final = ((0, 1), (None, 0))
@@ -129,3 +130,45 @@ def test_a_queue_of_notifications_stays_a_ring() -> None:
     reload(broker, made(max_consumers=3))
     assert broker.queues["q"].seats.consumers_max == 3
     assert type(broker.queues["q"].flow.overflow) is type(limit)
+
+
+def test_groups_change_at_once_when_nothing_of_them_is_out() -> None:
+    for settled in (True, False):
+        broker, wanted = broker_with({}, {}), broker_with({"group_key": "k"}, {})
+        queue = broker.queues["q"]
+        consumer = consumer_on(broker, queue)
+        send(broker, head=head_of(JMSXGroupID="red"))
+        turn(broker)
+        assert len(held(consumer)) == 1
+        assert queue.grouping.groups is not None
+        before = queue.grouping.groups.rule
+        if settled:
+            queue.acknowledge(consumer, consumer.let_go_all())
+        reload(broker, wanted)
+        rule = queue.grouping.rule
+        assert rule != before
+        groups = queue.grouping.groups
+        assert (groups is None or groups.rule == rule) is settled
+
+
+@pytest.mark.parametrize("values", [{"filter": "a = 1"}, {"enabled": False}])
+@pytest.mark.parametrize("way", ["update", "reload"])
+@pytest.mark.parametrize(
+    "reader", [{"address": "b.#"}, {"address": "v", "underlying_address": "b.c", "default_publish_target": "b.c"}]
+)
+def test_plans_of_other_addresses_see_the_change(way: str, values: dict[str, Any], reader: dict[str, Any]) -> None:
+    def made(**attributes: Any) -> Broker:
+        return broker_of(queue_config("far", **reader, **attributes), queue_config("near", "b.c"))
+
+    broker = made()
+    far, near = broker.queues["far"], broker.queues["near"]
+    send(broker, "b.c")
+    assert (far.message_count, near.message_count) == (1, 1)
+    plan = broker.bindings.plan_for(broker.addresses["b.c"])
+    if way == "update":
+        broker.queue_changes.update(far, values, None, AutoDelete())
+    else:
+        reload(broker, made(**values))
+    send(broker, "b.c")
+    assert (far.message_count, near.message_count) == (1, 2)
+    assert broker.bindings.plan_for(broker.addresses["b.c"]) is not plan, "what a message costs is worked out anew"
