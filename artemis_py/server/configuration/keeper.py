@@ -18,7 +18,7 @@ from artemis_py.management.affected import ROWS_MAX, Affected, affected_by
 from artemis_py.management.managed import Steps
 from artemis_py.server.calls import Calls
 from artemis_py.server.clocks import wall_clock_ms
-from artemis_py.server.configuration.reading import Reading, Source, Stamps, problems_of, read
+from artemis_py.server.configuration.reading import Reading, Source, Stamps, problems_of, read, stamps_of
 from artemis_py.server.configuration.state import APPLIED, PARTLY, REFUSED, UNCHANGED, ConfigurationState, told
 from artemis_py.server.configuration.watch import ConfigurationWatch
 from artemis_py.server.gate import SecurityGate
@@ -59,6 +59,8 @@ class ConfigurationKeeper:
         self.calls: Calls | None = None
         """Carries out what a reload changes in the core."""
         self._source = source
+        self._first_stamps: Final[Stamps] = () if source is None else stamps_of(source.path, config.files)
+        """What the files were before anybody could know that the broker runs, and edit them."""
         self._start = config
         self._in_force = config
         self._loop = loop
@@ -86,7 +88,7 @@ class ConfigurationKeeper:
         if self._source is None or period_ms <= 0:
             return
         watch = self._watch = ConfigurationWatch(self._loop, self._source.path, period_ms / 1000, self.reload_soon)
-        self._run(watch.begin(self._in_force.files))
+        self._run(watch.begin(self._in_force.files, self._first_stamps))
         self.state.is_watched = True
 
     def end(self) -> None:
