@@ -5,47 +5,16 @@ from __future__ import annotations
 import json
 import signal
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.e2e.broker_process import HTTP, STOMP, BrokerProcess, configuration, running
+from tests.e2e.management.manager import WHERE, Manager
 from tests.e2e.management.told import ADDRESSES, Told
 from tests.e2e.secured import secured_broker
 from tests.e2e.stomp_socket import StompSocket
 
 pytestmark = pytest.mark.e2e
-WHERE = "activemq.management"
-
-
-class Manager:
-    """A client that asks and waits for the reply."""
-
-    def __init__(self, client: StompSocket, reply_to: str = "/temp-queue/replies") -> None:
-        self.client = client
-        self._reply_to = reply_to
-        client.subscribe(reply_to, id="replies", ack="auto")
-
-    def ask(self, resource: str, operation: str, *arguments: object, **more: str) -> tuple[bool, Any]:
-        """Whether it was done, and the value."""
-        return self.reply({"_AMQ_ResourceName": resource, "_AMQ_OperationName": operation, **more}, arguments)
-
-    def read(self, resource: str, attribute: str) -> Any:
-        """An attribute."""
-        done, value = self.reply({"_AMQ_ResourceName": resource, "_AMQ_Attribute": attribute})
-        assert done, value
-        return value
-
-    def reply(self, headers: dict[str, str], arguments: object = ()) -> tuple[bool, Any]:
-        """The reply to a message with these headers."""
-        sent = {"destination": WHERE, "reply-to": self._reply_to, **headers}
-        self.client.send("SEND", sent, json.dumps(arguments).encode())
-        message = self.client.message()
-        succeeded = message.header("_AMQ_OperationSucceeded")
-        assert succeeded in ("true", "false")
-        values = json.loads(message.body) if message.body else [None]
-        assert len(values) == 1
-        return succeeded == "true", values[0]
 
 
 @pytest.fixture
