@@ -39,6 +39,19 @@ def test_attributes_and_operations(told: Told, manager: Manager) -> None:
     assert told.ask("GET", "/api/queues/orders")[0] == 404
 
 
+def test_the_example_on_the_page_of_operations(told: Told, manager: Manager) -> None:
+    """A frame as the page shows it."""
+    page = (Path(__file__).parents[3] / "docs" / "operations.md").read_text("utf-8")
+    lines = page.partition("  ```text\n")[2].partition("  ```\n")[0].replace("\n  ", "\n").strip()
+    told.ask("POST", "/api/queues?name=orders.parked&routing-type=ANYCAST")
+    for region in ("eu", "us"):
+        manager.client.ask("SEND", {"destination": "/queue/orders", "region": region}, b"x")
+    manager.client.raw(lines.encode() + b"\0")
+    reply = manager.client.message()
+    assert (reply.header("_AMQ_OperationSucceeded"), reply.body) == ("true", b"[1]")
+    assert (told.queue("orders")["messageCount"], told.queue("orders.parked")["messageCount"]) == (1, 1)
+
+
 def test_lists_are_json_in_a_text(manager: Manager) -> None:
     options = json.dumps({"field": "name", "operation": "EQUALS", "value": "jobs"})
     done, text = manager.ask("broker", "listQueues", options, 1, 10)
