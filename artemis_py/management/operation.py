@@ -63,7 +63,8 @@ class Operation:
     shows: AnyKind | None = None
     destroys: str = ""
     """What is lost for good, for a question that is asked before; empty: nothing. ``{messages}`` stands for how many
-    messages the queue has, and a name in braces for that argument.
+    messages the queue has (that match, if there is a filter), or else the queues of the address, and a name in braces
+    for that argument.
     """
     also: Sequence[Field[Any]] = ()
     is_download: bool = False

@@ -32,7 +32,8 @@ _HEAD: Final = """\
 # Operations
 
 What an operator can see and change while the broker runs. Each operation is a request to the HTTP acceptor and a
-command. This page comes from the table of operations (`make docs`), and a test carries each of them out in both ways.
+command, and those that Artemis has are also operations of beans, for Jolokia and for messages over STOMP. This page
+comes from the table of operations (`make docs`), and a test carries out each of them in each of its forms.
 
 ```sh
 artemis-py queue ls --where 'messageCount>0' --sort messageCount:desc
@@ -41,14 +42,30 @@ curl 'http://127.0.0.1:8161/api/queues?where=messageCount%3E0&sort=messageCount:
 
 - **Commands** ask the broker at `--url` (else `ARTEMIS_PY_URL`, else that of the [context](commands.md#contexts), else
   http://127.0.0.1:8161), and log in as [all commands do](security.md). With `--json` they print what it answers. Those
-  that destroy something ask first; `--yes` answers ([commands.md](commands.md)).
+  that destroy messages or end connections ask first; `--yes` answers ([commands.md](commands.md)).
 - **HTTP** answers in JSON. `/api/openapi.json` describes it for programs. An error is `{"error": "…"}`, with status 400
   if the request makes no sense, 404 if something does not exist, and 409 if it cannot be done as things are. The answer
   to a change comes when the change survives a crash.
 - **Permissions** are those of Artemis' management: `view` to look and `edit` to change, on the address in the column
   *permission*, with `management-rbac-prefix` (`mops`) before it ([security.md](security.md)).
 - **Beans** are those of Artemis, for tools that speak Jolokia: [jolokia.md](jolokia.md) says how. A queue has its own
-  beans, and so has an address; what concerns the broker is on its bean.
+  bean, and so has an address; what concerns the broker is on its bean.
+- **Messages** over STOMP ask for the same as beans, so the column *bean or message* is both. Its first word is the
+  resource: `broker` as it stands, `queue` with the name behind it (`queue.orders`), and so `address`. The operation is
+  named without its parameters, and has the arguments in their order as a JSON array; `null` is none. `attributes` are
+  read one by one, with `_AMQ_Attribute`. [Management messages](#management-messages) has the rest. So
+  `queue` `moveMessages(String filter, String otherQueueName)` is:
+
+  ```text
+  SEND
+  destination:activemq.management
+  reply-to:/temp-queue/replies
+  _AMQ_ResourceName:queue.orders
+  _AMQ_OperationName:moveMessages
+
+  ["region = 'eu'", "orders.parked"]
+  ```
+
 - **The audit log** has a line for each change that somebody who may make it has asked for, with who, from where and
   what came of it: `AUD-1001` in the [operational log](queues.md#operational-log). `AUD-1002` is a request that lacked
   a permission, also one that only looks.
@@ -150,7 +167,7 @@ def _operations(operations: Sequence[Operation]) -> str:
         ]
         for one in operations
     ]
-    return _table(["command", "HTTP", "permission", "bean", ""], rows)
+    return _table(["command", "HTTP", "permission", "bean or message", ""], rows)
 
 
 def _beans(operation: Operation) -> str:

@@ -11,6 +11,7 @@ import time
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -171,9 +172,18 @@ class BrokerProcess:
 @contextmanager
 def running(text: str, folder: Path, environment: Mapping[str, str] | None = None) -> Iterator[BrokerProcess]:
     """A broker of this configuration, from its readiness to its end; whatever happens, its process is gone then."""
+    with of_this_configuration(text, folder, partial(BrokerProcess, environment=environment)) as broker:
+        yield broker
+
+
+@contextmanager
+def of_this_configuration(
+    text: str, folder: Path, start: Callable[[Sequence[str], Path], BrokerProcess]
+) -> Iterator[BrokerProcess]:
+    """The same; ``start`` starts a process with these arguments that logs to this file."""
     file = folder / "broker.xml"
     file.write_text(text, "utf-8")
-    broker = BrokerProcess(["run", str(file)], folder / "broker.log", environment=environment)
+    broker = start(["run", str(file)], folder / "broker.log")
     try:
         broker.await_ready()
         yield broker

@@ -33,9 +33,17 @@ class StompSocket:
     """One connection. Frames arrive in order; nothing is answered that the test does not send."""
 
     def __init__(
-        self, port: int, *, receive_buffer_bytes: int | None = None, tls: ssl.SSLContext | None = None
+        self,
+        port: int,
+        *,
+        receive_buffer_bytes: int | None = None,
+        tls: ssl.SSLContext | None = None,
+        own_address: str | None = None,
     ) -> None:
+        """``own_address``: the IP address from which it connects."""
         self.socket = socket.socket()
+        if own_address is not None:
+            self.socket.bind((own_address, 0))
         self.socket.settimeout(WAIT_S)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if receive_buffer_bytes is not None:

@@ -7,7 +7,7 @@ import json
 import sys
 from collections.abc import Mapping
 from typing import Any, Final
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from artemis_py.cli.broker_http import BrokerHttp
 from artemis_py.errors import ArtemisError
@@ -15,7 +15,7 @@ from artemis_py.management.operation import Operation
 from artemis_py.shown import escaped, say_made
 
 COUNT: Final = "{messages}"
-"""Stands in ``Operation.destroys`` for how many messages the queue has."""
+"""Stands in ``Operation.destroys`` for how many messages there are."""
 
 
 class NotConfirmedError(ArtemisError):
@@ -43,9 +43,21 @@ def confirm(operation: Operation, args: argparse.Namespace, broker: BrokerHttp) 
 def _what(operation: Operation, given: Mapping[str, Any], broker: BrokerHttp) -> str:
     text = operation.destroys
     if COUNT in text:
-        found = json.loads(broker.ask(f"/api/queues/{quote(str(given['queue']), safe='')}"))
-        count = found["messageCount"]
+        count = _count(given, broker)
         text = text.replace(COUNT, "1 message" if count == 1 else f"{count:,} messages")
     for argument in operation.arguments:
         text = text.replace(f"{{{argument.name}}}", str(given.get(argument.name)))
     return text
+
+
+def _count(given: Mapping[str, Any], broker: BrokerHttp) -> int:
+    """How many messages it is about. Raises ArtemisError if the broker does not say, as there is no such queue."""
+    if "queue" not in given:
+        address = str(given["address"])
+        broker.ask(f"/api/addresses/{quote(address, safe='')}")
+        query = urlencode({"where": f"address={address}", "fields": "messageCount", "page": -1, "size": -1})
+        return sum(row["messageCount"] for row in json.loads(broker.ask(f"/api/queues?{query}"))["data"])
+    queue = f"/api/queues/{quote(str(given['queue']), safe='')}"
+    if given.get("filter"):
+        return int(json.loads(broker.ask(f"{queue}/count?{urlencode({'filter': given['filter']})}"))["count"])
+    return int(json.loads(broker.ask(queue))["messageCount"])

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Generator
 from dataclasses import dataclass, replace
 from typing import Final
-from uuid import NAMESPACE_OID, uuid5
 
 from artemis_py.config.settings import BrokerConfig
 from artemis_py.management.artemis.attribute import Attribute, attribute, by_name
 from artemis_py.management.lists.field import Row, Value
 from artemis_py.management.managed import Managed
-from artemis_py.management.operations.broker import in_words, show_broker
+from artemis_py.management.operations.broker import in_words, node_id_of, show_broker
 from artemis_py.management.steps import Step
 from artemis_py.version import VERSION
 
@@ -36,12 +35,6 @@ def added_up(owner: BrokerOwner) -> Generator[Step, None, BrokerOwner]:
     """The same with what ``broker show`` tells: it looks at all queues, some at a time."""
     shown = yield from show_broker(owner.managed, {})
     return replace(owner, shown=shown)
-
-
-def _node_id(owner: BrokerOwner) -> str:
-    """That of the log; a broker without one has one that is made of its name."""
-    stored = owner.managed.stored
-    return str(uuid5(NAMESPACE_OID, owner.managed.name)) if stored is None else stored.node_id
 
 
 def _told(name: str, type: str, sentence: str, field: str) -> Attribute:
@@ -69,7 +62,12 @@ BROKER_ATTRIBUTES: Final[dict[str, Attribute]] = by_name(
     [
         attribute("Name", "String", "The broker's name", lambda it: it.managed.name),
         attribute("Version", "String", "Its version", lambda _: VERSION),
-        attribute("NodeID", "String", "The id of its log", _node_id),
+        attribute(
+            "NodeID",
+            "String",
+            "The id of its log; without one it is made of the name",
+            lambda it: node_id_of(it.managed),
+        ),
         attribute("Started", "boolean", "Does it run?", lambda _: True),
         attribute("Active", "boolean", "Is it no backup that waits?", lambda _: True),
         attribute("Backup", "boolean", "Is it the backup of a pair?", lambda it: _is_backup(it.config)),

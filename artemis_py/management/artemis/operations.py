@@ -21,7 +21,7 @@ from artemis_py.management.artemis.signature import ATTRIBUTES, Signature, signa
 from artemis_py.management.given import given_of
 from artemis_py.management.managed import Managed
 from artemis_py.management.operation import EDIT, VIEW, Operation
-from artemis_py.management.operations.listing import ALL
+from artemis_py.management.operations.listing import ALL, PAGE
 from artemis_py.management.steps import Step
 from artemis_py.management.table import OPERATIONS
 
@@ -83,10 +83,10 @@ class BeanOperation:
 
 def _meant(row: Operation, sent: dict[str, Sequence[object]]) -> dict[str, Sequence[object]]:
     """Without what Artemis writes into the JSON of a queue and means nothing here, and without empty texts where no
-    text is the same. A list without pages has all rows.
+    text is the same. A list without pages has all rows, but a browse has its first page, as in Artemis.
     """
     known = {argument.name: argument for argument in row.arguments}
-    found: dict[str, Sequence[object]] = {"page": [ALL], "size": [ALL]} if row.lists is not None else {}
+    found: dict[str, Sequence[object]] = {"page": [ALL], "size": [ALL]} if PAGE in row.arguments else {}
     for name, values in sent.items():
         argument = known.get(name)
         if argument is None and name in _MEANINGLESS:

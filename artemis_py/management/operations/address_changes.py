@@ -160,6 +160,7 @@ ADDRESS_CHANGE_OPERATIONS: Final = (
         command="address delete",
         sentence="Delete an address that has no queues. A restart makes it again if broker.xml declares it.",
         result="removed: how many messages its queues had; queues: how many these were",
+        destroys="address {address} with {messages}",
         arguments=(
             ADDRESS,
             Argument("force", FLAG, "delete its queues, too, and close the connections of their consumers", False),
@@ -196,6 +197,7 @@ ADDRESS_CHANGE_OPERATIONS: Final = (
         command="address purge",
         sentence="Remove all messages of all queues of an address that no consumer has.",
         result="removed: how many messages",
+        destroys="{messages} of address {address}",
         arguments=(ADDRESS,),
         mbean=("long purge() -> removed",),
         work=_purge,

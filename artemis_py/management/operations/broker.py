@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Generator
 from typing import Final
+from uuid import NAMESPACE_OID, uuid5
 
 from artemis_py.management.artemis.signature import ATTRIBUTES
 from artemis_py.management.lists.field import Row
@@ -34,7 +35,7 @@ def show_broker(managed: Managed, given: Given) -> Generator[Step, None, Row]:
         yield None
     used_bytes, bytes_max = broker.memory.account.size_bytes, broker.memory.bytes_max
     spaces = [] if stored is None else stored.spaces()
-    uptime, node_id = in_words(managed.uptime_ms()), "" if stored is None else stored.node_id
+    uptime, node_id = in_words(managed.uptime_ms()), node_id_of(managed)
     return {
         "name": managed.name,
         "version": VERSION,
@@ -59,6 +60,12 @@ def show_broker(managed: Managed, given: Given) -> Generator[Step, None, Row]:
         "diskFull": broker.memory.disk_full,
         "status": _status(managed, node_id, uptime),
     }
+
+
+def node_id_of(managed: Managed) -> str:
+    """The id of the log; that of a broker without one is made of its name."""
+    stored = managed.stored
+    return str(uuid5(NAMESPACE_OID, managed.name)) if stored is None else stored.node_id
 
 
 def _status(managed: Managed, node_id: str, uptime: str) -> str:
@@ -88,10 +95,10 @@ BROKER_OPERATIONS: Final = (
         path="/api/broker",
         command="broker show",
         sentence="What the broker is and how much it has.",
-        result="name, version, nodeID (the id of the log), uptime in words and in ms, the numbers of addresses, queues,"
-        " consumers, connections and messages, the messages that all queues took and had acknowledged since the start,"
-        " addressMemoryUsage in bytes and in percent of globalMaxSize, diskStoreUsage (the fullest disk, in percent),"
-        " and status, a JSON text",
+        result="name, version, nodeID (the id of the log; without one it is made of the name), uptime in words and in"
+        " ms, the numbers of addresses, queues, consumers, connections and messages, the messages that all queues took"
+        " and had acknowledged since the start, addressMemoryUsage in bytes and in percent of globalMaxSize,"
+        " diskStoreUsage (the fullest disk, in percent), and status, a JSON text",
         work=show_broker,
         is_watchable=True,
         mbean=(ATTRIBUTES,),

@@ -38,6 +38,7 @@ JOB_OPERATIONS: Final = (
         command="job stop",
         sentence="Stop a job. What it has done stands.",
         result="the fields of the job",
+        destroys="job {job}, but what it has done stands",
         arguments=(Argument("job", NUMBER, "the number of the job"),),
         shows=JOBS,
         work=_stop,

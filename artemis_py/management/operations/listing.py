@@ -15,10 +15,11 @@ from artemis_py.management.lists.wanted import PAGE_SIZE, PAGE_SIZE_MAX, Wanted,
 from artemis_py.management.managed import Given, Steps, Work
 from artemis_py.management.operation import TEXTS, VIEW, Argument, Operation
 
+PAGE: Final = Argument("page", NUMBER, "which page, from 1; -1 for page and size: all rows", 1)
 LISTING: Final = (
     Argument("where", TEXTS, "a condition, such as messageCount>10 or name~orders; all must hold", ()),
     Argument("sort", TEXT, "the field to sort by; with :desc behind it the greatest first", ""),
-    Argument("page", NUMBER, "which page, from 1; -1 for page and size: all rows", 1),
+    PAGE,
     Argument("size", NUMBER, f"rows on a page, at most {PAGE_SIZE_MAX}", PAGE_SIZE),
     Argument("fields", TEXTS, "the fields to show, with commas between; without it all", ()),
     Argument("options", TEXT, "conditions and order in the JSON of Artemis' lists, instead of where and sort", ""),

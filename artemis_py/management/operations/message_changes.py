@@ -92,9 +92,10 @@ def _both(  # noqa: PLR0913 - a row of the table has as many
     *,
     mbeans: tuple[str, ...],
     no_mbean: str = "",
+    destroys: str = "",
 ) -> tuple[Operation, Operation]:
     """The operation on one message, and the same on all that match. ``mbeans``: the parameters of the first in Artemis'
-    beans, and then those of each form of the second.
+    beans, and then those of each form of the second. ``destroys`` has braces for which messages they are.
     """
 
     def do_one(managed: Managed, given: Given) -> Steps:
@@ -115,6 +116,7 @@ def _both(  # noqa: PLR0913 - a row of the table has as many
             command=f"message {word}",
             sentence=f"{sentence.format('a message')} One that a consumer has is left alone.",
             result=f"{participle}: 1",
+            destroys=destroys.format("message {message}"),
             arguments=(QUEUE, MESSAGE, *arguments),
             work=do_one,
             mbean=(f"boolean {one}({mbeans[0]}) -> {participle}",),
@@ -128,6 +130,7 @@ def _both(  # noqa: PLR0913 - a row of the table has as many
             command=f"queue {word}",
             sentence=sentence.format("all messages that match"),
             result=f"{participle}: how many; {_LEFT}",
+            destroys=destroys.format("{messages}"),
             arguments=(QUEUE, *arguments, filter),
             work=do_many,
             mbean=() if no_mbean else tuple(f"int {many}({form}) -> {participle}" for form in mbeans[1:]),
@@ -140,12 +143,13 @@ MESSAGE_CHANGES: Final = (
     *_both(
         "removeMessage", "removeMessages", "remove", _remove,
         "Remove {}. They are gone, and no dead letters.", "removed", filter=NEEDED_FILTER,
+        destroys="{} of queue {{queue}}",
         mbeans=("long messageID=message", "String filter"),
     ),
     *_both(
         "expireMessage", "expireMessages", "expire", _expire,
         "Have {} expire, whatever their date: a copy goes to the expiry address if there is one.", "expired",
-        filter=NEEDED_FILTER,
+        filter=NEEDED_FILTER, destroys="{} of queue {{queue}}, but for copies at its expiry address,",
         mbeans=("long messageID=message", "String filter"),
     ),
     *_both(

@@ -121,6 +121,7 @@ SESSION_OPERATIONS: Final = (
         command="session close",
         sentence="Close a session. A connection of STOMP has one, and is closed with it, by an ERROR.",
         result="closed: the session",
+        destroys="session {session} with its connection, and transactions that are open on it",
         arguments=(SESSION,),
         work=_close_session,
         mbean=(
@@ -145,6 +146,7 @@ SESSION_OPERATIONS: Final = (
         sentence="End one subscription with an ERROR. What it holds goes back to its queue. STOMP 1.2 closes the"
         " connection after every ERROR; a client of an earlier version keeps it.",
         result="closed: the number of the consumer",
+        destroys="consumer {consumer}, and with STOMP 1.2 its connection and transactions that are open on it",
         arguments=(CONSUMER,),
         mbean=("boolean closeConsumerWithID(String sessionID=_, String ID=consumer)",),
         work=_close_consumer,
@@ -166,6 +168,7 @@ SESSION_OPERATIONS: Final = (
         sentence="Forget what an open transaction would publish; what it would acknowledge goes back to its queues as a"
         " failed delivery. The client is told by an ERROR when it goes on with the transaction.",
         result="rolledBack: the transaction",
+        destroys="what transaction {transaction} would publish",
         arguments=(TRANSACTION,),
         work=_roll_back,
         no_mbean="those of STOMP are not Artemis' prepared ones",

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
+from artemis_py.cli.main import main
 from artemis_py.management.table import OPERATIONS
 from tests.e2e.commands.user import User
 
@@ -45,10 +48,44 @@ def test_what_does_not_exist_is_not_asked_about(user: User) -> None:
     assert "there is no queue 'order'; did you mean orders?" in user.refused("queue", "purge", "order")
 
 
-def test_whatever_removes_something_asks() -> None:
-    """Each operation whose HTTP method says so."""
-    silent = [one.id for one in OPERATIONS if one.method == "DELETE" and not one.destroys]
-    assert silent == []
+QUESTIONS = [
+    (["address", "purge", "orders"], "3 messages of address orders"),
+    (["address", "delete", "orders", "--force"], "address orders with 3 messages"),
+    (["queue", "remove", "orders", "region = 'eu'"], "2 messages of queue orders"),
+    (
+        ["queue", "expire", "orders", "region = 'us'"],
+        "1 message of queue orders, but for copies at its expiry address,",
+    ),
+    (["message", "remove", "orders", "7"], "message 7 of queue orders"),
+    (
+        ["connection", "close-address", "127.0.0.1"],
+        "all connections from 127.0.0.1, and transactions that are open on them",
+    ),
+]
+
+
+def test_a_question_says_how_much_it_is(user: User, capsys: pytest.CaptureFixture[str]) -> None:
+    """Those that match, or those of all queues of an address."""
+    stomp, http = ["--stomp", user.stomp_url], ["--url", user.url]
+    assert main(["send", "orders", "x", "--count", "2", "--header", "region=eu", *stomp]) == 0
+    assert main(["send", "orders", "x", "--header", "region=us", *stomp]) == 0
+    for words, what in QUESTIONS:
+        capsys.readouterr()
+        assert main([*words, *http]) == 1
+        said = capsys.readouterr().err
+        assert said == f"artemis-py: this destroys {what}, and nobody is here to ask: add --yes\n"
+    assert user.broker is not None
+    user.broker.await_count("orders", 3)
+    assert main(["address", "purge", "order", *http]) == 1
+    assert "there is no address 'order'" in capsys.readouterr().err
+
+
+def test_whatever_destroys_messages_or_ends_connections_asks() -> None:
+    """Each operation whose HTTP method or name says so."""
+    told = re.compile("remove|expire|destroy|delete|purge|close|rollback|stop")
+    meant = [one for one in OPERATIONS if one.method == "DELETE" or told.match(one.name)]
+    assert len(meant) > 15
+    assert [one.id for one in meant if not one.destroys] == []
 
 
 def test_names_in_a_question_are_arguments() -> None:

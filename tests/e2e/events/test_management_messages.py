@@ -5,47 +5,16 @@ from __future__ import annotations
 import json
 import signal
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.e2e.broker_process import HTTP, STOMP, BrokerProcess, configuration, running
+from tests.e2e.management.manager import WHERE, Manager
 from tests.e2e.management.told import ADDRESSES, Told
 from tests.e2e.secured import secured_broker
 from tests.e2e.stomp_socket import StompSocket
 
 pytestmark = pytest.mark.e2e
-WHERE = "activemq.management"
-
-
-class Manager:
-    """A client that asks and waits for the reply."""
-
-    def __init__(self, client: StompSocket, reply_to: str = "/temp-queue/replies") -> None:
-        self.client = client
-        self._reply_to = reply_to
-        client.subscribe(reply_to, id="replies", ack="auto")
-
-    def ask(self, resource: str, operation: str, *arguments: object, **more: str) -> tuple[bool, Any]:
-        """Whether it was done, and the value."""
-        return self.reply({"_AMQ_ResourceName": resource, "_AMQ_OperationName": operation, **more}, arguments)
-
-    def read(self, resource: str, attribute: str) -> Any:
-        """An attribute."""
-        done, value = self.reply({"_AMQ_ResourceName": resource, "_AMQ_Attribute": attribute})
-        assert done, value
-        return value
-
-    def reply(self, headers: dict[str, str], arguments: object = ()) -> tuple[bool, Any]:
-        """The reply to a message with these headers."""
-        sent = {"destination": WHERE, "reply-to": self._reply_to, **headers}
-        self.client.send("SEND", sent, json.dumps(arguments).encode())
-        message = self.client.message()
-        succeeded = message.header("_AMQ_OperationSucceeded")
-        assert succeeded in ("true", "false")
-        values = json.loads(message.body) if message.body else [None]
-        assert len(values) == 1
-        return succeeded == "true", values[0]
 
 
 @pytest.fixture
@@ -68,6 +37,19 @@ def test_attributes_and_operations(told: Told, manager: Manager) -> None:
     assert manager.ask("queue.odd / name", "getMessageCount") == (True, 0)
     assert manager.ask("broker", "destroyQueue", "orders") == (True, None)
     assert told.ask("GET", "/api/queues/orders")[0] == 404
+
+
+def test_the_example_on_the_page_of_operations(told: Told, manager: Manager) -> None:
+    """A frame as the page shows it."""
+    page = (Path(__file__).parents[3] / "docs" / "operations.md").read_text("utf-8")
+    lines = page.partition("  ```text\n")[2].partition("  ```\n")[0].replace("\n  ", "\n").strip()
+    told.ask("POST", "/api/queues?name=orders.parked&routing-type=ANYCAST")
+    for region in ("eu", "us"):
+        manager.client.ask("SEND", {"destination": "/queue/orders", "region": region}, b"x")
+    manager.client.raw(lines.encode() + b"\0")
+    reply = manager.client.message()
+    assert (reply.header("_AMQ_OperationSucceeded"), reply.body) == ("true", b"[1]")
+    assert (told.queue("orders")["messageCount"], told.queue("orders.parked")["messageCount"]) == (1, 1)
 
 
 def test_lists_are_json_in_a_text(manager: Manager) -> None:

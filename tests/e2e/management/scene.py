@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from tests.e2e.management.told import Told
@@ -17,9 +17,9 @@ class Scene:
     check: Callable[[Told, Any], object]
     before: Callable[[Told], object] = lambda _: None
     after: Callable[[Told], object] = lambda _: None
-    stores: bool = False
+    stores: bool = field(default=False, kw_only=True)
     """Does it need a broker with a journal?"""
-    by_bean: Callable[[Told, Any], object] | None = None
+    by_bean: Callable[[Told, Any], object] | None = field(default=None, kw_only=True)
     """What is right if a bean of Artemis did it, whose answer may be another, or none; None: what ``check`` says."""
 
 

@@ -47,6 +47,18 @@ def test_a_person_reads_a_queue_with_curl(told: Told) -> None:
     assert read(told, f"org.apache.activemq.artemis:{turned}", "MessageCount") == 2
 
 
+@pytest.mark.parametrize("broker", ["told", "told_to_store"])
+def test_the_id_of_the_broker_is_the_same_everywhere(request: pytest.FixtureRequest, broker: str) -> None:
+    """That of the log, if there is one."""
+    told: Told = request.getfixturevalue(broker)
+    shown = told.ask("GET", "/api/broker")[1]
+    assert len(shown["nodeID"]) >= 32
+    assert read(told, BROKER, "NodeID") == shown["nodeID"]
+    assert json.loads(shown["status"])["server"]["nodeId"] == shown["nodeID"]
+    if broker == "told_to_store":
+        assert told.ask("GET", "/api/journal")[1]["id"] == shown["nodeID"]
+
+
 def test_each_base_answers(calm: Told) -> None:
     for base in ("/console/jolokia", "/jolokia", "/api/jolokia"):
         for path in ("", "/", "/version"):

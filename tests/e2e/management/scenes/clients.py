@@ -68,9 +68,9 @@ def _was_closed(told: Told, answer: bool) -> None:
 
 CLIENTS: Final[dict[str, Scene]] = {
     "listSessions": Scene({}, rows("id", {"s1"}), _with_client, _gone),
-    "closeSessionWithID": Scene({"session": "s1"}, _is_closed, _with_client, _gone, _was_closed),
-    "listProducers": Scene({}, _sender, _with_client, _gone, _sender_in_texts),
-    "closeConsumerWithID": Scene({"consumer": "1"}, _is_closed, _with_client, _gone, _was_closed),
+    "closeSessionWithID": Scene({"session": "s1"}, _is_closed, _with_client, _gone, by_bean=_was_closed),
+    "listProducers": Scene({}, _sender, _with_client, _gone, by_bean=_sender_in_texts),
+    "closeConsumerWithID": Scene({"consumer": "1"}, _is_closed, _with_client, _gone, by_bean=_was_closed),
     "listTransactions": Scene({}, rows("id", {"s1:tx-1"}), _with_transaction, _gone),
     "rollbackTransaction": Scene({"transaction": "s1:tx-1"}, _holds_count(1), _with_transaction, _gone),
     "commitTransaction": Scene({"transaction": "s1:tx-1"}, _holds_count(2), _with_transaction, _gone),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from tests.e2e.broker_process import HTTP, STOMP, configuration
-from tests.e2e.management.scene import Scene
+from tests.e2e.management.scene import Scene, holds
 from tests.e2e.management.told import ADDRESSES, Told
 
 _ONE_MORE: Final = ADDRESSES + '      <address name="new"><anycast><queue name="new"/></anycast></address>\n'
@@ -31,5 +31,5 @@ def _shown(told: Told, answer: Any) -> None:
 CONFIGURATION: Final = {
     "reloadConfigurationFile": Scene({}, _is_there, before=_edit, by_bean=lambda told, _: told.queue("new")),
     "getConfiguration": Scene({}, _shown),
-    "getConfigurationChanges": Scene({}, lambda told, answer: answer["affected"] == []),
+    "getConfigurationChanges": Scene({}, holds(affected=[])),
 }

@@ -122,8 +122,8 @@ DESTINATIONS: Final[dict[str, Scene]] = {
         lambda told: (told.send("orders", 1), _posted("/api/queues/orders/purge")(told)),
         by_bean=_counts("messagesKilled"),
     ),
-    "queue.resetGroup": Scene({"queue": "orders", "group": "red"}, holds(reset=1), _grouped, _gone, _no_group),
-    "queue.resetAllGroups": Scene({"queue": "orders"}, holds(reset=1), _grouped, _gone, _no_group),
+    "queue.resetGroup": Scene({"queue": "orders", "group": "red"}, holds(reset=1), _grouped, _gone, by_bean=_no_group),
+    "queue.resetAllGroups": Scene({"queue": "orders"}, holds(reset=1), _grouped, _gone, by_bean=_no_group),
     "createAddress": Scene({"address": "news"}, holds(name="news", routingTypes="MULTICAST", autoCreated=False)),
     "updateAddress": Scene(
         {"address": "news", "routing-types": "ANYCAST"}, holds(routingTypes="ANYCAST"), _posted(_NEWS)

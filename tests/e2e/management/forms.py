@@ -1,0 +1,189 @@
+"""The ways in which an operation of the table is carried out: HTTP, a command, a bean by Jolokia, and a management
+message over STOMP. Each returns an answer; the last two say what it would be over HTTP, as far as they can.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import redirect_stderr, redirect_stdout
+from typing import Any, Final
+from urllib.parse import quote, urlencode
+
+import jsonschema
+
+from artemis_py.cli.main import main
+from artemis_py.management.artemis.operations import kind_of
+from artemis_py.management.artemis.signature import ATTRIBUTES, NOTHING, Signature, signature_of
+from artemis_py.management.lists.field import FLAG
+from artemis_py.management.operation import Operation
+from tests.e2e.management.beans import BROKER, address_bean, execute, post, queue_bean
+from tests.e2e.management.manager import MANAGER, manager_of
+from tests.e2e.management.scene import Scene
+from tests.e2e.management.told import Told
+
+_HUMP: Final = re.compile("-([a-z])")
+IN_A_PROCESS: Final = frozenset({"listQueues", "queue.getMessageBody", "queue.pause", "queue.removeAllMessages"})
+"""Whose command is a process of its own. The others run in that of the test: a start takes longer than most of them."""
+
+
+def by_http(told: Told, row: Operation, scene: Scene) -> None:
+    """Carry it out over HTTP, and check the answer."""
+    path = row.path
+    for name, value in scene.arguments.items():
+        path = path.replace(f"{{{name}}}", quote(value, safe=""))
+    left = {name: value for name, value in scene.arguments.items() if f"{{{name}}}" not in row.path}
+    path += f"?{urlencode(left)}" if left else ""
+    if row.is_download:
+        scene.check(told, told.fetch(path)[1])
+        return
+    status, answer = told.ask(row.method, path)
+    assert status == 200, answer
+    _check_described(told, row, answer)
+    scene.check(told, answer)
+
+
+def by_command(told: Told, row: Operation, scene: Scene) -> None:
+    """Carry it out as a command, and check what it prints."""
+    yes = ["--yes"] if row.destroys else []
+    line = [*row.command.split(), *_words(row, scene.arguments), "--json", *yes]
+    code, printed, errors = _in_a_process(told, line) if row.id in IN_A_PROCESS else _in_this_process(told, line)
+    assert (code, errors) == (0, "")
+    if row.is_download:
+        scene.check(told, printed.encode())
+        return
+    answer = json.loads(printed)
+    _check_described(told, row, answer)
+    scene.check(told, answer)
+
+
+def by_bean(told: Told, row: Operation, scene: Scene, form: str) -> None:
+    """Carry it out as an operation of a bean, and check its value."""
+    bean = _bean(told, row, scene)
+    if form == ATTRIBUTES:
+        answer = post(told, {"type": "read", "mbean": bean})
+        assert answer["status"] == 200, answer
+        assert answer["value"][_name(row)] == _named(row, scene)
+        return
+    signature = signature_of(form)
+    value = execute(told, bean, signature.full_name, *_arguments(row, scene, signature))
+    _check_value(told, row, scene, signature, value)
+
+
+def by_message(told: Told, row: Operation, scene: Scene, form: str) -> None:
+    """Carry it out by a management message, and check the reply."""
+    component = kind_of(row).component
+    resource = component if row.on == component == "broker" else f"{component}.{scene.arguments.get(component)}"
+    with manager_of(told) as manager:
+        if form == ATTRIBUTES:
+            assert manager.read(resource, _name(row)) == _named(row, scene)
+            return
+        signature = signature_of(form)
+        done, value = manager.ask(resource, signature.name, *_arguments(row, scene, signature))
+        assert done, value
+        _check_value(told, row, scene, signature, _without_manager(row, value))
+
+
+def _check_described(told: Told, row: Operation, answer: Any) -> None:
+    """Is it as the description for programs says?"""
+    description = told.ask("GET", "/api/openapi.json")[1]
+    described = description["paths"][row.path][row.method.lower()]
+    assert described["operationId"] == row.id
+    jsonschema.validate(answer, described["responses"]["200"]["content"]["application/json"]["schema"])
+
+
+def _check_value(told: Told, row: Operation, scene: Scene, signature: Signature, value: Any) -> None:
+    """Is it what a bean answers?"""
+    if scene.by_bean is not None:
+        scene.by_bean(told, value)
+    else:
+        scene.check(told, _as_http(told, row, scene, signature, value))
+
+
+def _words(row: Operation, given: Mapping[str, str]) -> list[str]:
+    """The arguments as words of the command line."""
+    found: list[str] = []
+    for argument in row.arguments:
+        value = given.get(argument.name)
+        if argument.is_required:
+            found.append(given[argument.name])
+        elif value is not None and argument.type == FLAG:
+            found.append(f"--{'' if value == 'true' else 'no-'}{argument.name}")
+        elif value is not None:
+            found.append(f"--{argument.name}={value}")
+    return found
+
+
+def _in_a_process(told: Told, line: list[str]) -> tuple[int, str, str]:
+    printed: subprocess.CompletedProcess[str] = told.command(*line)
+    return printed.returncode, printed.stdout, printed.stderr
+
+
+def _in_this_process(told: Told, line: list[str]) -> tuple[int, str, str]:
+    """Exit code, output and errors."""
+    bytes_out, errors = io.BytesIO(), io.StringIO()
+    with io.TextIOWrapper(bytes_out, "utf-8") as output:
+        with redirect_stdout(output), redirect_stderr(errors):
+            code = main([*line, "--url", told.url])
+        output.flush()
+        return code, bytes_out.getvalue().decode(), errors.getvalue()
+
+
+def _bean(told: Told, row: Operation, scene: Scene) -> str:
+    kind = kind_of(row).component
+    if kind == "queue":
+        queue = scene.arguments["queue"]
+        return queue_bean(queue, told.queue(queue)["address"])
+    return address_bean(scene.arguments["address"]) if kind == "address" else BROKER
+
+
+def _name(row: Operation) -> str:
+    """The attribute that has the name of what the operation is on."""
+    return "Address" if row.on == "address" else "Name"
+
+
+def _named(row: Operation, scene: Scene) -> str:
+    return scene.arguments.get(row.on, "e2e")
+
+
+def _arguments(row: Operation, scene: Scene, signature: Signature) -> Iterator[object]:
+    """The arguments in the order of the signature."""
+    left = {name: value for name, value in scene.arguments.items() if kind_of(row).component != name}
+    for parameter in signature.parameters:
+        if parameter.argument == NOTHING:
+            yield True
+        elif parameter.is_by_name:
+            known, ours = parameter.renamed
+            yield json.dumps({known if name == ours else name: value for name, value in left.items()})
+        else:
+            yield left.get(parameter.argument)
+
+
+def _without_manager(row: Operation, value: Any) -> Any:
+    """A list without the rows that are there because a client asks for it."""
+    if row.lists is None or not isinstance(value, str):
+        return value
+    found = json.loads(value)
+    rows = [one for one in found["data"] if MANAGER not in one.values()]
+    return json.dumps({"data": rows, "count": found["count"] - len(found["data"]) + len(rows)})
+
+
+def _as_http(told: Told, row: Operation, scene: Scene, signature: Signature, answer: Any) -> Any:
+    """The answer as HTTP would give it, as far as it says so."""
+    if signature.returns == "java.lang.String":
+        found = json.loads(answer)
+        return (
+            found
+            if row.lists is not None
+            else {_HUMP.sub(lambda one: one[1].upper(), name): found[name] for name in found}
+        )
+    if signature.key is not None:
+        return {signature.key: answer}
+    if row.shows is not None:
+        assert answer in (None, True)
+        name = scene.arguments.get(row.shows.one) or scene.arguments["name"]
+        return told.queue(name) if row.shows.one == "queue" else told.ask("GET", f"/api/addresses/{name}")[1]
+    return answer
