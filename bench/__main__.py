@@ -18,15 +18,16 @@ from bench.comparison import text, verdict
 from bench.day import DAY, SEGMENTS, Day, measure_day
 from bench.deep_queues import DEPTH, DEPTHS, DeepQueues, measure_depths
 from bench.driver import Measured, measure
+from bench.operate import MESSAGES, OPERATE, QUEUES, Operating, measure_operating
 from bench.own import ArtemisPy, Relay
 from bench.pipeline import PIPELINE, Pipeline, measure_pipeline
 from bench.rabbitmq import RabbitMq
 
 BROKERS = (ArtemisPy, ActiveMqClassic, CoilMq, Artemis, RabbitMq, Relay)
-Part = Pipeline | DeepQueues | Day
+Part = Pipeline | DeepQueues | Day | Operating
 """What is measured without peers."""
 DEFAULT_BROKERS = "artemis_py,activemq,coilmq,artemis,rabbitmq"
-DEFAULT_SCENARIOS = "1,1t,1w,1u,2,5,6,8,8t,12,3,3i,4,11,7,9,10,recovery,pipeline,depth,day"
+DEFAULT_SCENARIOS = "1,1t,1w,1u,2,5,6,8,8t,12,3,3i,4,11,7,9,10,recovery,pipeline,depth,day,operate"
 
 
 def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
@@ -40,7 +41,7 @@ def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         "--scenario",
         default=DEFAULT_SCENARIOS,
         help="ids with commas between (default %(default)s); pipeline is Spark on the broker's log, depth every type "
-        "of queue, deep and not, day questions about 24 hours of log",
+        "of queue, deep and not, day questions about 24 hours of log, operate what operators cost others",
     )
     parser.add_argument("--rounds", type=int, default=3, help="default 3")
     parser.add_argument("--seconds", type=float, default=3.0, help="measured time per scenario (default 3)")
@@ -102,7 +103,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     rounds, seconds = (1, 1.0) if args.quick else (args.rounds, args.seconds)
     options = Options(messages=args.messages, seconds=seconds, limit_s=args.limit)
     names = args.scenario.split(",")
-    scenarios = [name for name in names if name not in (PIPELINE, DEPTH, DAY)]
+    scenarios = [name for name in names if name not in (PIPELINE, DEPTH, DAY, OPERATE)]
     found: list[Measured] = []
     absent: list[str] = []
     if scenarios:
@@ -118,6 +119,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         parts[DEPTH] = measure_depths(DEPTHS[:2] if args.quick else DEPTHS, rounds, _say)
     if DAY in names:
         parts[DAY] = measure_day(args.segments or (1_000 if args.quick else SEGMENTS), _say)
+    if OPERATE in names:
+        queues, depth = (1_000, 100_000) if args.quick else (QUEUES, MESSAGES)
+        parts[OPERATE] = measure_operating(queues, args.messages or depth, seconds, _say)
     if args.json:
         print(as_json(found, absent, parts))
     else:

@@ -91,7 +91,7 @@ class Broker:
         self.admission = Admission(host, bindings, self.duplicates, router)
         self.forwarding = Forwarding(host, bindings, self.resolver, self.forwards, self.admission)
         self.operations = Operations(host, self.registry)
-        self.queue_changes = QueueChanges(config, host, self.registry, self.memory)
+        self.queue_changes = QueueChanges(host, self.registry)
         self.address_changes = AddressChanges(host, self.registry)
         self.handling = Handling(host, bindings, self.resolver, self.enqueuer, self.admission)
         self._due = Due(host, bindings.by_id)

@@ -9,7 +9,7 @@ from artemis_py.core.events import OPERATION
 from artemis_py.core.host import Host
 from artemis_py.core.order.entry import PURGED
 from artemis_py.core.queue.queue import Queue
-from artemis_py.core.queue.recipe import overflow_for
+from artemis_py.core.queue.retuning import set_ring_size
 from artemis_py.core.queue.works import QueueWork
 from artemis_py.errors import BrokerError, NotFoundError
 
@@ -39,9 +39,7 @@ class Operations:
             )
         if ring_size < -1:
             raise BrokerError(f"ring-size must be -1 (no ring), 0 (keeps nothing) or more, not {ring_size}")
-        queue.flow.overflow = overflow_for(ring_size)
-        queue.ring_size_changed = ring_size
-        queue.parts.aftermath.use_room()
+        set_ring_size(queue, ring_size)
         self._note(queue, f"set ring-size to {ring_size}", "ring-size")
 
     def pause(self, queue_name: str) -> None:

@@ -9,12 +9,13 @@ from typing import Any, Final, final
 from artemis_py.config.changes.plan import FORCE
 from artemis_py.config.changes.queue_effects import held_back
 from artemis_py.config.settings import AddressConfig, AddressSettings, BrokerConfig, QueueConfig
-from artemis_py.config.tables.queue_settings import QueueSettings, known_attributes
+from artemis_py.config.tables.queue_settings import QueueSettings
 from artemis_py.core.addresses import retroactive
 from artemis_py.core.addresses.address import Address
 from artemis_py.core.broker import Broker
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue.recipe import own_settings
+from artemis_py.core.queue.retuning import declaration_of
 
 ROWS_MAX: Final = 1000
 _LOOKS_PER_STEP: Final = 32
@@ -113,7 +114,7 @@ def _look_at_queue(queue: Queue, declared: QueueConfig | None, settings: Address
     if declared is not None and declared.address == queue.address.name:
         config, is_declared = declared, True
     else:
-        config, is_declared = _config_of(queue), not queue.auto_created
+        config, is_declared = declaration_of(queue), not queue.auto_created
     new = own_settings(config, settings, declared=is_declared)
     if new is old or new == old:
         return
@@ -134,13 +135,3 @@ def _words(queue: Queue, old: QueueSettings, new: QueueSettings) -> Iterator[str
         yield f"deeper than max-depth-messages {limit}: {new.policy} from the next message on"
     if new.max_consumers != old.max_consumers and 0 <= new.max_consumers < queue.taker_count:
         yield f"has more consumers than max-consumers {new.max_consumers}: they stay, and no other comes"
-
-
-def _config_of(queue: Queue) -> QueueConfig:
-    return QueueConfig(
-        name=queue.name,
-        address=queue.address.name,
-        routing_type=queue.routing_type,
-        durable=queue.durable,
-        **known_attributes(dict(queue.attributes)),
-    )

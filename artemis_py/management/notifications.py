@@ -46,6 +46,8 @@ SENTENCES: Final = {
     notices.MESSAGE_EXPIRED: "messages of a queue expired: count of them, and the id of the last",
     notices.LOGIN_REFUSED: "somebody could not log in",
     notices.PERMISSION_REFUSED: "a user was denied something",
+    notices.CONFIGURATION_RELOADED: "the configuration was read again: the result, how many changes and failures",
+    notices.CONFIGURATION_REFUSED: "an edit of the configuration was refused: the first problem, and how many",
     notices.LOST: "so many notifications were left out, because there were too many at once",
     "QUEUE_OVERFULL": "senders to a queue wait",
     "QUEUE_UNDERFULL": "senders to a queue go on",

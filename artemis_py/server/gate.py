@@ -16,16 +16,20 @@ if TYPE_CHECKING:
     from artemis_py.security.rights import Authorizer
     from artemis_py.server.console_sessions import Sessions
     from artemis_py.server.logins.desk import Desk
+    from artemis_py.server.logins.refusals import Refusals
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class SecurityGate:
-    """The desk that decides logins, the authorizer that decides what each user may do, and who uses the console."""
+    """The desk that decides logins, the authorizer that decides what each user may do, who uses the console, and who
+    hears of logins that were refused.
+    """
 
     desk: Desk
     authorizer: Authorizer
     sessions: Sessions
+    refusals: Refusals
 
 
 def gate_of(
@@ -41,6 +45,7 @@ def gate_of(
     from artemis_py.security.rights import Authorizer
     from artemis_py.server.console_sessions import Sessions
     from artemis_py.server.logins.desk import Desk
+    from artemis_py.server.logins.refusals import Refusals
 
     desk = Desk(
         authenticator,
@@ -53,4 +58,4 @@ def gate_of(
     )
     authorizer = Authorizer(config, complain)
     stats.permission_checks = authorizer.checks
-    return SecurityGate(desk, authorizer, Sessions(steady_clock_ms, wall_clock_ms))
+    return SecurityGate(desk, authorizer, Sessions(steady_clock_ms, wall_clock_ms), Refusals())

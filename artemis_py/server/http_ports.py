@@ -115,7 +115,8 @@ class HttpPorts:
         gate = self._gate
         if gate is None:
             return None
-        return Doors.of(acceptor, self._config.management_rbac_prefix, gate.desk, gate.authorizer, gate.sessions)
+        prefix = self._config.management_rbac_prefix
+        return Doors.of(acceptor, prefix, gate.desk, gate.authorizer, gate.sessions, gate.refusals)
 
     def connection_counts(self) -> dict[str, int]:
         """How many clients each acceptor serves, by its name."""

@@ -70,9 +70,10 @@ def operating(  # noqa: PLR0913 - all but the first five are named where they ar
         configuration=OperatedConfiguration(configuration),
     )
     hub = Hub(broker.notices, loop, broker.holdings, date_ms)
-    turns.notifying = notifying = Notifying(broker, hub)
+    turns.notifying = notifying = Notifying(broker, hub, turns.schedule)
     if gate is not None:
         gate.authorizer.on_denial = notifying.note_denial
+        gate.refusals.on_refusal = notifying.note_refusal
     beans = Beans(managed, config)
     note_fault = partial(stats.faults.note, "", "management")
     ports.receiver = turns.managing = ManagementMessages(beans, calls, turns.schedule, note_fault)

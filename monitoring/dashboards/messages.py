@@ -251,6 +251,7 @@ def one_queue() -> Dashboard:
             ("Leases and backlogs", _leases()),
         ],
         [queue_variable()],
+        page="queues/${queue:percentencode}",
     )
 
 

@@ -32,6 +32,14 @@ _HEADERS: Final = {
 }  # fmt: skip
 _HIDDEN: Final = ("Time", "__name__", "job", "alertstate")
 
+CONSOLE: Final = "http://${console}/ui/#/"
+_PAGES: Final = {
+    "Queue": f"{CONSOLE}queues/${{__data.fields.queue:percentencode}}",
+    "Address": f"{CONSOLE}addresses/${{__data.fields.address:percentencode}}",
+    "Instance": "http://${__data.fields.instance:raw}/ui/",
+}
+"""Where the cells of a column lead to: pages of the broker's console. A field goes by the name of its label."""
+
 AnyPanel = Builder[models.Panel]
 
 
@@ -171,6 +179,9 @@ def rows(
         properties = [models.DynamicConfigValue(id_val=name, value=value) for name, value in settings.items() if value]
         if properties:
             panel.override_by_name(header, properties)
+    for header, url in _PAGES.items():
+        link = {"title": "Console", "url": url, "targetBlank": True}
+        panel.override_by_name(header, [models.DynamicConfigValue(id_val="links", value=[link])])
     for header, width in (widths or {}).items():
         panel.override_by_name(header, [models.DynamicConfigValue(id_val="custom.width", value=width)])
     for index, expression in enumerate(columns.values()):
@@ -203,10 +214,32 @@ def top(
 Row = tuple[str, Sequence[AnyPanel]]
 
 
+def _console_variable() -> Builder[models.VariableModel]:
+    """Whose console links lead to: where Prometheus scrapes a broker, there is its console, too."""
+    return (
+        dashboard.QueryVariable("console")
+        .label("Console of")
+        .description("Host and port of the HTTP acceptor to whose console links lead")
+        .datasource(SOURCE)
+        .query(f"label_values(artemis_active{{{B}}}, instance)")
+        .refresh(models.VariableRefresh.ON_TIME_RANGE_CHANGED)
+        .sort(models.VariableSort.ALPHABETICAL_ASC)
+        .allow_custom_value(True)
+    )
+
+
 def screen(
-    uid: str, title: str, text: str, content: Sequence[Row], variables: Sequence[Builder[models.VariableModel]] = ()
+    uid: str,
+    title: str,
+    text: str,
+    content: Sequence[Row],
+    variables: Sequence[Builder[models.VariableModel]] = (),
+    *,
+    page: str = "",
 ) -> models.Dashboard:
-    """A dashboard of rows of panels, with a data source and brokers to choose from, and links to the others."""
+    """A dashboard of rows of panels, with a data source and brokers to choose from, and links to the others and to a
+    page of the console.
+    """
     brokers = (
         dashboard.QueryVariable("broker")
         .label("Broker")
@@ -235,8 +268,16 @@ def screen(
             .include_vars(True)
             .keep_time(True)
         )
+        .link(
+            dashboard.DashboardLink("Console")
+            .type(models.DashboardLinkType.LINK)
+            .icon("external link")
+            .url(CONSOLE + page)
+            .target_blank(True)
+        )
         .with_variable(dashboard.DatasourceVariable("datasource").label("Data source").type("prometheus"))
         .with_variable(brokers)
+        .with_variable(_console_variable())
     )
     for variable in variables:
         found.with_variable(variable)

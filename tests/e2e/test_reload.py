@@ -16,6 +16,7 @@ from typing import Any, Final
 import pytest
 
 from tests.e2e.broker_process import COMMAND, HTTP, STOMP, WAIT_S, BrokerProcess
+from tests.e2e.events.event_stream import EventStream
 from tests.e2e.management.told import Told
 from tests.e2e.stomp_socket import StompSocket
 
@@ -301,6 +302,29 @@ def test_an_operator_and_the_file(tmp_path: Path) -> None:
         assert it.names() == {"q", "p", "of.a.client"}
 
 
+def test_an_update_of_a_declared_queue_lasts_until_the_file_is_touched(tmp_path: Path) -> None:
+    """All but its ring-size, and whether it is paused."""
+    shown = ("maxConsumers", "filter", "enabled", "ringSize", "paused")
+    changes = {"max-consumers": 7, "filter-string": "a = 1", "ring-size": 5, "enabled": False}
+    with edited(MAX_1, tmp_path) as it:
+        status, row = it.told.ask("PATCH", "/api/queues/q", json.dumps(changes).encode())
+        assert status == 200, row
+        it.told.ask("POST", "/api/queues/q/pause")
+        row = it.told.queue("q")
+        assert [row[name] for name in shown] == [7, "a = 1", False, 5, True]
+        it.file.touch()
+        it.await_attribute("q", "maxConsumers", 1)
+        row = it.told.queue("q")
+        assert [row[name] for name in shown] == [1, None, True, 5, True]
+        assert it.state["reloads"]["unchanged"] == 1
+        it.write(text_of(queue("q", 'max-consumers="1" ring-size="3"')))
+        it.await_attribute("q", "ringSize", 3)
+        it.told.ask("PATCH", "/api/queues/q", b'{"max-consumers": 8}')
+        it.write(text_of(queue("q", 'max-consumers="2" ring-size="3"')))
+        it.await_attribute("q", "maxConsumers", 2)
+        assert (it.attribute("q", "ringSize"), it.attribute("q", "paused")) == (3, True)
+
+
 def test_acceptors_come_and_go(tmp_path: Path) -> None:
     """Connections of an acceptor that has not changed stay; those of one that has are closed with a reason."""
     two = f'<acceptor name="two">{STOMP}{{}}</acceptor>'
@@ -406,3 +430,18 @@ def test_diff_of_two_files(tmp_path: Path) -> None:
     wrong = subprocess.run([*run, str(broken)], capture_output=True, text=True, check=False)
     assert (wrong.returncode, wrong.stdout) == (2, "")
     assert "not well-formed XML" in wrong.stderr
+
+
+def test_listeners_are_told(tmp_path: Path) -> None:
+    with edited(MAX_1, tmp_path) as it, EventStream(it.broker.ports["http"]) as events, it.told.client() as client:
+        client.subscribe("activemq.notifications", selector="_AMQ_NotifType LIKE 'CONFIGURATION%'")
+        it.write(MAX_2)
+        read = events.notification("CONFIGURATION_RELOADED")
+        assert (read["file"], read["result"], read["changes"], read["failures"]) == (str(it.file), "applied", 1, 0)
+        it.write("<configuration>\n</wrong>")
+        refused = events.notification("CONFIGURATION_REFUSED")
+        assert (refused["file"], refused["problems"]) == (str(it.file), 1)
+        assert f"{it.file}:2" in refused["problem"]
+        headers = [client.message() for _ in range(2)]
+        assert [one.header("_AMQ_NotifType") for one in headers] == ["CONFIGURATION_RELOADED", "CONFIGURATION_REFUSED"]
+        assert headers[1].header("problem").replace("\\c", ":") == refused["problem"]

@@ -86,6 +86,23 @@ def test_a_blocked_sender(told: Told, folder: Path) -> None:
         assert 'artemis_blocked_senders{broker="e2e",reason="max-messages"} 1.0' in metrics
 
 
+def test_an_address_that_an_operator_blocked(told: Told) -> None:
+    assert told.command("address", "block", "orders").returncode == 0
+    with told.client(client_id="patient") as client:
+        client.send("SEND", {"destination": "/queue/orders"}, b"x")
+        metric = 'artemis_blocked_senders{broker="e2e",reason="address-blocked"} 1.0'
+        told.broker.eventually("it waits", lambda: _metrics(told), lambda text: metric in text)
+        printed = told.command("why", "blocked", "orders").stdout
+        assert printed.startswith("address-blocked  an operator has blocked the address: senders wait; 1 connection")
+        assert "artemis-py address unblock orders" in printed
+        assert told.command("address", "unblock", "orders").returncode == 0
+        assert "not-blocked" in reasons(told, "/api/addresses/orders/why/blocked")
+        told.broker.eventually(
+            "it came", lambda: told.ask("GET", "/api/queues/orders")[1]["messageCount"], lambda count: count == 1
+        )
+    assert told.command("queue", "purge", "orders", "--yes").returncode == 0
+
+
 def _metrics(told: Told) -> str:
     with urllib.request.urlopen(told.url + "/metrics", timeout=10) as answer:
         return str(answer.read().decode())

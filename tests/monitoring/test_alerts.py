@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from artemis_py.management.table import OPERATIONS
 from tests.monitoring.shortened import WINDOW, alerts_in, shortened_rules
 from tests.tidy.documents import anchors
 from tests.tidy.sources import ROOT
@@ -16,6 +17,7 @@ RULES = ROOT / "monitoring" / "alerts.yml"
 TEXT = RULES.read_text("utf-8")
 CASES = Path(__file__).parent / "alerts_test.yml"
 RUNBOOK = ROOT / "docs" / "monitoring.md"
+ROUTES = ROOT / "artemis_py" / "console" / "js" / "routes.js"
 ALERTS = alerts_in(TEXT)
 
 
@@ -41,6 +43,22 @@ def test_every_alert_has_a_case_and_a_page(alert: str) -> None:
     section = RUNBOOK.read_text("utf-8").split(f"### {alert}\n")[1].split("\n### ")[0]
     assert "- Look: " in section
     assert "- Do: " in section
+
+
+@pytest.mark.parametrize("alert", [name for name in ALERTS if name != "ArtemisDown"])
+def test_every_alert_leads_to_a_page_of_the_console(alert: str) -> None:
+    """But for a broker that cannot be reached."""
+    (rule,) = re.findall(rf"- alert: {alert}\n(.*?)(?=\n +- alert:|\n\n|\Z)", TEXT, re.DOTALL)
+    found = re.search(r'console: "http://{{ \$labels.instance }}/ui/#/(.*)"\n', rule)
+    assert found is not None
+    routes = re.search(r"const PAGES = {(.*?)\n};", ROUTES.read_text("utf-8"), re.DOTALL)
+    assert routes is not None
+    known = {one or two for one, two in re.findall(r'^ +(?:"(.*?)"|(\w+)): \w+,$', routes[1], re.MULTILINE)}
+    path = re.sub(r"{{.*?}}", "*", found[1])
+    if path.startswith("list/"):
+        assert f"/api/{path.removeprefix('list/')}" in {row.path for row in OPERATIONS if row.method == "GET"}
+        path = "list/*"
+    assert path in known
 
 
 def test_no_page_is_about_an_alert_that_is_gone() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from typing import Any
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
@@ -42,6 +44,29 @@ def test_lines_have_a_legend_and_columns_a_header() -> None:
                 assert set(letters if len(letters) > 1 else ["Value"]) <= set(headers), panel["title"]
                 named = {override["matcher"]["options"] for override in panel["fieldConfig"]["overrides"]}
                 assert named <= set(headers.values()), panel["title"]
+
+
+def test_names_lead_to_the_console() -> None:
+    for uid, dashboard in dashboards().items():
+        assert "console" in {variable["name"] for variable in dashboard["templating"]["list"]}
+        (url,) = (link["url"] for link in dashboard["links"] if link["title"] == "Console")
+        page = "queues/${queue:percentencode}" if uid == "artemis-queue" else ""
+        assert url == f"http://${{console}}/ui/#/{page}"
+        for panel in panels(dashboard):
+            if panel["type"] == "table":
+                links = _links_of(panel)
+                assert links["Queue"] == "http://${console}/ui/#/queues/${__data.fields.queue:percentencode}"
+                assert links["Address"] == "http://${console}/ui/#/addresses/${__data.fields.address:percentencode}"
+
+
+def _links_of(panel: Mapping[str, Any]) -> dict[str, str]:
+    """Where the cells of each column lead to."""
+    return {
+        override["matcher"]["options"]: value["value"][0]["url"]
+        for override in panel["fieldConfig"]["overrides"]
+        for value in override["properties"]
+        if value["id"] == "links"
+    }
 
 
 def test_no_panel_shows_all_queues_of_a_large_broker() -> None:

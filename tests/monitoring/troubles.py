@@ -101,8 +101,8 @@ def _started(
 
 @dataclass
 class Troubles:
-    """``busy`` is used in every wrong way, ``slow`` has a slow disk and a bad certificate, ``full`` a full disk and
-    somebody who guesses passwords.
+    """``busy`` is used in every wrong way, ``slow`` has a slow disk and a bad certificate, ``full`` a full disk, a
+    broken edit of its file, and somebody who guesses passwords.
     """
 
     busy: BrokerProcess
@@ -143,6 +143,7 @@ def troubles(folder: Path) -> Iterator[Troubles]:
             broker.await_ready()
         opened.enter_context(_load(busy, slow, full))
         (slow_folder / "broker.pem").write_text("no certificate")
+        (full_folder / "broker.xml").write_text("no configuration")
         yield Troubles(busy, slow, full)
 
 

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
-from artemis_py.security.identity import Identity
+from artemis_py.security.identity import Credentials, Identity
+from artemis_py.security.login import Login
 from artemis_py.server import console_sessions as sessions
 from artemis_py.server.console_sessions import IDLE_MS_MAX, LIFETIME_MS_MAX, Sessions, cookie
+from artemis_py.server.gate import SecurityGate
+from artemis_py.server.http.console.routes import console_war_routes
 from artemis_py.server.http.console.war import War
-from artemis_py.server.http.messages import Request
+from artemis_py.server.http.messages import Request, Response
+from artemis_py.server.logins.refusals import Refusals
 
 ANN = Identity("ann", frozenset({"amq"}))
 
@@ -168,3 +177,35 @@ def test_a_link_leads_nowhere(war: War) -> None:
     assert b"secret" not in bytes(
         war.answer("/link").body if isinstance(war.answer("/link").body, bytes) else b"secret"
     )
+
+
+def test_a_login_that_is_refused_is_told() -> None:
+    class Desk:
+        def begin(self, credentials: Credentials, _wake: Callable[[], None]) -> Login:
+            login = Login()
+            if credentials.password == "right":
+                login.identity = ANN
+            else:
+                login.refusal = "User name or password is invalid"
+            return login
+
+    told: list[tuple[str, str, str]] = []
+
+    async def log_in(password: str) -> Response:
+        refusals = Refusals()
+        refusals.on_refusal = lambda *words: told.append(words)
+        gate = cast(
+            "SecurityGate", SimpleNamespace(desk=Desk(), sessions=Sessions(Clock(), Clock()), refusals=refusals)
+        )
+        routes = console_war_routes("console.war", gate, asyncio.get_running_loop())
+        (route,) = [one for one in routes if one.path == "/console/auth/login"]
+        handler = route.handler("POST")
+        assert handler is not None
+        body = json.dumps({"username": "ann", "password": password}).encode()
+        answer = handler(Request("POST", route.path, body=body, peer="10.0.0.1"))
+        return answer if isinstance(answer, Response) else await answer
+
+    assert asyncio.run(log_in("right")).status == 200
+    assert told == []
+    assert asyncio.run(log_in("wrong")).status == 403
+    assert told == [("ann", "10.0.0.1", "User name or password is invalid")]

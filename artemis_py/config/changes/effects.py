@@ -39,7 +39,10 @@ def of_queue_attribute(attribute: str, held: frozenset[str]) -> tuple[str, str]:
     if attribute in held:
         return RESTART, "the queue is composed of it"
     if attribute in GROUPING:
-        return WHEN_IDLE, "a queue with message groups keeps their rule until it is empty and has no consumers"
+        return (
+            WHEN_IDLE,
+            "while consumers hold messages of groups, their rule stays until the queue is empty and has no consumers",
+        )
     return NOW, FOR_NEWCOMERS if attribute in NEWCOMERS else ""
 
 

@@ -102,7 +102,9 @@ GROUPING: Final = frozenset(
         "group_rebalance_pause_dispatch", "group_first_key",
     )
 )  # fmt: skip
-"""A queue that has groups keeps their rule until it forgets them: when it is empty and has no consumers."""
+"""A queue that has groups takes another rule while no consumer holds a message. Otherwise it keeps the old one until it
+forgets its groups: when it is empty and has no consumers.
+"""
 
 NEWCOMERS: Final = frozenset(
     (
@@ -133,6 +135,12 @@ def held_back(old: QueueSettings, new: QueueSettings) -> frozenset[str]:
         if not more:
             return held
         held |= more
+
+
+def deciding(attribute: str, old: QueueSettings, new: QueueSettings) -> str:
+    """The name of the part for whose sake an attribute is held back; empty if there is none."""
+    differing = [part.name for part in FIXED if attribute in part.attributes and part.decides(old) != part.decides(new)]
+    return differing[0] if differing else ""
 
 
 @lru_cache(maxsize=_PAIRS_MAX)

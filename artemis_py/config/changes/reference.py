@@ -19,7 +19,7 @@ from artemis_py.shown import say_made
 _NOBODY: Final[frozenset[str]] = frozenset()
 _WORDS: Final = {
     NOW: "at once",
-    WHEN_IDLE: "at once on a queue without message groups, else when it is empty and has no consumers",
+    WHEN_IDLE: "at once while no consumer holds a message of its groups, else when it is empty and has no consumers",
     RESTART: "restart",
     NOTHING: "not used",
 }
@@ -56,7 +56,7 @@ def _when(attribute: str, effect: str, note: str) -> tuple[str, str]:
     parts = [part.name for part in FIXED if attribute in part.attributes]
     if effect == NOTHING or not parts:
         return _WORDS[effect], "" if effect == WHEN_IDLE else note
-    if all(attribute in _ALONE.get(name, ()) for name in parts):
+    if any(attribute in _ALONE.get(name, ()) for name in parts):
         return _WORDS[RESTART], f"the queue is composed of it ({', '.join(parts)})"
     return (
         f"{_WORDS[NOW]}, or restart",
@@ -67,8 +67,10 @@ def _when(attribute: str, effect: str, note: str) -> tuple[str, str]:
 _ALONE: Final = {
     "durability": ("durable",),
     "activation": ("barrier_expression", "target_queue_depth"),
+    "order": ("priority_expression",),
     "hold": ("hold_on_publish",),
-    "time to live": ("min_message_ttl", "max_message_ttl"),
+    "time to live": ("min_message_ttl", "max_message_ttl", "expiration"),
+    "alerts": ("alert_threshold_message_age",),
     "view": ("underlying_address", "default_publish_target"),
     "recovery": ("recovery_point",),
 }

@@ -36,7 +36,10 @@ be writing it.
 - `artemis-py broker configuration` shows the problems, when the file was read, and what waits for a restart.
 - Metrics: `artemis_config_last_reload_successful` is 0. There are also
   `artemis_config_last_reload_success_timestamp_seconds`, `artemis_config_pending_restart`, and
-  `artemis_config_reloads_total` by `result` (`applied`, `unchanged`, `refused`, `partly`).
+  `artemis_config_reloads_total` by `result` (`applied`, `unchanged`, `refused`, `partly`). An
+  [alert](monitoring.md#artemisconfigurationrefused) asks for the first.
+- Listeners get the notification `CONFIGURATION_REFUSED`, or `CONFIGURATION_RELOADED` for a reload that was carried out
+  ([operations.md](operations.md#notifications)).
 
 `CFG-1001` ends each reload that was carried out, and `CFG-1003` tells each change (the first 50).
 
@@ -58,12 +61,16 @@ or clients made; the address, too. An address that clients made stays, and one w
 | a divert | `config-delete-diverts` FORCE | it forwards nothing more. With OFF it stays until the broker restarts |
 
 **FORCE is the only way in which a reload loses messages.** Consumers of a deleted queue are disconnected with an ERROR
-that says so. If their clients connect again and `auto-create-queues` allows it, the queue comes into being anew, empty.
+that says so. They have 10 s to be gone, all together. A queue whose consumer is still there then stays; the reload
+tells it and goes on, and the next one tries again. If clients connect again and `auto-create-queues` allows it, the
+queue comes into being anew, empty.
 A start applies FORCE, too, so an edit while the broker is stopped has the same result.
 
 ## What operators changed
 
 - **Paused** queues stay paused.
+- **`queue update`, `enable` and `disable`** of a declared queue last until the next reload, or restart: then
+  everything is as the file says, also if the file was only touched. Of other queues they last.
 - **A ring-size** that an operator set stays until the file says another ring-size than before. (A restart keeps it,
   too. In Artemis each reload sets it back.)
 - **Queues that operators deleted** come back if the file declares them, with the next reload or restart.

@@ -1,7 +1,7 @@
 // Parts that many pages have.
 
 import { h } from "./dom.js";
-import { NONE, value } from "./format.js";
+import { NONE, percent, value } from "./format.js";
 import { icon } from "./icons.js";
 
 export const button = (text, onclick, look = "", more = {}) => h("button", { type: "button", class: `button ${look}`, onclick, ...more }, text);
@@ -53,7 +53,7 @@ export function meter(label, used, of, shown, note = null, name = label) {
   return h(
     "div",
     { class: "meter", key: name },
-    h("div", { class: "line" }, h("span", null, label), h("span", { class: "soft number" }, `${shown(used)} of ${of > 0 ? shown(of) : "no limit"}`)),
+    h("div", { class: "line" }, h("span", null, label), h("span", { class: "soft number" }, shown === null ? percent(used / of) : `${shown(used)} of ${of > 0 ? shown(of) : "no limit"}`)),
     h(
       "div",
       { class: "bar", role: "meter", "aria-label": name, "aria-valuemin": 0, "aria-valuemax": of > 0 ? of : used || 1, "aria-valuenow": used },

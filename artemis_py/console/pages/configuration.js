@@ -8,14 +8,18 @@ import { anyTable } from "../js/any.js";
 import { shortTable } from "../js/table.js";
 import { button, card, chip, empty, head, problemBox, tile } from "../js/parts.js";
 
+const lastRead = (app) => app.feed.notifications.find((one) => one.type.startsWith("CONFIGURATION_"))?.id;
+
 export class ConfigurationPage {
   title = "Configuration";
   #now = null;
   #changes = null;
   #problem = null;
+  #told = null;
 
   constructor(app) {
     this.app = app;
+    this.#told = lastRead(app);
     this.#look();
   }
 
@@ -25,6 +29,14 @@ export class ConfigurationPage {
     this.#changes = changes.value ?? null; // none while the file has errors, which the first answer names
     this.#problem = now.reason ?? null;
     this.app.draw();
+  }
+
+  /** The file was read again, by whomever: what is shown is old. */
+  tick() {
+    const told = lastRead(this.app);
+    if (told === this.#told) return;
+    this.#told = told;
+    this.#look();
   }
 
   view() {

@@ -5,7 +5,7 @@ import { clock, title } from "../js/format.js";
 import { card, chip, empty, head, link, to } from "../js/parts.js";
 
 const LEFT_OUT = new Set(["type", "at", "id"]);
-const TROUBLE = /DEAD|EXPIRED|DROPPED|KILLED|DENIED|SLOW|FULL|BLOCK|FAIL|ALERT|PROBLEM|VIOLATION/;
+const TROUBLE = /DEAD|EXPIRED|DROPPED|KILLED|DENIED|SLOW|FULL|BLOCK|FAIL|ALERT|PROBLEM|REFUSED|VIOLATION/;
 const PLACES = { queue: "queues", queueName: "queues", routingName: "queues", address: "addresses", connection: "connections", connectionID: "connections" };
 
 /** A line about an event, with links to what it is about. */

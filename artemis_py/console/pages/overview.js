@@ -3,7 +3,7 @@
 import { url } from "../js/api.js";
 import { chart } from "../js/chart.js";
 import { h } from "../js/dom.js";
-import { bytes, clock, count, percent, rate } from "../js/format.js";
+import { bytes, clock, count, rate } from "../js/format.js";
 import { ASKED, readiness, sentence } from "../js/health.js";
 import { card, empty, link, meter, tile, to } from "../js/parts.js";
 import { shortTable } from "../js/table.js";
@@ -84,12 +84,11 @@ export class OverviewPage {
   }
 
   #room(broker) {
-    const share = (n) => percent(n / 100);
     const fullest = this.app.feed.value(FULLEST)?.data ?? [];
     return card("Room left", [
       broker && meter("Memory for messages", broker.addressMemoryUsage, broker.globalMaxSize, bytes),
-      broker?.diskStoreUsage !== undefined && meter("Disk", broker.diskStoreUsage, 100, share),
-      fullest.map((row) => meter(link(to("addresses", row.name), row.name), row.addressLimitPercent, 100, share, `then: ${row.fullPolicy?.toLowerCase() ?? "nothing"}`, row.name)),
+      broker?.diskStoreUsage !== undefined && meter("Disk", broker.diskStoreUsage, 100, null),
+      fullest.map((row) => meter(link(to("addresses", row.name), row.name), row.addressLimitPercent, 100, null, `then: ${row.fullPolicy?.toLowerCase() ?? "nothing"}`, row.name)),
     ]);
   }
 

@@ -114,23 +114,15 @@ class Bindings:
             self._note_view()
         return address
 
-    def note_changed(self, queue: Queue, routing_type: str) -> None:
-        """A queue gets other messages from now on: its filter, its limit, or its routing type (which is this now) has
-        changed.
+    def queue_changed(self, queue: Queue, routing_type: str | None = None) -> None:
+        """A queue gets other messages from now on, or in another way: its filter or its limits have changed, or its
+        routing type, which is this now (None: as it was).
         """
         address = self.address_of(queue)
-        address.rebind(queue, routing_type)
-        if address.is_wildcard:
-            self.distant_changes += 1
-            self.distant_losses += 1
-
-    def queue_changed(self, queue: Queue) -> None:
-        """A queue takes messages in another way than before (its filter, its limits, its routing type)."""
-        address = self.address_of(queue)
-        address.changes += 1
-        address.plan = None
+        address.rebind(queue, routing_type or queue.routing_type)
         if address.is_wildcard or queue.view is not None:
             self._note_view()
+        if queue.view is not None:  # a plan sees which views it has, and not how they changed
             for each in self._mixed.values():
                 each.plan = None
             self._mixed.clear()

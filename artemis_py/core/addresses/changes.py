@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from artemis_py.core.addresses.address import ANYCAST, Address, Divert
-from artemis_py.core.queue.queue import Queue
+from artemis_py.core.addresses.address import Address, Divert
 
 
 def narrow_routing_types(address: Address, routing_types: Iterable[str]) -> frozenset[str]:
@@ -25,11 +24,3 @@ def set_diverts(address: Address, diverts: list[Divert]) -> None:
     """These are the diverts from now on."""
     address.diverts = diverts
     address.plan = None
-
-
-def change_type_of(queue: Queue, routing_type: str, address: Address) -> None:
-    """A queue of the address gets its messages by another routing type from now on."""
-    address.anycast_count += (routing_type == ANYCAST) - (queue.routing_type == ANYCAST)
-    queue.routing_type = routing_type
-    address.add_routing_types((routing_type,))
-    address.losses += 1

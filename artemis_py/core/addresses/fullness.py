@@ -6,6 +6,8 @@ from typing import Final
 
 from artemis_py.core.addresses.address import Address
 
+OPERATOR: Final = "address-blocked"
+"""An operator blocked it."""
 DISK_FULL: Final = "disk-full"
 PAGES_BEHIND: Final = "pages-behind"
 PAGE_MESSAGES: Final = "page-limit-messages"
@@ -20,7 +22,13 @@ QUEUE_DEPTH: Final = "queue-depth"
 
 
 def limits_reached(address: Address) -> list[str]:
-    """The limits that stand against the next message now, the one that counts first; empty: it is taken."""
+    """The limits that stand against the next message now, the one that counts first; empty: it is taken. A block by an
+    operator stands before all of them.
+    """
+    return [OPERATOR, *_limits(address)] if address.blocked else _limits(address)
+
+
+def _limits(address: Address) -> list[str]:
     if address.disk_full:
         return [DISK_FULL]
     if address.is_paging:

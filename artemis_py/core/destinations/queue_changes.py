@@ -6,13 +6,11 @@ from itertools import islice
 from typing import Any, Final, final
 
 from artemis_py.config.checks.one_queue import check_queue
-from artemis_py.config.settings import BrokerConfig, QueueConfig
+from artemis_py.config.settings import QueueConfig
 from artemis_py.core.addresses.address import Address
 from artemis_py.core.destinations.registry import Registry
 from artemis_py.core.events import OPERATION
-from artemis_py.core.holdings import SELECTORS, selector_bytes
 from artemis_py.core.host import Host
-from artemis_py.core.memory import Memory
 from artemis_py.core.queue.amending import amend, amended, config_of
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.reference.auto_delete import AutoDelete
@@ -27,16 +25,14 @@ class QueueChanges:
     """Creates queues and changes their attributes.
 
     A queue that an operator created is remembered with its attributes. One that broker.xml declares has those of the
-    file again after a restart, but for its ring-size.
+    file again after a restart or a reload, but for its ring-size.
     """
 
-    __slots__ = ("_config", "_host", "_memory", "_registry")
+    __slots__ = ("_host", "_registry")
 
-    def __init__(self, config: BrokerConfig, host: Host, registry: Registry, memory: Memory) -> None:
-        self._config = config
+    def __init__(self, host: Host, registry: Registry) -> None:
         self._host = host
         self._registry = registry
-        self._memory = memory
 
     def create(self, config: QueueConfig, auto_delete: AutoDelete, *, creates_address: bool | None = None) -> Queue:
         """A new queue. Without ``creates_address``, auto-create-addresses says whether its address is made, too. Raises
@@ -45,7 +41,7 @@ class QueueChanges:
         bindings = self._registry.bindings
         address = bindings.addresses.get(config.address)
         others = [] if address is None else [config_of(one) for one in islice(address.queues.values(), _OTHERS_MAX)]
-        check_queue(config, others, self._config)
+        check_queue(config, others, self._registry.config)
         known = bindings.queues.get(config.name)
         if known is not None:
             raise BrokerError(f"Queue {config.name} already exists on address {known.address.name}")
@@ -62,7 +58,7 @@ class QueueChanges:
 
     def _new_address(self, config: QueueConfig, *, creates_address: bool | None) -> Address:
         if creates_address is None:
-            creates_address = self._config.settings_for(config.address).auto_create_addresses
+            creates_address = self._registry.config.settings_for(config.address).auto_create_addresses
         if not creates_address:
             raise NotFoundError(f"Address {config.address} does not exist; create it first, or set auto-create-address")
         return self._registry.create_address(config.address, auto_created=True)
@@ -72,13 +68,13 @@ class QueueChanges:
         config = amended(queue, values, routing_type)
         address = self._registry.bindings.address_of(queue)
         others = [one for one in islice(address.queues.values(), _OTHERS_MAX) if one is not queue]
-        check_queue(config, [config_of(one) for one in others], self._config)
+        check_queue(config, [config_of(one) for one in others], self._registry.config)
         if config.routing_type != queue.routing_type and queue.view is not None:
             raise BrokerError(f"Queue {queue.name} is a view, and takes messages of both routing types")
-        before = _filter_bytes(queue)
-        changed = amend(queue, config)
-        self._memory.holdings.move(SELECTORS, _filter_bytes(queue) - before)
-        self._registry.bindings.note_changed(queue, config.routing_type)
+        before = _filter_of(queue)
+        changed = amend(queue, config, self._host.turn_ms)
+        self._registry.selector_changed(before, _filter_of(queue))
+        self._registry.bindings.queue_changed(queue, config.routing_type)
         if not auto_delete.says_nothing:
             queue.auto_delete = auto_delete
         self._registry.note_queue(queue)
@@ -87,7 +83,7 @@ class QueueChanges:
 
     def enable(self, queue: Queue, *, enabled: bool) -> None:
         """Let a queue take messages, or not. What it has is delivered all the same."""
-        amend(queue, amended(queue, {"enabled": enabled}))
+        amend(queue, amended(queue, {"enabled": enabled}), self._host.turn_ms)
         self._registry.note_queue(queue)
         self._tell(queue, "enable" if enabled else "disable")
 
@@ -95,5 +91,5 @@ class QueueChanges:
         self._host.note_event(OPERATION, queue.reference, {"operation": operation}, kind=operation)
 
 
-def _filter_bytes(queue: Queue) -> int:
-    return selector_bytes(None if queue.selector is None else queue.selector.text)
+def _filter_of(queue: Queue) -> str | None:
+    return None if queue.selector is None else queue.selector.text

@@ -20,7 +20,8 @@ from artemis_py.core.order.entry import DELETED
 from artemis_py.core.pages.streams import Streams
 from artemis_py.core.placing.enqueuer import Enqueuer
 from artemis_py.core.queue.queue import Queue
-from artemis_py.core.queue.recipe import build_queue, overflow_for
+from artemis_py.core.queue.recipe import build_queue
+from artemis_py.core.queue.retuning import declaration_of, use_declaration
 from artemis_py.core.queue.works import QueueWork
 from artemis_py.core.telling import tell_address, tell_binding
 from artemis_py.errors import BrokerError, LimitError
@@ -151,7 +152,7 @@ class Registry:
             raise
         self._host.budget.spend(_CREATION_UNITS)
         self.queue_id += 1
-        config = self._bounded(config, address)
+        config = self.bounded(config, address)
         queue = build_queue(self.queue_id, config, address, self._host, auto_created=auto_created, temporary=temporary)
         queue.configured = configured
         if queue.recovery is not None:
@@ -168,12 +169,12 @@ class Registry:
 
     def open_queue(self, number: int, config: QueueConfig, address: Address, *, auto_created: bool = False) -> Queue:
         """A queue that was there before a restart, with the number that it had."""
-        queue = build_queue(number, self._bounded(config, address), address, self._host, auto_created=auto_created)
+        queue = build_queue(number, self.bounded(config, address), address, self._host, auto_created=auto_created)
         self._bind(queue)
         return queue
 
-    def _bounded(self, config: QueueConfig, address: Address) -> QueueConfig:
-        """The same; a queue of notifications whose depth nothing limits becomes a ring."""
+    def bounded(self, config: QueueConfig, address: Address) -> QueueConfig:
+        """The same declaration; a queue of notifications whose depth nothing limits becomes a ring."""
         if address.name != self.config.management_notification_address or address.settings.default_ring_size >= 0:
             return config
         policy = config.overflow_policy or address.settings.default_overflow_policy
@@ -281,7 +282,8 @@ class Registry:
             if queue is None:
                 self.create_queue(inner, config, auto_created=False)
             elif config.ring_size is not None:
-                queue.flow.overflow = overflow_for(config.ring_size)
+                as_wanted = replace(declaration_of(queue), ring_size=config.ring_size)
+                use_declaration(queue, as_wanted, self._host.turn_ms)
         address.retention = wanted.divert
         address.plan = None
 

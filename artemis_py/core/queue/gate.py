@@ -67,17 +67,6 @@ class Gate:
         """Close until enough consumers are attached. The next one that attaches is counted."""
         self.started = self.consumers_min <= 0
 
-    def require(self, consumers_min: int, delay_ms: int, consumer_count: int) -> None:
-        """Another number of consumers, or another delay, from now on. A queue that dispatches goes on; one that
-        ``consumer_count`` consumers are enough for begins.
-        """
-        self.consumers_min, self.delay_ms = consumers_min, delay_ms
-        if consumer_count >= consumers_min:
-            self.started = True
-            self.opens_at_ms = 0
-        elif not consumer_count:
-            self.close_again()
-
     def consumer_left(self, consumer_count: int) -> None:
         """A consumer left; ``consumer_count`` remain."""
         if consumer_count == 0 and self.consumers_min > 0:

@@ -13,6 +13,7 @@ from artemis_py.core.queue.basis import QueueBasis
 from artemis_py.core.queue.behind import Behind, TargetDepth
 
 PAUSED: Final = "paused"
+ADDRESS_PAUSED: Final = "address-paused"
 FEW_CONSUMERS: Final = "consumers-before-dispatch"
 MAX_BACKLOG: Final = "max-backlog"
 MOVING: Final = "moving"
@@ -69,7 +70,7 @@ def why_closed(basis: QueueBasis, now_ms: int, *, is_held: bool) -> Reason | Non
     gate = basis.gate
     if gate.is_paused:
         if not gate.paused:
-            return Reason(PAUSED, f"its address {basis.reference.address.name} is paused, and has to be resumed")
+            return why_address_paused(basis)
         return Reason(PAUSED, "the queue is paused, and has to be resumed")
     if not gate.started:
         return _few_consumers(basis, now_ms)
@@ -80,6 +81,14 @@ def why_closed(basis: QueueBasis, now_ms: int, *, is_held: bool) -> Reason | Non
             MOVING, "messages are on their way back to it, and until they are in their places nothing is delivered"
         )
     return None
+
+
+def why_address_paused(basis: QueueBasis) -> Reason | None:
+    """Whether the queue waits for its address to be resumed."""
+    address = basis.reference.address
+    if not address.paused:
+        return None
+    return Reason(ADDRESS_PAUSED, f"its address {address.name} is paused, and has to be resumed")
 
 
 def _few_consumers(basis: QueueBasis, now_ms: int) -> Reason:

@@ -1,4 +1,7 @@
-"""Changes a running queue to other settings, as far as its composition allows.
+"""The one way to change a queue that is there, as far as its composition allows.
+
+A reload and an operator's update both end here. ``queue.own`` is what is in force afterwards, but for a ring-size that
+an operator set: that is kept beside it (``ring_size_changed``), because a reload leaves it alone.
 
 What a queue is composed of once is listed in ``config/changes/queue_effects.py``; such attributes stay as they are
 until a restart. Everything else takes effect here, in place: no message moves, and no consumer leaves.
@@ -10,21 +13,26 @@ from collections.abc import Callable
 from typing import Final
 
 from artemis_py.config.changes.queue_effects import GROUPING, changed, held_back, in_force
-from artemis_py.config.settings import AddressSettings
-from artemis_py.config.tables.queue_settings import QueueSettings
+from artemis_py.config.settings import AddressSettings, QueueConfig
+from artemis_py.config.tables.queue_settings import QueueSettings, known_attributes, written_attributes
 from artemis_py.core.groups.rule import GroupRule
 from artemis_py.core.pages.backlog import ReadAhead
 from artemis_py.core.queue.exclusivity import Exclusivity
+from artemis_py.core.queue.overflow import Overflow
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue.recipe import (
     backlog_max_of,
     consumer_defaults_for,
     live_max_of,
     overflow_by_policy,
+    overflow_for,
+    own_settings,
     redelivery_for,
     rules_for,
 )
 from artemis_py.core.reference.rules import MessageRules
+from artemis_py.errors import SelectorError
+from artemis_py.selector import compile_selector
 
 _OVERFLOW: Final = frozenset(
     (
@@ -52,6 +60,44 @@ _ALERTS: Final = frozenset(
 )  # fmt: skip
 
 
+def declaration_of(queue: Queue) -> QueueConfig:
+    """What the queue would be declared with, but for a ring-size that an operator set."""
+    return QueueConfig(
+        name=queue.name,
+        address=queue.address.name,
+        routing_type=queue.routing_type,
+        durable=queue.durable,
+        filter=None if queue.selector is None else queue.selector.text,
+        **known_attributes(dict(queue.attributes)),
+    )
+
+
+def use_declaration(queue: Queue, config: QueueConfig, now_ms: int) -> frozenset[str]:
+    """Give a queue exactly the filter and the attributes of a declaration. Returns the attributes that need a restart.
+    Raises SelectorError. The bindings are to be told, also of its routing type, which stays.
+    """
+    selector, text = queue.selector, config.filter or None
+    if text != (None if selector is None else selector.text):
+        selector = None if text is None else compile_selector(text)
+    queue.attributes, before = written_attributes(config), queue.attributes
+    wanted = own_settings(config, queue.address.settings, declared=not queue.auto_created)
+    try:
+        held = retune(queue, wanted, queue.address.settings, now_ms)
+    except SelectorError:
+        queue.attributes = before
+        raise
+    queue.selector = selector
+    return held
+
+
+def set_ring_size(queue: Queue, ring_size: int) -> None:
+    """An operator's ring-size counts before that of the settings from now on; -1: no ring. A ring that was made smaller
+    stops growing.
+    """
+    queue.ring_size_changed = ring_size
+    _use_overflow(queue, overflow_for(ring_size))
+
+
 def retune(queue: Queue, wanted: QueueSettings, settings: AddressSettings, now_ms: int) -> frozenset[str]:
     """Bring a queue to the settings that it would be composed from now. Returns the attributes that need a restart.
     ``settings`` are those of its address. Raises SelectorError, and nothing has changed then.
@@ -75,7 +121,10 @@ def retune(queue: Queue, wanted: QueueSettings, settings: AddressSettings, now_m
             use(queue, new)
     _use_rules(queue, new)
     if differing & _OVERFLOW:
-        use_overflow(queue, old, new)
+        if old.ring_size != new.ring_size:
+            queue.ring_size_changed = None
+        if queue.ring_size_changed is None:
+            _use_overflow(queue, overflow_by_policy(new))
     if differing & _GATE:
         _use_gate(queue, new, now_ms)
     queue.parts.aftermath.run()
@@ -83,15 +132,8 @@ def retune(queue: Queue, wanted: QueueSettings, settings: AddressSettings, now_m
     return held_back(old, wanted)
 
 
-def use_overflow(queue: Queue, old: QueueSettings, new: QueueSettings) -> None:
-    """Keep to other limits. A ring that was made smaller stops growing. What an operator set as ring-size stays, unless
-    the ring-size of the file is another one now.
-    """
-    if old.ring_size != new.ring_size:
-        queue.ring_size_changed = None
-    if queue.ring_size_changed is not None:
-        return
-    queue.flow.overflow = overflow_by_policy(new)
+def _use_overflow(queue: Queue, overflow: Overflow) -> None:
+    queue.flow.overflow = overflow
     queue.flow.resume()
     queue.parts.aftermath.use_room()
 
@@ -118,12 +160,20 @@ def _use_distribution(queue: Queue, new: QueueSettings) -> None:
 
 
 def _use_grouping(queue: Queue, new: QueueSettings) -> None:
-    """The rule for the next time that the queue begins to look at groups."""
+    """Group by another rule at once, if no consumer holds a message of a group that began by the old one. Otherwise the
+    rule counts when the queue begins to look at groups the next time.
+    """
     grouping = queue.grouping
-    if not queue.temporary:
-        grouping.rule = GroupRule.of(new)
-    if grouping.groups is None and queue.message_count:
-        grouping.begin()
+    rule = None if queue.temporary else GroupRule.of(new)
+    if grouping.groups is None:
+        grouping.rule = rule
+        if queue.message_count:
+            grouping.begin()
+    elif grouping.groups.rule == rule or queue.contents.has_held:
+        grouping.rule = rule
+    else:
+        grouping.regroup(rule)
+        queue.parts.aftermath.use_room()
 
 
 def _use_leases(queue: Queue, new: QueueSettings) -> None:

@@ -7,33 +7,33 @@ has changed, docs/reload.md says.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Final, final
 
 from artemis_py.config.changes.plan import FORCE
 from artemis_py.config.settings import AddressConfig, AddressSettings, BrokerConfig, DivertConfig, QueueConfig
-from artemis_py.config.tables.queue_settings import known_attributes, written_attributes
+from artemis_py.config.tables.queue_settings import written_attributes
 from artemis_py.core.addresses import retroactive
 from artemis_py.core.addresses.address import Address, Divert
 from artemis_py.core.addresses.bindings import Bindings
-from artemis_py.core.addresses.changes import change_type_of, narrow_routing_types, set_diverts
+from artemis_py.core.addresses.changes import narrow_routing_types, set_diverts
 from artemis_py.core.destinations.deployment import divert_of
 from artemis_py.core.destinations.registry import Registry
 from artemis_py.core.events import OPERATION
 from artemis_py.core.host import Host
 from artemis_py.core.queue.queue import Queue
-from artemis_py.core.queue.recipe import own_settings
-from artemis_py.core.queue.retuning import retune
+from artemis_py.core.queue.retuning import declaration_of, use_declaration
 from artemis_py.core.queue.works import QueueWork
 from artemis_py.core.routing.duplicates import Duplicates
 from artemis_py.core.slow_consumers import SlowConsumers
 from artemis_py.errors import StorageError
-from artemis_py.selector import compile_selector
 
 WAIT: Final = True
 """What a step yields if the work can only go on in another turn."""
 _LOOKS_PER_STEP: Final = 64
 _FAILURES_MAX: Final = 100
+_PATIENCE_MS: Final = 10_000
+"""So long consumers that were told to go are waited for, all together."""
 
 Steps = Iterator[bool | None]
 Disconnect = Callable[[int, str], None]
@@ -124,16 +124,17 @@ class Redeployment:
         if declared is not None and declared.address == queue.address.name:
             self._update(queue, declared)
             return
-        self._tune(queue, _config_of(queue))
+        self._use(queue, declaration_of(queue))
 
-    def _tune(self, queue: Queue, config: QueueConfig) -> None:
-        wanted = own_settings(config, queue.address.settings, declared=not queue.auto_created)
-        before = queue.own
-        held = retune(queue, wanted, queue.address.settings, self._now_ms())
+    def _use(self, queue: Queue, config: QueueConfig) -> None:
+        """Give a queue what its declaration says, and what its address says now."""
+        own, text = queue.own, _filter_of(queue)
+        held = use_declaration(queue, config, self._now_ms())
         if held:
             self.held[queue.name] = held
-        if queue.own is not before:
-            self._bindings.queue_changed(queue)
+        if text != _filter_of(queue) or own != queue.own or queue.routing_type != config.routing_type:
+            self._registry.selector_changed(text, _filter_of(queue))
+            self._bindings.queue_changed(queue, config.routing_type)
 
     # ---- diverts ---------------------------------------------------------------------------------
 
@@ -165,7 +166,38 @@ class Redeployment:
     # ---- deletions -------------------------------------------------------------------------------
 
     def delete_undeclared(self) -> Steps:
-        """Delete what broker.xml does not declare any more, where its address says so (``config-delete-…``)."""
+        """Delete what broker.xml does not declare any more, where its address says so (``config-delete-…``).
+
+        All consumers are told to go before the first of them is waited for, and all waiting ends at one time: a
+        consumer that does not go keeps its own queue, and holds up nothing else.
+        """
+        addresses: list[Address] = []
+        queues: list[Queue] = []
+        yield from self._find_undeclared(addresses, queues)
+        for queue in queues:
+            yield from self._send_off(queue)
+        ends_ms = self._steady_ms() + _PATIENCE_MS
+        left = queues
+        while left:
+            is_over = self._steady_ms() >= ends_ms
+            waiting: list[Queue] = []
+            for looks, queue in enumerate(left, 1):
+                if not is_over and self._must_wait(queue):
+                    waiting.append(queue)
+                else:
+                    yield from self._delete_queue(queue)
+                if looks % _LOOKS_PER_STEP == 0:
+                    yield None
+            left = waiting
+            if left:
+                yield WAIT
+        for address in addresses:
+            if not address.queues and not address.deleted:
+                self._try(f"address {address.name}", lambda: self._registry.delete_address(address))  # noqa: B023
+            yield None
+
+    def _find_undeclared(self, addresses: list[Address], queues: list[Queue]) -> Steps:
+        """Add to the lists what is to go."""
         diverted = {divert.address for divert in self._config.diverts}
         looks = 0
         for address in list(self._bindings.addresses.values()):
@@ -177,48 +209,57 @@ class Redeployment:
                 continue
             is_gone = not address.auto_created and address.name not in self._declared
             if is_gone and settings.config_delete_addresses == FORCE and address.name not in diverted:
-                yield from self._delete_address(address)
+                addresses.append(address)
+                queues.extend(address.queues.values())
             elif settings.config_delete_queues == FORCE:
-                yield from self._delete_queues(address)
+                declared = self._declared.get(address.name)
+                names = set() if declared is None else {queue.name for queue in declared.queues}
+                queues.extend(
+                    queue for queue in address.queues.values() if queue.configured and queue.name not in names
+                )
 
-    def _delete_queues(self, address: Address) -> Steps:
-        declared = self._declared.get(address.name)
-        names = set() if declared is None else {queue.name for queue in declared.queues}
-        for queue in list(address.queues.values()):
-            if queue.configured and queue.name not in names:
-                yield from self._delete_queue(queue)
-
-    def _delete_address(self, address: Address) -> Steps:
-        while address.is_spreading:
-            yield WAIT
-        for queue in list(address.queues.values()):
-            yield from self._delete_queue(queue)
-        if not address.queues and not address.deleted:
-            self._try(f"address {address.name}", lambda: self._registry.delete_address(address))
-        yield None
-
-    def _delete_queue(self, queue: Queue) -> Steps:
-        """Disconnect the consumers of a queue and admit no others; then delete it, with its messages."""
+    def _send_off(self, queue: Queue) -> Steps:
+        """Disconnect the consumers of a queue, and admit no others."""
         queue.seats.consumers_max = 0
         reason = f"Queue {queue.name} is deleted: broker.xml does not declare it any more"
-        while queue.consumer_count and not queue.deleted:
-            for consumer in list(queue.distribution.consumers):
-                if not consumer.closed:
-                    self._disconnect(consumer.reader.connection, reason)
-                    yield None
-            yield WAIT
+        for consumer in list(queue.distribution.consumers):
+            if not consumer.closed:
+                self._disconnect(consumer.reader.connection, reason)
+                yield None
+
+    def _delete_queue(self, queue: Queue) -> Steps:
+        """Delete a queue with its messages. If a consumer is still there, so is the queue."""
         if queue.deleted:
             return
-        self.removed_messages += queue.message_count
-        self._host.note_event(OPERATION, queue.reference, {"operation": "delete, by broker.xml"}, kind="delete")
-        unfinished: list[QueueWork | None] = []
         name = f"queue {queue.name}"
+        if queue.consumer_count:
+            count, seconds = queue.consumer_count, _PATIENCE_MS // 1000
+            who = "a consumer was" if count == 1 else f"{count} consumers were"
+            self._fail(name, f"{who} told to go and still there after {seconds} s; the next reload tries again")
+            self._admit_again(queue)
+            return
+        count = queue.message_count
+        unfinished: list[QueueWork | None] = []
         self._try(name, lambda: unfinished.append(self._registry.delete_queue(queue, self._now_ms())))
-        if not queue.deleted:
-            queue.seats.consumers_max = -1 if queue.own is None else queue.own.max_consumers
+        if unfinished:
+            self.removed_messages += count
+            self._host.note_event(OPERATION, queue.reference, {"operation": "delete, by broker.xml"}, kind="delete")
+        else:
+            self._admit_again(queue)
         yield None
         while unfinished and unfinished[0] is not None and not unfinished[0].may_go_on:
             yield WAIT
+
+    def _must_wait(self, queue: Queue) -> bool:
+        if queue.deleted:
+            return False
+        return queue.consumer_count > 0 or self._bindings.address_of(queue).is_spreading
+
+    def _steady_ms(self) -> int:
+        return self._host.clock.steady_ms(self._now_ms())
+
+    def _admit_again(self, queue: Queue) -> None:
+        queue.seats.consumers_max = -1 if queue.own is None else queue.own.max_consumers
 
     # ---- addresses and queues --------------------------------------------------------------------
 
@@ -248,28 +289,15 @@ class Redeployment:
 
     def _update(self, queue: Queue, config: QueueConfig) -> None:
         """A queue that is there gets everything that its declaration says, also what that does not mention any more."""
-        attributes = written_attributes(config)
-        before = None if queue.selector is None else queue.selector.text
-        is_same = queue.attributes == attributes and before == (config.filter or None)
-        is_same = is_same and queue.durable == config.durable
+        config = self._registry.bounded(config, self._bindings.address_of(queue))
+        is_same = queue.attributes == written_attributes(config) and queue.durable == config.durable
+        is_same = is_same and _filter_of(queue) == (config.filter or None)
         if not (is_same and queue.routing_type == config.routing_type and queue.configured):
-            self._rewrite(queue, config, attributes, before)
-            self._tune(queue, config)
+            queue.configured, queue.auto_created = True, False
+            self._use(queue, config)
             self._registry.note_queue(queue)
         elif queue.address.name in self._settled:
-            self._tune(queue, config)
-
-    def _rewrite(self, queue: Queue, config: QueueConfig, attributes: Mapping[str, object], before: str | None) -> None:
-        selector = compile_selector(config.filter) if config.filter else None
-        if before != (config.filter or None):
-            queue.selector = selector
-            self._registry.selector_changed(before, config.filter or None)
-            self._bindings.queue_changed(queue)
-        if queue.routing_type != config.routing_type:
-            change_type_of(queue, config.routing_type, self._bindings.address_of(queue))
-            self._bindings.queue_changed(queue)
-        queue.attributes = attributes
-        queue.configured, queue.auto_created = True, False
+            self._use(queue, config)
 
     # ---- failures --------------------------------------------------------------------------------
 
@@ -287,15 +315,8 @@ class Redeployment:
             self.failures.append(f"{name}: {reason}")
 
 
-def _config_of(queue: Queue) -> QueueConfig:
-    """What is written on a queue that the file does not declare."""
-    return QueueConfig(
-        name=queue.name,
-        address=queue.address.name,
-        routing_type=queue.routing_type,
-        durable=queue.durable,
-        **known_attributes(dict(queue.attributes)),
-    )
+def _filter_of(queue: Queue) -> str | None:
+    return None if queue.selector is None else queue.selector.text
 
 
 def _remove_divert(address: Address, name: str) -> None:

@@ -261,8 +261,8 @@ QUEUE_CHANGE_OPERATIONS: Final = (
         path="/api/queues/{queue}",
         command="queue update",
         sentence="Change attributes of a queue, all that are given or none. What cannot change while the queue is there"
-        " is refused with the reason. A restart gives a queue that broker.xml declares the attributes of the file, but"
-        " for its ring-size.",
+        " is refused with the reason. A reload or a restart gives a queue that broker.xml declares the attributes of"
+        " the file, but for its ring-size.",
         result="the fields of the queue",
         arguments=(QUEUE, _ROUTING_TYPE, *_ATTRIBUTES, *_AUTO_DELETE),
         shows=QUEUES,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Generator, Iterator, Sequence
+from shlex import quote
 from typing import Final, TypeVar, final
 
 from artemis_py.core.addresses.address import Address
@@ -19,6 +21,7 @@ Owner = TypeVar("Owner")
 LOOKS_PER_STEP: Final = 200
 LINES_MAX: Final = 8
 """So many consumers, queues or addresses are named, and the rest is counted."""
+_NAMES: Final = re.compile(r"\b(ADDRESS|QUEUE)\b")
 Findings = Generator[Step, None, None]
 
 
@@ -55,11 +58,12 @@ class Asking:
     ) -> None:
         """Note a reason. ``setting`` is the one of the cause's settings that leads to it, if that is known."""
         of_queue = queue if queue is not None else self.queue if address is None else None
-        place = place_of(self.broker.config, CAUSES[code], address or self.address, of_queue, setting)
+        of_address = address or self.address
+        place = place_of(self.broker.config, CAUSES[code], of_address, of_queue, setting)
         self.found.append(
             Finding(
                 code=code, sentence=sentence, about=about, connection=connection, used=used, limit=limit, unit=unit,
-                place=place, help=help,
+                place=place, help=help or _named(CAUSES[code].remedy, of_address, of_queue),
             )
         )  # fmt: skip
 
@@ -84,6 +88,17 @@ class Asking:
         client = self.managed.vitals.client_of(consumer.owner)
         known += [f"from {client.address}"] if client is not None else []
         return f"consumer {consumer.id}" + (f" ({', '.join(known)})" if known else "")
+
+
+def _named(remedy: str, address: Address | None, queue: Queue | None) -> str:
+    """A remedy with the names that its commands need, as far as they are known; a name may have any characters."""
+    named = {"ADDRESS": address, "QUEUE": queue}
+
+    def name(found: re.Match[str]) -> str:
+        thing = named[found[0]]
+        return found[0] if thing is None else quote(thing.name)
+
+    return _NAMES.sub(name, remedy)
 
 
 def _numbers(reason: Reason) -> tuple[int, int]:

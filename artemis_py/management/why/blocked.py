@@ -81,6 +81,10 @@ def _does(address: Address, policy: str | None = None, setting: str = "address-f
     return f"{_WAITS.get(policy, 'messages stay in memory')} ({setting} {policy})"
 
 
+def _operator(asking: Asking, address: Address) -> None:
+    asking.add("address-blocked", "an operator has blocked the address: senders wait", address=address)
+
+
 def _disk_full(asking: Asking, address: Address) -> None:
     asking.add("disk-full", f"a disk of the broker is full: {_does(address, setting='disk-full-policy')}")
 
@@ -146,6 +150,7 @@ def _page_bytes(asking: Asking, address: Address) -> None:
 
 
 _DESCRIBED: Final[dict[str, Callable[[Asking, Address], None]]] = {
+    fullness.OPERATOR: _operator,
     fullness.DISK_FULL: _disk_full,
     fullness.SIZE: _size,
     fullness.MESSAGES: _messages,

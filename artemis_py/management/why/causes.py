@@ -32,7 +32,7 @@ CAUSES: Final[dict[str, Cause]] = {
             (
                 "disabled",
                 "The queue is not enabled, so that nothing is routed to it.",
-                "Set enabled to true on the queue.",
+                "Enable it: artemis-py queue enable QUEUE, or set enabled to true where it is declared.",
                 ("enabled",),
                 OF_QUEUE,
             ),
@@ -49,6 +49,13 @@ CAUSES: Final[dict[str, Cause]] = {
                 "Resume it: artemis-py queue resume QUEUE. After a failed step (ART-1005) restart the broker.",
                 (),
                 OF_QUEUE,
+            ),
+            (
+                core.ADDRESS_PAUSED,
+                "An operator has paused the address, so none of its queues delivers.",
+                "Resume it: artemis-py address resume ADDRESS.",
+                (),
+                OF_ADDRESS,
             ),
             (
                 core.FEW_CONSUMERS,
@@ -227,6 +234,13 @@ CAUSES: Final[dict[str, Cause]] = {
                 "not-blocked",
                 "Nothing stands against senders.",
                 "If a sender waits all the same, ask about its connection.",
+                (),
+                OF_ADDRESS,
+            ),
+            (
+                "address-blocked",
+                "An operator has blocked the address.",
+                "Let senders go on: artemis-py address unblock ADDRESS. A restart does so, too.",
                 (),
                 OF_ADDRESS,
             ),
@@ -455,7 +469,20 @@ CAUSES: Final[dict[str, Cause]] = {
                 ("expiry-address", "expiry-delay"),
                 OF_ADDRESS,
             ),
-            ("forced-expire", "A consumer had the message expire.", "Look at that consumer.", (), OF_ADDRESS),
+            (
+                "forced-expire",
+                "A consumer or an operator had the message expire.",
+                "Look at that consumer; the audit log (AUD-1001) names operators.",
+                (),
+                OF_ADDRESS,
+            ),
+            (
+                "sent-by-operator",
+                "An operator sent the message to the dead letters.",
+                "The audit log (AUD-1001) says who; artemis-py dead retry QUEUE sends it back.",
+                (),
+                OF_ADDRESS,
+            ),
             (
                 "no-dead-letter-address",
                 "Dead messages are gone: no queue keeps them.",

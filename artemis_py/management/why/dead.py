@@ -25,7 +25,8 @@ _TEXTS: Final = {
     "max-cancels": "consumers refused them too often",
     "no-route": "no queue took them",
     "time-limit": "they expired",
-    "forced-expire": "a consumer had them expire",
+    "forced-expire": "a consumer or an operator had them expire",
+    "sent-by-operator": "an operator sent them there",
     "unknown": "no header says why",
 }
 

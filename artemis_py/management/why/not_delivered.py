@@ -17,6 +17,7 @@ from artemis_py.core.queue.reasons import (
     span,
     what_is_leased,
     what_it_holds,
+    why_address_paused,
     why_behind,
     why_closed,
     why_no_room,
@@ -56,13 +57,18 @@ def not_delivered(asking: Asking, queue: Queue) -> Findings:
         asking.add("filling", "the queue is being filled from the log; what is published meanwhile comes after that")
     if not queue.message_count:
         yield from about_nothing(asking, queue)
+    elif not queue.enabled:
+        asking.add("disabled", "the queue is not enabled: no further messages come to it")
     about_losses(asking, queue)
     if queue.contents.delivering_count:
         yield from about_sync(asking)
 
 
 def _about_gate(asking: Asking, queue: Queue, now_ms: int) -> None:
-    asking.add_reason(why_closed(queue.parts.basis, now_ms, is_held=queue.is_held))
+    basis = queue.parts.basis
+    asking.add_reason(why_closed(basis, now_ms, is_held=queue.is_held))
+    if queue.gate.paused:  # to resume the queue would not be enough
+        asking.add_reason(why_address_paused(basis))
     groups, held = queue.grouping.groups, queue.contents.tally.held_count
     if groups is not None and groups.owners.pausing and held:
         text = f"groups are handed out anew, which waits for {messages(held)} in delivery"

@@ -12,11 +12,12 @@ from artemis_py.management.why.cause import KILLED
 
 
 def about_nothing(asking: Asking, queue: Queue) -> Findings:
-    """Why nothing came to an empty queue."""
-    if queue.contents.tally.added:
-        return
+    """Why nothing came to an empty queue, or comes any more."""
+    came = queue.contents.tally.added > 0
     if not queue.enabled:
-        asking.add("disabled", "nothing came: the queue is not enabled")
+        text = "nothing comes any more" if came else "nothing came"
+        asking.add("disabled", f"{text}: the queue is not enabled")
+    if came or not queue.enabled:
         return
     address = address_of(queue)
     sent = sent_count(address)

@@ -11,13 +11,14 @@ from artemis_py.config.changes.change import NOW, WHEN_IDLE, Change, Plan
 from artemis_py.config.changes.plan import FORCE
 from artemis_py.config.settings import BrokerConfig
 from artemis_py.core.broker import Broker
+from artemis_py.core.notices import CONFIGURATION_REFUSED, CONFIGURATION_RELOADED, Fields
 from artemis_py.core.reload.redeployment import Redeployment
 from artemis_py.errors import ArtemisError, BrokerError
 from artemis_py.management.affected import ROWS_MAX, Affected, affected_by
 from artemis_py.management.managed import Steps
 from artemis_py.server.calls import Calls
 from artemis_py.server.clocks import wall_clock_ms
-from artemis_py.server.configuration.reading import Reading, Source, Stamps, problems_of, read
+from artemis_py.server.configuration.reading import Reading, Source, Stamps, problems_of, read, stamps_of
 from artemis_py.server.configuration.state import APPLIED, PARTLY, REFUSED, UNCHANGED, ConfigurationState, told
 from artemis_py.server.configuration.watch import ConfigurationWatch
 from artemis_py.server.gate import SecurityGate
@@ -32,6 +33,8 @@ CODE_REFUSED: Final = "CFG-1002"
 CODE_CHANGE: Final = "CFG-1003"
 _LINES_MAX: Final = 50
 """How many changes of one reload the log lists."""
+_TOLD_MAX: Final = 500
+"""How many characters of a problem a notification has."""
 _CLOSED_PER_STEP: Final = 16
 
 
@@ -56,6 +59,8 @@ class ConfigurationKeeper:
         self.calls: Calls | None = None
         """Carries out what a reload changes in the core."""
         self._source = source
+        self._first_stamps: Final[Stamps] = () if source is None else stamps_of(source.path, config.files)
+        """What the files were before anybody could know that the broker runs, and edit them."""
         self._start = config
         self._in_force = config
         self._loop = loop
@@ -83,7 +88,7 @@ class ConfigurationKeeper:
         if self._source is None or period_ms <= 0:
             return
         watch = self._watch = ConfigurationWatch(self._loop, self._source.path, period_ms / 1000, self.reload_soon)
-        self._run(watch.begin(self._in_force.files))
+        self._run(watch.begin(self._in_force.files, self._first_stamps))
         self.state.is_watched = True
 
     def end(self) -> None:
@@ -249,6 +254,9 @@ class ConfigurationKeeper:
         for problem in state.problems[:_LINES_MAX]:
             fields = {"file": problem.file or state.file, "line": problem.line, "problem": told(problem)}
             _log(CODE_REFUSED, fields, "configuration refused; the one read before stays in force")
+        count = len(state.problems)
+        first = told(state.problems[0])[:_TOLD_MAX] if count else ""
+        self._notify(CONFIGURATION_REFUSED, {"file": state.file, "problem": first, "problems": count})
 
     def _tell_applied(self, what: str, plan: Plan) -> None:
         state = self.state
@@ -261,6 +269,14 @@ class ConfigurationKeeper:
             _log(CODE_REFUSED, {"file": state.file, "failure": failure}, "could not be done, and stays as it was")
         fields = {"file": state.file, "result": what, "changes": len(live), "pending_restart": len(pending)}
         _log(CODE_APPLIED, fields, "configuration read")
+        self._notify(CONFIGURATION_RELOADED, {
+            "file": state.file, "result": what, "changes": len(live), "pendingRestart": len(pending),
+            "failures": len(state.failures),
+        })  # fmt: skip
+
+    def _notify(self, type: str, fields: Fields) -> None:
+        if self._turns.notifying is not None:
+            self._turns.notifying.note(type, fields)
 
 
 def _deletes(config: BrokerConfig) -> bool:

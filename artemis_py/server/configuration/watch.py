@@ -52,10 +52,11 @@ class ConfigurationWatch:
         """When the first event came that was not looked at; 0: none."""
         self._is_ended = False
 
-    async def begin(self, files: Iterable[str]) -> None:
-        """Watch from now on. What has changed since the call is seen, too."""
-        self._files = tuple(files)
-        self._stamps = stamps_of(self._path, self._files)
+    async def begin(self, files: Iterable[str], read: Stamps) -> None:
+        """Watch from now on. ``read`` says what the files were when the broker began: what has changed since is seen,
+        too.
+        """
+        self._files, self._stamps = tuple(files), read
         await self._loop.run_in_executor(None, import_module, "watchdog.observers")  # not while the broker starts
         if not self._is_ended:
             self.note(self._files, self._stamps)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final, final
 
 from artemis_py.core.broker import Broker
 from artemis_py.core.events import Event
-from artemis_py.core.notices import PERMISSION_REFUSED, Notice
+from artemis_py.core.notices import LOGIN_REFUSED, PERMISSION_REFUSED, Fields, Notice
 from artemis_py.core.placing.batch import Batch
 from artemis_py.management.notifications import head_of
 from artemis_py.message import Message
@@ -22,9 +23,13 @@ _HEAD_BYTES: Final = 512
 
 @final
 class Notifying:
-    """A step of the turn. Nothing that it does brings forth a notification, so it ends."""
+    """A step of the turn. Nothing that it does brings forth a notification, so it ends.
 
-    def __init__(self, broker: Broker, hub: Hub) -> None:
+    ``schedule`` runs a turn soon.
+    """
+
+    def __init__(self, broker: Broker, hub: Hub, schedule: Callable[[], None]) -> None:
+        self._schedule = schedule
         self._broker = broker
         self._hub = hub
         self._notices = broker.notices
@@ -42,10 +47,19 @@ class Notifying:
             listening = set[str]() if address is None else {queue.name for queue in address.queues.values()}
             self._notices.note_events(events, listening)
 
+    def note(self, type: str, fields: Fields) -> None:
+        """Something happened, perhaps outside of turns."""
+        if self._notices.is_heard:
+            self._notices.note(type, fields)
+            self._schedule()
+
     def note_denial(self, user: str, permission: str, address: str) -> None:
         """Somebody was denied something."""
-        if self._notices.is_heard:
-            self._notices.note(PERMISSION_REFUSED, {"user": user, "permission": permission, "address": address})
+        self.note(PERMISSION_REFUSED, {"user": user, "permission": permission, "address": address})
+
+    def note_refusal(self, user: str, peer: str, reason: str) -> None:
+        """A client of HTTP could not log in."""
+        self.note(LOGIN_REFUSED, {"user": user, "remoteAddress": peer, "reason": reason, "protocol": "HTTP"})
 
     def run(self, now_ms: int) -> None:
         """Tell of some of them."""

@@ -21,6 +21,7 @@ from artemis_py.server.console_sessions import Sessions
 from artemis_py.server.http.credentials import CHALLENGES, credentials_of
 from artemis_py.server.http.messages import Request, Response, text_response
 from artemis_py.server.http.routing import Route
+from artemis_py.server.logins.refusals import Refusals
 
 _OPEN: Final = {
     "none": frozenset[str](),
@@ -49,6 +50,7 @@ class Doors:
         domain: str | None = None,
         checks_names: bool = False,
         sessions: Sessions | None = None,
+        refusals: Refusals | None = None,
     ) -> None:
         self.checks_names = checks_names
         self._desk = desk
@@ -57,10 +59,16 @@ class Doors:
         self._open_paths = open_paths
         self._domain = domain
         self._sessions = sessions
+        self._refusals = refusals
 
     @staticmethod
     def of(
-        acceptor: AcceptorConfig, prefix: str, desk: LoginDesk, authorizer: Authorizer, sessions: Sessions | None = None
+        acceptor: AcceptorConfig,
+        prefix: str,
+        desk: LoginDesk,
+        authorizer: Authorizer,
+        sessions: Sessions | None = None,
+        refusals: Refusals | None = None,
     ) -> Doors:
         """The doors of an acceptor as its parameters say."""
         is_near = is_loopback(acceptor.host)
@@ -73,6 +81,7 @@ class Doors:
             domain=acceptor.params.get("securityDomain"),
             checks_names=is_near,
             sessions=sessions,
+            refusals=refusals,
         )
 
     def is_shut(self, route: Route, method: str) -> bool:
@@ -102,6 +111,9 @@ class Doors:
         """Why the request is refused, or None; the audit log has who lacked a permission. ``has_shown``: did the client
         give a password, a token or a certificate? Otherwise it is asked for one.
         """
+        if login.identity is None and has_shown and self._refusals is not None:
+            shown = credentials_of(request.authorization, Credentials(None))
+            self._refusals.note(login, None if shown is None else shown.user, peer)
         if login.identity is None and login.is_open:
             return text_response(HTTPStatus.SERVICE_UNAVAILABLE, login.refusal, _LATER)
         if login.identity is None:

@@ -57,7 +57,7 @@ def in_bash(user: User, line: str) -> list[str]:
     ("line", "words"),
     [
         ("artemis-py que", ["queue"]),
-        ("artemis-py queue p", ["pause", "purge"]),
+        ("artemis-py queue p", ["pause", "purge", "priority"]),
         ("artemis-py queue purge ord", ["orders"]),
         ("artemis-py queue purge --yes od", ["odd\\ /\\ name"]),
         ("artemis-py send jo", ["jobs"]),
@@ -93,7 +93,7 @@ def test_a_broker_that_is_not_there_costs_no_time(user: User) -> None:
         begun_s = time.monotonic()
         done = user.run("__complete", "fish", "queue", "purge", "--url", url, "o")
         assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
-        assert time.monotonic() - begun_s < 8.0
+        assert time.monotonic() - begun_s < WAIT_S, "a broker that says nothing is asked no longer"
 
 
 def test_tab_in_bash(user: User) -> None:
@@ -137,5 +137,5 @@ def test_what_a_shell_is_told(user: User, shell: str, tmp_path: Path) -> None:
     """Where the shell itself is not installed."""
     words = ["artemis-py queue p"] if shell == "bash" else ["queue", "p"]
     found = user.printed("__complete", shell, *words).splitlines()
-    assert [line.split("\t")[0].split(":")[0] for line in found] == ["pause", "purge"]
+    assert [line.split("\t")[0].split(":")[0] for line in found] == ["pause", "purge", "priority"]
     assert user.printed("completion", shell).startswith("#")

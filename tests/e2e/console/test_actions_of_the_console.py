@@ -73,7 +73,7 @@ def test_the_lines_do_the_same(screen: Screen, which: int) -> None:
 def test_a_purge_says_how_many_and_wants_the_name(screen: Screen) -> None:
     _send(screen, 3)
     screen.open("/queues/orders")
-    screen.until("its messages", "return document.querySelector('.tile .figure').innerText === '3'")
+    screen.until("its messages", "return document.querySelector('.tile .figure')?.innerText === '3'")
     screen.act("Purge")
     screen.sees("It has 3 messages.", "This cannot be taken back.")
     assert screen.run("return document.getElementById('action-run').disabled"), "before the name is typed"
@@ -85,7 +85,7 @@ def test_a_purge_says_how_many_and_wants_the_name(screen: Screen) -> None:
     screen.sees("Removed: 3")
     assert _queue(screen)["messageCount"] == 0
     screen.press("Close", "dialog")
-    screen.until("no messages", "return document.querySelector('.tile .figure').innerText === '0'")
+    screen.until("no messages", "return document.querySelector('.tile .figure')?.innerText === '0'")
 
 
 def test_a_refusal_is_shown_where_it_happens(screen: Screen) -> None:
@@ -167,7 +167,7 @@ def test_keys(screen: Screen) -> None:
     cursor = "return document.querySelector('[aria-selected=true][aria-rowindex=\"3\"]')?.innerText.split('\\n')[0]"
     name = screen.until("a row", cursor)
     screen.keys("Enter")
-    screen.until("its page", f"return document.querySelector('h1').innerText === {json.dumps(name)}")
+    screen.until("its page", f"return document.querySelector('h1')?.innerText === {json.dumps(name)}")
     screen.keys("?")
     screen.sees("Up to all queues")
     screen.keys("Escape")

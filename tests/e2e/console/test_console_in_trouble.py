@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from tests.browser import Browser, why_no_browser
-from tests.e2e.broker_process import HTTP, STOMP, BrokerProcess, configuration, running
+from tests.e2e.broker_process import HTTP, STOMP, WAIT_S, BrokerProcess, configuration, eventually, running
 from tests.e2e.console.screen import Screen
 from tests.e2e.secured import USERS, secured_broker
+from tests.e2e.stomp_socket import StompSocket
 
 pytestmark = [pytest.mark.e2e, pytest.mark.skipif(why_no_browser() is not None, reason=str(why_no_browser()))]
 
@@ -82,6 +83,22 @@ def test_the_broker_goes_and_comes_back(browser: Browser, tmp_path: Path) -> Non
     browser.complaints()
 
 
+def test_one_stream_tells_what_changes(screen: Screen) -> None:
+    """Nothing is asked again; a change comes by itself."""
+    screen.open("/queues?sort=name")
+    screen.sees("orders")
+    screen.run("performance.clearResourceTimings()")
+    with StompSocket(screen.broker.port) as client:
+        client.connect()
+        for count in (1, 2):
+            client.ask("SEND", {"destination": "/queue/orders"}, b"x")
+            seen = f"row.innerText.split('\\n').filter(Boolean)[2] === '{count}'"
+            row = "[...document.querySelectorAll('.row-body')].find((row) => row.innerText.startsWith('orders'))"
+            screen.until(f"{count} messages", f"const row = {row}; return row !== undefined && {seen}")
+    asked = screen.run("return performance.getEntriesByType('resource').map((it) => it.name)")
+    assert [name for name in asked if "/api/queues" in name] == []
+
+
 @pytest.fixture(scope="module")
 def crowded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
     names = (f"q{number:05}" for number in range(MANY))
@@ -107,7 +124,8 @@ def test_ten_thousand_queues(browser: Browser, crowded: BrokerProcess) -> None:
     assert len(screen.rows("Queues")) < 100
     screen.types("#filter", "q0777")
     screen.sees("10 queues")
-    assert [row[0] for row in screen.rows("Queues")] == [f"q0777{digit}" for digit in range(10)]
+    wanted = [f"q0777{digit}" for digit in range(10)]
+    eventually("the rows", lambda: [row[0] for row in screen.rows("Queues")], lambda names: names == wanted, WAIT_S)
     screen.run("[...document.querySelectorAll('.sort')].find((it) => it.innerText.includes('Name')).click()")
     screen.until("the other order", "return document.querySelector('.row-body')?.innerText.startsWith('q07779')")
     assert browser.complaints() == []

@@ -139,11 +139,7 @@ def test_the_configuration_tells_what_is_wrong_with_the_file(screen: Screen, bro
     text = file.read_text("utf-8")
     try:
         file.write_text(text.replace("<max-delivery-attempts>1<", "<max-delivery-attempts>one<"), "utf-8")
-        screen.until(
-            "the error",
-            "[...document.querySelectorAll('button')].find((it) => it.innerText === 'Look again')"
-            ".click(); return document.body.innerText.includes('has a wrong value')",
-        )
-        screen.sees("has errors", "broker.xml:")
+        screen.sees("has a wrong value", "has errors", "broker.xml:")
     finally:
         file.write_text(text, "utf-8")
+    screen.sees("is valid", "What is in force is what the file says.")

@@ -24,6 +24,13 @@ PAGES: Final = {
     "/connections/7": ("This client has left",),
     "/consumers": ("Nobody consumes",),
     "/log": ("There is no log", "persistence-enabled"),
+    "/events": ("Events", "The newest first"),
+    "/dead": ("Dead letters", "There are no dead letters"),
+    "/settings": ("Of which address?",),
+    "/settings/orders": ("Settings of orders", "max-delivery-attempts", "Who may do what"),
+    "/configuration": ("Configuration", "is valid"),
+    "/list/sessions": ("Sessions",),
+    "/list/acceptors": ("Acceptors", "stomp", "http"),
     "/operations": ("queue pause", "POST /api/queues/{queue}/pause"),
     "/nowhere": ("There is no page /nowhere",),
 }
@@ -35,8 +42,7 @@ def _unexpected(screen: Screen) -> list[str]:
     return [text for text in screen.complaints() if not any(known in text for known in ALLOWED)]
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1440, 390])
+@pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (390, "dark")])
 @pytest.mark.parametrize("place", PAGES)
 def test_a_page(screen: Screen, place: str, width: int, scheme: str) -> None:
     """It shows what it should, and is no wider than the window."""

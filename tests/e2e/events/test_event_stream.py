@@ -113,7 +113,7 @@ def test_one_thing_and_what_goes_wrong_with_it(told: Told) -> None:
         assert (problem["watch"], "later" in problem["error"]) == ("queues/later", True)
         assert told.ask("POST", "/api/queues/odd%20%2F%20name/pause")[0] == 200
         changes = events.until("changes", lambda data: data["watch"].startswith("queues")).data
-        assert changes["data"] == {"paused": True}
+        assert changes["data"] == {"paused": True, "persistedPause": True}
         told.send("later", 1)
         later = events.until("state", lambda data: data["watch"] == "queues/later").data
         assert later["data"]["messageCount"] == 1
@@ -246,3 +246,10 @@ def test_it_takes_the_permissions_of_what_is_watched(tmp_path: Path) -> None:
                 client.send("CONNECT", {"accept-version": "1.2", "host": "x", "login": "eve", "passcode": "no"})
                 assert client.receive().command == "ERROR"
             assert events.notification("SECURITY_AUTHENTICATION_VIOLATION")["user"] == "eve"
+            assert EventStream(port, Authorization=basic("mallory", "guess")).status == 401
+            refused = events.notification("SECURITY_AUTHENTICATION_VIOLATION")
+            assert (refused["user"], refused["remoteAddress"]) == ("mallory", LOOPBACK)
+            assert (refused["reason"], refused["protocol"]) == ("User name or password is invalid", "HTTP")
+            assert EventStream(port).status == 401  # it has shown nothing, so it is asked, and nobody is told
+            assert EventStream(port, Authorization=basic("trudy", "guess")).status == 401
+            assert events.notification("SECURITY_AUTHENTICATION_VIOLATION")["user"] == "trudy"

@@ -64,6 +64,21 @@ def test_paused_and_nobody_there(tmp_path: Path) -> None:
     assert "queue resume" in found[0].remedy
 
 
+def test_a_paused_address(tmp_path: Path) -> None:
+    it = asked(tmp_path)
+    it.broker.address_changes.pause(it.broker.addresses["a"])
+    send(it.broker)
+    found = it.not_delivered()
+    assert [reason.code for reason in found] == ["address-paused", "no-consumer"]
+    assert found[0].sentence == "its address a is paused, and has to be resumed"
+    assert "artemis-py address resume a." in found[0].remedy
+    it.queue().pause()
+    assert [reason.code for reason in it.not_delivered()] == ["paused", "address-paused", "no-consumer"]
+    it.queue().resume()
+    list(it.broker.address_changes.resume(it.broker.addresses["a"]))
+    assert [reason.code for reason in it.not_delivered()] == ["no-consumer"]
+
+
 def test_a_window_names_its_client(tmp_path: Path) -> None:
     it = asked(tmp_path)
     send(it.broker, count=2)
@@ -137,6 +152,19 @@ def test_nothing_came_or_passed(tmp_path: Path) -> None:
     send(it.broker)
     reason = one(it.not_delivered(), "disabled")
     assert (reason.place.value, reason.place.where) == ("false", it.line("<queue"))
+    assert "artemis-py queue enable q" in reason.remedy
+
+
+def test_a_queue_that_was_disabled(tmp_path: Path) -> None:
+    it = asked(tmp_path)
+    send(it.broker)
+    it.broker.queue_changes.enable(it.queue(), enabled=False)
+    assert send(it.broker) == 1
+    found = it.not_delivered()
+    assert [reason.code for reason in found] == ["no-consumer", "disabled"]
+    assert found[1].sentence == "the queue is not enabled: no further messages come to it"
+    it.broker.operations.purge("q", NOW_MS)
+    assert one(it.not_delivered(), "disabled").sentence == "nothing comes any more: the queue is not enabled"
 
 
 def test_many_consumers_are_summed_up(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from artemis_py.management.why.dropped import dropped
 from artemis_py.management.why.finding import Finding
 from artemis_py.management.why.growing import growing, in_words
 from artemis_py.management.why.slow import slow
+from artemis_py.server.awaited import word_of
 from tests.unit.core.parts import NOW_MS, consumer_on, head_of, send, turn
 from tests.unit.management.why_parts import Asked, FakeClient, one
 
@@ -79,6 +80,32 @@ def test_all_addresses_together(tmp_path: Path) -> None:
     found = why_blocked(it)
     assert one(found, "global-max-messages").place.where == it.line("<global-max-messages>")
     assert "senders get an ERROR" in found[0].sentence
+
+
+def test_an_operator_has_blocked_it(tmp_path: Path) -> None:
+    settings = of("a", "<max-size-messages>1</max-size-messages>\n<address-full-policy>BLOCK</address-full-policy>")
+    it = Asked(tmp_path, addresses=PLAIN, settings=settings)
+    address = it.broker.addresses["a"]
+    it.broker.address_changes.block(address)
+    assert send(it.broker) == 0
+    it.vitals.waiting = [(address, 1)]
+    assert word_of(address) == "address-blocked"
+    reason = one(why_blocked(it), "address-blocked")
+    assert reason.sentence == "an operator has blocked the address: senders wait; 1 connection waits for it"
+    assert "artemis-py address unblock a" in reason.remedy
+    it.broker.address_changes.unblock(address)
+    assert [found.code for found in why_blocked(it)] == ["not-blocked"]
+    send(it.broker)
+    it.broker.address_changes.block(address)
+    assert [found.code for found in why_blocked(it)] == ["address-blocked", "max-messages"]
+
+
+def test_a_remedy_may_be_pasted_whatever_the_name(tmp_path: Path) -> None:
+    it = Asked(tmp_path, addresses='<address name="QUEUE; reboot"><multicast><queue name="q"/></multicast></address>')
+    address = it.broker.addresses["QUEUE; reboot"]
+    it.broker.address_changes.block(address)
+    found = it.why(lambda asking: blocked(asking, address), queue="q")
+    assert "artemis-py address unblock 'QUEUE; reboot'." in one(found, "address-blocked").remedy
 
 
 def test_a_full_disk(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from tests.unit.core.parts import NOW_MS
 _FILE = """\
 <configuration xmlns="urn:activemq">
 <core xmlns="urn:activemq:core">
-<persistence-enabled>false</persistence-enabled>
+<persistence-enabled>{persists}</persistence-enabled>
 {core}
 <addresses>
 {addresses}
@@ -82,11 +82,15 @@ class FakeClient:
 
 
 class Asked:
-    """A broker of these XML lines, with its clock at ``now_ms``."""
+    """A broker of these XML lines, with its clock at ``now_ms``. Nothing is stored, whatever the file says of it."""
 
-    def __init__(self, folder: Path, *, addresses: str = "", settings: str = "", core: str = "") -> None:
+    def __init__(
+        self, folder: Path, *, addresses: str = "", settings: str = "", core: str = "", persists: bool = False
+    ) -> None:
         self.file = folder / "broker.xml"
-        self.file.write_text(_FILE.format(core=core, addresses=addresses, settings=settings))
+        self.file.write_text(
+            _FILE.format(persists=str(persists).lower(), core=core, addresses=addresses, settings=settings)
+        )
         self.broker = Broker(load(self.file), MemoryLog(), NOW_MS)
         self.now_ms = NOW_MS
         self.vitals = FakeVitals()

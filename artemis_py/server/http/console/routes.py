@@ -112,6 +112,8 @@ class _Logins:
 
         def decided() -> None:
             if login is not None and login.may_go_on and not answer.done():
+                if login.identity is None:
+                    gate.refusals.note(login, user, request.peer)
                 answer.set_result(_logged_in(gate.sessions, login, request))
 
         login = gate.desk.begin(Credentials(user, password, peer=request.peer), decided)

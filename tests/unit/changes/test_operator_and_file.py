@@ -1,0 +1,174 @@
+"""An operator's update and a reload change a queue in the same way: what one holds back until a restart, the other
+refuses, and whatever was changed last is in force.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import pytest
+
+from artemis_py.config.tables.entities import QueueConfig
+from artemis_py.config.tables.fields import HONOURED, settings_of
+from artemis_py.core.broker import Broker
+from artemis_py.core.queue.amending import amend, amended
+from artemis_py.core.queue.queue import Queue
+from artemis_py.core.queue.recipe import own_settings
+from artemis_py.core.reference.auto_delete import AutoDelete
+from artemis_py.errors import BrokerError
+from tests.unit.changes.test_each_setting import _BASES, broker_with, facts, values_of
+from tests.unit.core.parts import NOW_MS, broker_of, consumer_on, head_of, held, queue_config, send, turn
+
+_ROWS: Final = {row.attribute: row for row in settings_of(QueueConfig).values()}
+_PAIRS: Final = ((0, 1), (None, 0))
+
+
+def reload(broker: Broker, wanted: Broker) -> frozenset[str]:
+    """Bring a broker to the configuration of another one. Returns what is held back."""
+    redeployment = broker.redeploy(wanted.config, lambda: NOW_MS, lambda number, reason: None)
+    for _ in redeployment.run():
+        pass
+    assert redeployment.failures == []
+    return redeployment.held.get("q", frozenset())
+
+
+def update(broker: Broker, **values: Any) -> Queue:
+    queue = broker.queues["q"]
+    amend(queue, amended(queue, values), NOW_MS)
+    return queue
+
+
+def seen(broker: Broker) -> dict[str, Any]:
+    """All but where the ring-size of an operator is kept."""
+    found = facts(broker)
+    found["queue"].pop("ring_size_changed")
+    return found
+
+
+@pytest.mark.parametrize("pair", _PAIRS)
+@pytest.mark.parametrize("base", _BASES)
+@pytest.mark.parametrize("attribute", [row.attribute for row in _ROWS.values() if row.treatment == HONOURED])
+def test_an_update_does_what_a_reload_does(attribute: str, base: str, pair: tuple[int | None, int]) -> None:
+    values = values_of(_ROWS[attribute])
+    old = {} if pair[0] is None else {attribute: values[pair[0]]}
+    new = {attribute: values[pair[1]]}
+    if attribute == "default_publish_target" and "underlying_address" not in {**_BASES[base], **old}:
+        pytest.skip("only a view has one")
+    if attribute == "ring_size" and base == "with a depth":
+        pytest.skip("a ring-size has no effect there, and an operator is told so")
+    makers = [{**_BASES[base], **each} for each in (old, old, old, new)]
+    updated, start, reloaded, after = (broker_with(each, {}) for each in makers)
+    held = reload(reloaded, after)
+    if held:
+        with pytest.raises(BrokerError, match="stays as it is"):
+            update(updated, **new)
+        assert facts(updated) == facts(start)
+        assert updated.queues["q"].own == start.queues["q"].own
+        return
+    queue = update(updated, **new)
+    assert seen(updated) == seen(reloaded) == seen(after)
+    if attribute != "ring_size":
+        assert queue.own == reloaded.queues["q"].own, "what is in force is known"
+        assert reload(updated, start) == frozenset()
+        assert facts(updated) == facts(start), "the file counts again"
+        assert queue.own == start.queues["q"].own
+
+
+@pytest.mark.parametrize(
+    "values",
+    [{"max_consumers": 5}, {"filter": "a = 1"}, {"enabled": False}, {"exclusive": True}, {"expiry_policy": "DISCARD"}],
+)
+def test_an_update_after_a_reload_and_a_reload_after_that(values: dict[str, Any]) -> None:
+    one, two = broker_with({}, {}), broker_with({"max_consumers": 3, "max_live_consumers": 2}, {})
+    broker = broker_with({}, {})
+    for wanted in (two, one, two):
+        reload(broker, wanted)
+        assert facts(broker) == facts(wanted)
+        update(broker, **values)
+        assert facts(broker) != facts(wanted)
+        config = amended(broker.queues["q"], {})
+        assert broker.queues["q"].own == own_settings(config, broker.addresses["a"].settings, declared=True)
+
+
+def test_what_waits_for_a_restart_does_not_stop_an_update() -> None:
+    broker, wanted = broker_with({}, {}), broker_with({"sort_key": "k", "max_consumers": 3}, {})
+    assert reload(broker, wanted)
+    queue = update(broker, max_consumers=4)
+    assert queue.seats.consumers_max == 4
+    assert queue.own is not None
+    assert queue.own.sort_key is None, "it is not in force"
+    with pytest.raises(BrokerError, match="sort-key stays as it is, because it decides the order"):
+        update(broker, sort_key="other")
+
+
+def test_a_ring_size_of_an_operator_stays_until_the_file_has_another() -> None:
+    plain, other, ring = (broker_with(each, {}) for each in ({}, {"max_consumers": 3}, {"ring_size": 7}))
+    broker = broker_with({}, {})
+    queue = update(broker, ring_size=4, max_consumers=9)
+    for wanted, most in ((plain, -1), (other, 3)):
+        reload(broker, wanted)
+        assert (queue.ring_size_changed, queue.seats.consumers_max) == (4, most)
+        assert queue.flow.overflow.excess(6, 6) == 2
+    update(broker, max_consumers=2)
+    reload(broker, plain)
+    assert queue.ring_size_changed == 4, "another update leaves it alone"
+    reload(broker, ring)
+    assert queue.ring_size_changed is None
+    assert queue.flow.overflow.excess(9, 9) == 2
+    update(broker, ring_size=-1)
+    assert queue.flow.overflow.excess(9, 9) == 0
+    reload(broker, ring)
+    assert queue.flow.overflow.excess(9, 9) == 0, "the file says what it said before"
+
+
+def test_a_queue_of_notifications_stays_a_ring() -> None:
+    def made(**attributes: Any) -> Broker:
+        return broker_of(queue_config(address="n", **attributes), management_notification_address="n")
+
+    broker = made()
+    limit = broker.queues["q"].flow.overflow
+    reload(broker, made(max_consumers=3))
+    assert broker.queues["q"].seats.consumers_max == 3
+    assert type(broker.queues["q"].flow.overflow) is type(limit)
+
+
+def test_groups_change_at_once_when_nothing_of_them_is_out() -> None:
+    for settled in (True, False):
+        broker, wanted = broker_with({}, {}), broker_with({"group_key": "k"}, {})
+        queue = broker.queues["q"]
+        consumer = consumer_on(broker, queue)
+        send(broker, head=head_of(JMSXGroupID="red"))
+        turn(broker)
+        assert len(held(consumer)) == 1
+        assert queue.grouping.groups is not None
+        before = queue.grouping.groups.rule
+        if settled:
+            queue.acknowledge(consumer, consumer.let_go_all())
+        reload(broker, wanted)
+        rule = queue.grouping.rule
+        assert rule != before
+        groups = queue.grouping.groups
+        assert (groups is None or groups.rule == rule) is settled
+
+
+@pytest.mark.parametrize("values", [{"filter": "a = 1"}, {"enabled": False}])
+@pytest.mark.parametrize("way", ["update", "reload"])
+@pytest.mark.parametrize(
+    "reader", [{"address": "b.#"}, {"address": "v", "underlying_address": "b.c", "default_publish_target": "b.c"}]
+)
+def test_plans_of_other_addresses_see_the_change(way: str, values: dict[str, Any], reader: dict[str, Any]) -> None:
+    def made(**attributes: Any) -> Broker:
+        return broker_of(queue_config("far", **reader, **attributes), queue_config("near", "b.c"))
+
+    broker = made()
+    far, near = broker.queues["far"], broker.queues["near"]
+    send(broker, "b.c")
+    assert (far.message_count, near.message_count) == (1, 1)
+    plan = broker.bindings.plan_for(broker.addresses["b.c"])
+    if way == "update":
+        broker.queue_changes.update(far, values, None, AutoDelete())
+    else:
+        reload(broker, made(**values))
+    send(broker, "b.c")
+    assert (far.message_count, near.message_count) == (1, 2)
+    assert broker.bindings.plan_for(broker.addresses["b.c"]) is not plan, "what a message costs is worked out anew"

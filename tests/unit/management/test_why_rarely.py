@@ -1,0 +1,179 @@
+"""Reasons that come rarely: a disk or a client that is too much, a log that is read, damage, and dead letters that did
+not fail.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from artemis_py.core.handling.choice import Choice
+from artemis_py.core.holdings import OUTPUT, TRANSACTIONS
+from artemis_py.core.order.entry import DAMAGED
+from artemis_py.core.queue.queue import Queue
+from artemis_py.core.queue.recovery import Recovery
+from artemis_py.management.why.asking import Asking
+from artemis_py.management.why.blocked import blocked
+from artemis_py.management.why.dead import dead
+from artemis_py.management.why.dropped import dropped
+from artemis_py.management.why.finding import Finding
+from artemis_py.server.awaited import word_of
+from tests.unit.core.paged_desk import PagedDesk
+from tests.unit.core.parts import NOW_MS, consumer_on, head_of, send, turn
+from tests.unit.management.why_parts import Asked, one
+
+MIB = 1 << 20
+PLAIN = '<address name="a"><multicast>\n<queue name="q"/>\n</multicast></address>'
+DEAD = '<address name="DLA"><multicast><queue name="DLQ"/></multicast></address>'
+
+
+def of_all(lines: str) -> str:
+    return f'<address-setting match="#">\n{lines}\n</address-setting>'
+
+
+def why_dead(it: Asked, name: str = "DLQ") -> list[Finding]:
+    return it.why(lambda asking: dead(asking, it.queue(name), 0), queue=name)
+
+
+def why_dropped(it: Asked) -> list[Finding]:
+    return it.why(lambda asking: dropped(asking, it.broker.addresses["a"], None), address="a")
+
+
+# ---- senders wait ----------------------------------------------------------------------------------
+
+
+def test_pages_come_faster_than_the_disk_takes_them() -> None:
+    desk = PagedDesk(1)
+    address = desk.broker.addresses["q"]
+
+    def why() -> list[Finding]:
+        asking = Asking(desk.managed, address)
+        for _ in blocked(asking, address):
+            pass
+        return asking.found
+
+    taken = 0
+    while send(desk.broker, "q", head=head_of("q", persistent=True), body=bytes(MIB)) and taken < 50:
+        taken += 1
+    assert 8 < taken < 50
+    assert one(why(), "pages-behind").sentence == "pages come faster than the disk takes them: senders wait"
+    assert word_of(address) == "pages-behind"
+    desk.settle()
+    assert [reason.code for reason in why()] == ["not-blocked"]
+
+
+def test_clients_hold_all_the_memory(tmp_path: Path) -> None:
+    core = "<global-max-held-size>1M</global-max-held-size>"
+    it = Asked(tmp_path, addresses=PLAIN, settings=of_all("<address-full-policy>FAIL</address-full-policy>"), core=core)
+    address = it.broker.addresses["a"]
+
+    def why() -> list[Finding]:
+        return it.why(lambda asking: blocked(asking, address), address="a")
+
+    holdings = it.broker.holdings
+    holdings.bytes_max = MIB  # as the server sets it
+    holdings.move(TRANSACTIONS, 2 * MIB)
+    assert [reason.code for reason in why()] == ["not-blocked"]  # a transaction must not keep its own COMMIT away
+    holdings.move(OUTPUT, MIB)
+    assert send(it.broker) == 0
+    reason = one(why(), "held-memory")
+    held = holdings.total_bytes
+    assert reason.sentence.startswith(f"the broker holds {held} of {MIB} bytes for clients: senders get an ERROR")
+    assert (reason.used, reason.limit, reason.unit) == (held, MIB, "bytes")
+    assert (reason.place.setting, reason.place.where) == ("global-max-held-size", it.line("<global-max-held-size>"))
+
+
+# ---- nothing is delivered --------------------------------------------------------------------------
+
+
+def test_a_queue_that_is_being_filled(tmp_path: Path) -> None:
+    it = Asked(
+        tmp_path,
+        addresses='<address name="a"><multicast>\n<queue name="q" recovery-point="epoch"/>\n</multicast></address>',
+        core='<journal-retention-directory period="1" unit="DAYS">kept</journal-retention-directory>',
+        persists=True,
+    )
+    it.queue().filling = Recovery("epoch", is_view=False, has_past=True)
+    send(it.broker, head=head_of(persistent=True))
+    reason = one(it.not_delivered(), "filling")
+    assert (reason.place.setting, reason.place.value) == ("recovery-point", "epoch")
+    assert reason.place.where == it.line("<queue")
+    it.queue().filling = None
+    assert "filling" not in {found.code for found in it.not_delivered()}
+
+
+# ---- messages are gone -----------------------------------------------------------------------------
+
+
+def test_what_could_not_be_read(tmp_path: Path) -> None:
+    it = Asked(tmp_path, addresses=PLAIN)
+    it.queue().contents.tally.kill(3, DAMAGED)
+    reason = one(why_dropped(it), "damaged")
+    assert (reason.used, reason.about, reason.sentence) == (3, "queue q", "3 messages could not be read")
+    assert "check the disk" in reason.remedy
+    assert one(it.not_delivered(), "damaged").used == 3
+
+
+def test_what_an_operator_discarded() -> None:
+    """The dead letters say so, and the queue that they came from."""
+    desk = PagedDesk()
+    for _ in range(2):
+        send(desk.broker, "q", head=head_of("q", persistent=True))
+    desk.settle()
+    assert desk.finish(desk.broker.handling.bury(desk.queue, Choice())).done_count == 2
+    desk.settle()
+    asking = Asking(desk.managed, desk.broker.addresses["q"])
+    for _ in dropped(asking, asking.address, None):
+        pass
+    reason = one(asking.found, "cancelled")
+    assert (reason.used, reason.sentence) == (2, "2 messages were discarded")
+    graves = desk.broker.queues["graves"]
+    asking = Asking(desk.managed, None, graves)
+    for _ in dead(asking, graves, 0):
+        pass
+    reason = one(asking.found, "sent-by-operator")
+    assert reason.sentence.startswith("2 messages from queue q of address q: an operator sent them there")
+
+
+# ---- dead letters that did not fail ----------------------------------------------------------------
+
+
+def test_no_queue_took_them(tmp_path: Path) -> None:
+    settings = of_all(
+        "<dead-letter-address>DLA</dead-letter-address>\n<send-to-dla-on-no-route>true</send-to-dla-on-no-route>"
+    )
+    it = Asked(tmp_path, addresses='<address name="a"><multicast/></address>' + DEAD, settings=settings)
+    send(it.broker, count=2)
+    turn(it.broker)
+    reason = one(why_dead(it), "no-route")
+    assert reason.sentence.startswith("2 messages from address a: no queue took them")
+    assert (reason.used, reason.about) == (2, "a")
+    assert reason.place.where.startswith(it.line("<send-to-dla-on-no-route>"))
+
+
+@pytest.mark.parametrize(
+    ("code", "text"),
+    [("time-limit", "they expired"), ("forced-expire", "a consumer or an operator had them expire")],
+)
+def test_they_expired(tmp_path: Path, code: str, text: str) -> None:
+    it = Asked(tmp_path, addresses=PLAIN + DEAD, settings=of_all("<expiry-address>DLA</expiry-address>"))
+    if code == "time-limit":
+        send(it.broker, expires_ms=NOW_MS + 1)
+        it.queue().expire_due(NOW_MS + 10)
+    else:
+        _have_expire(it, it.queue())
+    turn(it.broker, NOW_MS + 10)
+    reason = one(why_dead(it), code)
+    assert reason.sentence.startswith(f"1 message from queue q of address a: {text}; the oldest came ")
+    assert (reason.used, reason.about) == (1, "q")
+    if code == "time-limit":
+        assert reason.place.where.startswith(it.line("<expiry-address>"))
+    assert one(why_dead(it, "q"), "time-limit").sentence == "1 message of this queue expired since the start"
+
+
+def _have_expire(it: Asked, queue: Queue) -> None:
+    consumer = consumer_on(it.broker, queue)
+    send(it.broker)
+    turn(it.broker)
+    queue.expire_held(consumer, consumer.let_go_all(), NOW_MS)
