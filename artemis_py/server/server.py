@@ -148,7 +148,7 @@ class Server:
             taken.sockets,
         )
         self.configuration = ConfigurationKeeper(source, config, loop, self.turns, self.ports, self._gate)
-        self.ports.http.routes = self._routes(store) + console_routes()
+        self.ports.http.routes = self._routes(store) + console_routes(has_another=config.console_war is not None)
         self.gives_back = False
         """Does the broker end because a primary waits for its directory?"""
         self._failback = self._failback_watch()
