@@ -37,7 +37,10 @@ class Terminal:
             try:
                 if folder is not None:
                     os.chdir(folder)
-                os.execvpe(arguments[0], list(arguments), {**os.environ, "TERM": "xterm", **(environment or {})})
+                given = {**os.environ, "TERM": "xterm", **(environment or {})}
+                for name in ("COLUMNS", "LINES"):  # those of whoever runs the tests; the terminal knows its size
+                    given.pop(name, None)
+                os.execvpe(arguments[0], list(arguments), given)
             finally:
                 os._exit(127)
         fcntl.ioctl(self._descriptor, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))

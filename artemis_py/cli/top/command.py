@@ -149,11 +149,13 @@ class _Watch:
         note = f"{shown:,} of {self.total:,} queues" if self.total else "no queue"
         if self.total > len(self.figures):
             note += f"; rates are of the first {len(self.figures):,} by {self.order.field}"
-        keys = Text(no_wrap=True, overflow="ellipsis")
+        keys = Text(
+            no_wrap=True, overflow="ellipsis"
+        )  # what is needed most stands first: narrow terminals cut the rest
+        keys.append("q", "bold").append(" quit  ").append("space", "bold").append(" pause  ")
         for order in ORDERS:
             keys.append(order.key, "bold").append(f" {order.heading}  ")
-        keys.append("space", "bold").append(" pause  ").append("+ -", "bold").append(" interval  ")
-        keys.append("q", "bold").append(" quit")
+        keys.append("+ -", "bold").append(" interval")
         return Group(head, Text(""), self.table(rows_max), Text(""), Text(note, "dim", no_wrap=True), keys)
 
 
