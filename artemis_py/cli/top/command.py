@@ -151,7 +151,7 @@ class _Watch:
             note += f"; rates are of the first {len(self.figures):,} by {self.order.field}"
         keys = Text(
             no_wrap=True, overflow="ellipsis"
-        )  # what is needed most stands first: narrow terminals cut the rest
+        )  # narrow terminals cut it: first how to leave
         keys.append("q", "bold").append(" quit  ").append("space", "bold").append(" pause  ")
         for order in ORDERS:
             keys.append(order.key, "bold").append(f" {order.heading}  ")
