@@ -205,7 +205,7 @@ TABLE = (
     Row("bob", (topic("cd.multi", durable="cd"), unsubscribe(durable="cd")),
         (CARRIED_OUT, no("DELETE_DURABLE_QUEUE", "cd.multi", "bob-id.cd"))),
     Row("bob", (topic("cdx.multi", durable="cdx"), unsubscribe(durable="cdx")), (CARRIED_OUT, CARRIED_OUT)),
-    row(send("activemq.management", **MANAGED), ours=OTHER),
+    row(send("activemq.management", **MANAGED)),
     row(send("activemq.management", **MANAGED), no("MANAGE", "activemq.management", user="eve"), user="eve"),
     Row("bob", (("BEGIN", {"transaction": "t"}), send("s.any", transaction="t"), send("secret", transaction="t"),
                 ("COMMIT", {"transaction": "t"})),

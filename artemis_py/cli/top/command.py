@@ -149,9 +149,7 @@ class _Watch:
         note = f"{shown:,} of {self.total:,} queues" if self.total else "no queue"
         if self.total > len(self.figures):
             note += f"; rates are of the first {len(self.figures):,} by {self.order.field}"
-        keys = Text(
-            no_wrap=True, overflow="ellipsis"
-        )  # narrow terminals cut it: first how to leave
+        keys = Text(no_wrap=True, overflow="ellipsis")  # narrow terminals cut it: first how to leave
         keys.append("q", "bold").append(" quit  ").append("space", "bold").append(" pause  ")
         for order in ORDERS:
             keys.append(order.key, "bold").append(f" {order.heading}  ")

@@ -72,12 +72,15 @@ class ExtentFiles:
         told = read_extent(disk)
         self._generation = told.generation
         self._extent = told.extent
+        self._unsure: Extent | None = None
+        """What a write may have put there although the disk refused it."""
         self._made = set(disk.names()).intersection(NAMES)
 
     def save(self, extent: Extent) -> None:
         """Store this in both files, durably. Raises DiskError."""
         self._extent = extent
         self._write(NAMES)
+        self._unsure = None
 
     def reach(self, number: int, first: int) -> None:
         """A journal file was written for the first time; ``first`` is used if there was none before. Only one copy is
@@ -91,14 +94,15 @@ class ExtentFiles:
                 self._extent = Extent(former.first, number)
                 self._write(NAMES[:1])
         except NoSpaceError:  # the next file records it
-            self._extent = former
+            self._unsure, self._extent = self._extent, former
 
     def begin_at(self, number: int) -> None:
         """Files with lower numbers are no longer valid and may be deleted. Raises DiskError."""
         former = self._extent
-        if former is not None and number > former.first:
+        told = former or self._unsure
+        if told is not None and number > told.first:
             try:
-                self.save(replace(former, first=number))
+                self.save(replace(told, first=number))
             except DiskError:
                 self._extent = former
                 raise

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from tests.oracle.differences.departure import Departure
+from tests.oracle.differences.management import MANAGEMENT, RELOAD
 from tests.oracle.differences.messages import ADDRESSES, ATTEMPTS, QUEUES
 from tests.oracle.differences.operation import CONFIGURATION, METRICS, SELECTORS
 from tests.oracle.differences.protocol import FRAMES, SESSIONS
@@ -16,7 +17,8 @@ SECTIONS: Final[dict[str, tuple[Departure, ...]]] = {
     "Frames": FRAMES,
     "Sessions": SESSIONS,
     "Selectors": SELECTORS,
-    "Configuration": CONFIGURATION,
+    "Configuration": (*CONFIGURATION, *RELOAD),
+    "Management": MANAGEMENT,
     "Metrics": METRICS,
 }
 

@@ -1,0 +1,125 @@
+"""Departures in management messages, notifications and the live reload."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tests.oracle.differences.departure import Departure
+
+RELOAD: Final = (
+    Departure(
+        "reload-broken",
+        "Reload of a broken file",
+        "elements unknown to the schema are logged and ignored",
+        "nothing of the file is used ([reload.md](reload.md))",
+        "half of an edit is worse than none",
+        shown=False,
+    ),
+    Departure(
+        "reload-included",
+        "Reload when an included file changes",
+        "not before broker.xml changes, too",
+        "at once",
+        "an edit should not wait for another",
+        shown=False,
+    ),
+    Departure(
+        "reload-ring-size",
+        "A `ring-size` set by an operator, at a reload",
+        "is that of the file again",
+        "stays until the file has another ring-size than before",
+        "a restart keeps it, too",
+        shown=False,
+    ),
+    Departure(
+        "reload-max-consumers",
+        "`max-consumers` below the number of consumers, at a reload",
+        "is refused",
+        "counts for new consumers",
+        "the file says what should be",
+        shown=False,
+    ),
+)
+
+MANAGEMENT: Final = (
+    Departure(
+        "management-body",
+        "A management message whose body is no JSON array, that has a `content-length`, or lacks a body",
+        "is answered with ERROR, if an operation is asked for",
+        "is carried out if it can be; a wrong body is answered with `_AMQ_OperationSucceeded:false` and the reason",
+        "a client should learn what is wrong, and go on",
+        shown=False,
+    ),
+    Departure(
+        "management-resource",
+        "A management message without `_AMQ_ResourceName`, or without an operation and an attribute",
+        "the reply has a Java message, or says nothing",
+        "the reply says what is missing",
+        "a client should learn what is wrong",
+        shown=False,
+    ),
+    Departure(
+        "management-reply-to",
+        "A `reply-to` where the sender may not send",
+        "is found out when the operation is done",
+        "ERROR, and nothing is done",
+        "what cannot be answered should not be done",
+        shown=False,
+    ),
+    Departure(
+        "management-correlation",
+        "A reply without a `correlation-id` in the request",
+        "has `correlation-id:null`",
+        "has none",
+        "a header that says nothing is none",
+        shown=False,
+    ),
+    Departure(
+        "management-addresses",
+        "SUBSCRIBE to `activemq.management`, SEND to `activemq.notifications`",
+        "are possible",
+        "are answered with ERROR",
+        "nobody should wait for what never comes, or forge a notification",
+        shown=False,
+    ),
+    Departure(
+        "notifications-always",
+        "`ADDRESS_ADDED`, `ADDRESS_REMOVED`, `CONNECTION_CREATED`, `CONNECTION_DESTROYED`, `MESSAGE_EXPIRED`",
+        "come with a plugin",
+        "always come; `MESSAGE_EXPIRED` once for the messages of a queue that expire together",
+        "a selector chooses; a million messages that expire should not be a million notifications",
+        shown=False,
+    ),
+    Departure(
+        "notifications-delivered",
+        "`MESSAGE_DELIVERED`",
+        "comes with a plugin",
+        "never comes",
+        "it would cost more than the delivery",
+        shown=False,
+    ),
+    Departure(
+        "notifications-own",
+        "Notifications of alerts, dead letters, dropped messages and blocked senders",
+        "there are none",
+        "have types of their own",
+        "an addition",
+        shown=False,
+    ),
+    Departure(
+        "notifications-headers",
+        "Headers of notifications",
+        "also `_AMQ_ClusterName`, `_AMQ_CertSubjectDN` and `_AMQ_ValidatedUser`",
+        "the others, and some more",
+        "there is no cluster",
+        shown=False,
+    ),
+    Departure(
+        "notifications-durable",
+        "Notifications are",
+        "durable messages",
+        "not durable, and at most 2,000 wait on a queue",
+        "a listener that is gone should not fill the disk",
+        shown=False,
+    ),
+)

@@ -1,0 +1,52 @@
+"""Which journal files a crash expects to find, on a disk that refuses to note it."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from artemis_py.storage.disk.disk import NoSpaceError
+from artemis_py.storage.journal.extent import NAMES, Extent, ExtentFiles, read_extent
+from tests.sim.disk import Fault, SimDisk
+
+FULL = "No space left on device"
+
+
+class _Spiteful(SimDisk):
+    """A full disk that says no to a write, and has written all of it."""
+
+    def __init__(self) -> None:
+        super().__init__(random.Random(1))
+        self.is_full = True
+
+    def write(self, name: str, offset: int, data: bytes | memoryview) -> None:
+        super().write(name, offset, data)
+        if self.is_full:
+            raise NoSpaceError(f"{name}: {FULL}")
+
+
+def test_a_note_that_was_refused_and_is_there_all_the_same() -> None:
+    """Found by the simulation, seed 3066950486: a file that it names was deleted, and missed after a crash."""
+    disk = _Spiteful()
+    extents = ExtentFiles(disk)
+    extents.reach(2, 1)
+    assert read_extent(disk).extent == Extent(1, 2)
+    with pytest.raises(NoSpaceError):
+        extents.begin_at(2)
+    disk.is_full = False
+    extents.begin_at(2)
+    assert read_extent(disk).extent == Extent(2, 2)
+
+
+def test_a_note_that_was_refused_holds_up_nobody() -> None:
+    """The next file makes it again."""
+    disk = SimDisk(random.Random(1))
+    disk.fault = Fault(1, FULL, verbs=("create", "write"))
+    extents = ExtentFiles(disk)
+    extents.reach(2, 1)
+    assert read_extent(disk).extent is None
+    disk.fault = None
+    extents.reach(3, 1)
+    assert read_extent(disk).extent == Extent(1, 3)
+    assert {*disk.names()} == {*NAMES}
