@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any, Final
 
 from rich import box
@@ -10,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from artemis_py.management.lists.field import NUMBER, AnyKind
+from artemis_py.management.lists.field import EPOCH_MS, NUMBER, AnyKind
 from artemis_py.shown import escaped, say
 
 _WIDE: Final = 10_000
@@ -27,7 +28,8 @@ def print_list(kind: AnyKind, answer: Mapping[str, Any]) -> None:
             is_number = kind.fields[name].type == NUMBER
             table.add_column(Text(name), justify="right" if is_number else "left", overflow="fold")
         for row in rows:
-            table.add_row(*[_cell(value) for value in row.values()])
+            dates = {name for name in row if kind.fields[name].unit == EPOCH_MS}
+            table.add_row(*[_cell(value, EPOCH_MS if name in dates else "") for name, value in row.items()])
         _console().print(table)
     say(_footer(kind, answer, len(rows)))
 
@@ -45,11 +47,12 @@ def print_fields(answer: Mapping[str, Any], kind: AnyKind | None) -> None:
     table = _table(has_head=False)
     table.add_column(style="bold")
     table.add_column(overflow="fold")
-    table.add_column(style="dim")
     for name, value in answer.items():
         field = None if kind is None else kind.fields.get(name)
-        meaning = "" if field is None else field.sentence
-        table.add_row(Text(name), _cell(value, "" if field is None else field.unit), Text(meaning))
+        if field is None:
+            table.add_row(Text(name), _cell(value))
+        else:
+            table.add_row(Text(name), _cell(value, field.unit), Text(field.sentence, "dim"))
     _console().print(table)
 
 
@@ -63,15 +66,19 @@ def _cell(value: Any, unit: str = "") -> Text:
     if isinstance(value, dict):
         return Text("\n".join(f"{escaped(str(name))}: {escaped(str(one))}" for name, one in value.items()) or _NOTHING)
     if isinstance(value, list):
-        return Text(", ".join(escaped(str(one)) for one in value) or _NOTHING)
+        has_parts = any(isinstance(one, dict) for one in value)
+        return Text(("\n" if has_parts else ", ").join(escaped(_item(one)) for one in value) or _NOTHING)
     if isinstance(value, bool):
         return Text("yes" if value else "no")
-    if isinstance(value, list):
-        return Text("\n".join(escaped(_item(each)) for each in value) or _NOTHING)
-    if isinstance(value, dict):
-        return Text(", ".join(f"{name} {each}" for name, each in value.items()))
+    if unit == EPOCH_MS:
+        return Text(_date(value))
     text = f"{value:,}" if isinstance(value, int) else escaped(str(value))
     return Text(f"{text} {unit}" if unit and isinstance(value, int) and value >= 0 else text)
+
+
+def _date(when_ms: int) -> str:
+    """In the time of whoever reads it; 0 is no date."""
+    return f"{datetime.fromtimestamp(when_ms / 1000).astimezone():%Y-%m-%d %H:%M:%S}" if when_ms > 0 else _NOTHING
 
 
 def _item(value: Any) -> str:

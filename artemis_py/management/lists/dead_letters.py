@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from artemis_py.core.handling.origin import Origin, origin_of, retried_count
-from artemis_py.management.lists.field import NUMBER, TEXT, Field, Kind
+from artemis_py.management.lists.field import EPOCH_MS, NUMBER, TEXT, Field, Kind
 from artemis_py.message import Message
 
 GROUPS_MAX: Final = 10_000
 """So many rows are told apart; further origins share one row."""
 _OTHERS: Final = Origin("(others)", "(others)", "(others)")
-_MS: Final = "epoch ms"
 
 
 class Grave(NamedTuple):
@@ -75,7 +74,7 @@ DEAD_LETTERS: Final[Kind[Letters]] = Kind(
         Field("count", NUMBER, "How many there are", lambda it: it.count, "messages", is_brief=True),
         Field("size", NUMBER, "Their headers and bodies", lambda it: it.size_bytes, "bytes"),
         Field("retried", NUMBER, "How many of them were sent back before", lambda it: it.retried_count, "messages"),
-        Field("first", NUMBER, "When the first of them came", lambda it: it.first_ms, _MS),
-        Field("last", NUMBER, "When the last of them came", lambda it: it.last_ms, _MS, is_brief=True),
+        Field("first", NUMBER, "When the first of them came", lambda it: it.first_ms, EPOCH_MS),
+        Field("last", NUMBER, "When the last of them came", lambda it: it.last_ms, EPOCH_MS, is_brief=True),
     ],
 )  # fmt: skip

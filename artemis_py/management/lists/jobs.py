@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from artemis_py.management.jobs import Job
-from artemis_py.management.lists.field import NUMBER, TEXT, Field, Kind
+from artemis_py.management.lists.field import EPOCH_MS, NUMBER, TEXT, Field, Kind
 
 JOBS: Final[Kind[Job]] = Kind(
     "job",
@@ -21,8 +21,8 @@ JOBS: Final[Kind[Job]] = Kind(
             is_brief=True,
         ),
         Field("rate", NUMBER, "How many it does in a second at most", lambda it: it.rate, "messages"),
-        Field("began", NUMBER, "When it began", lambda it: it.begun_ms, "epoch ms"),
-        Field("ended", NUMBER, "When it ended; 0: it runs", lambda it: it.ended_ms, "epoch ms"),
+        Field("began", NUMBER, "When it began", lambda it: it.begun_ms, EPOCH_MS),
+        Field("ended", NUMBER, "When it ended; 0: it runs", lambda it: it.ended_ms, EPOCH_MS),
         Field("remark", TEXT, "What else there is to say; null: nothing", lambda it: it.remark or None, is_brief=True),
     ],
 )  # fmt: skip

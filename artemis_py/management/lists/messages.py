@@ -10,7 +10,7 @@ from typing import Any, Final
 from artemis_py.core.handling.origin import Origin, origin_of, retried_count
 from artemis_py.core.handling.round import BEHIND, DELIVERING, PAGED, SCHEDULED, Sight
 from artemis_py.core.queue.queue import Queue
-from artemis_py.management.lists.field import FLAG, MAP, NUMBER, TEXT, Field, Kind, Value
+from artemis_py.management.lists.field import EPOCH_MS, FLAG, MAP, NUMBER, TEXT, Field, Kind, Value
 from artemis_py.message import HeaderName, LargeBody, Message
 
 TEXT_MAX: Final = 65_536
@@ -23,7 +23,6 @@ _BYTES_TYPE: Final = 4
 """Artemis' numbers for text messages and bytes messages."""
 _USER: Final = HeaderName("JMSXUserID")
 _CONTENT_TYPE: Final = HeaderName("content-type")
-_MS: Final = "epoch ms"
 
 Seen = Mapping[str, Value]
 """A message as it was when it was looked at: its fields by name."""
@@ -180,8 +179,8 @@ MESSAGES: Final[Kind[Seen]] = Kind(
         _field("type", NUMBER, "3: text; 4: bytes, because the sender gave a content-length"),
         _field("priority", NUMBER, "Its priority, 0 to 9", is_brief=True),
         _field("durable", FLAG, "Does it survive a restart?", is_brief=True),
-        _field("timestamp", NUMBER, "When it came to the broker", _MS, is_brief=True),
-        _field("expiration", NUMBER, "When it expires; 0: never", _MS),
+        _field("timestamp", NUMBER, "When it came to the broker", EPOCH_MS, is_brief=True),
+        _field("expiration", NUMBER, "When it expires; 0: never", EPOCH_MS),
         _field("redelivered", FLAG, "Did a delivery fail?"),
         _field("deliveryCount", NUMBER, "How often it was delivered", is_brief=True),
         _field("persistentSize", NUMBER, "Headers and body", "bytes", is_brief=True),
@@ -192,7 +191,7 @@ MESSAGES: Final[Kind[Seen]] = Kind(
             "delivering (a consumer has it), ready, behind (not active yet), paged, or scheduled",
             is_brief=True,
         ),
-        _field("waitsUntil", NUMBER, "Until when it waits for its time or its lease ends; 0: it does not", _MS),
+        _field("waitsUntil", NUMBER, "Until when it waits for its time or its lease ends; 0: it does not", EPOCH_MS),
         _field("heldBy", TEXT, "What it waits for, or who has it; null: a consumer may have it", is_brief=True),
         _field("consumer", NUMBER, "The number of the consumer that has it; 0: none"),
         _field("connection", NUMBER, "The number of that consumer's connection; 0: none"),
