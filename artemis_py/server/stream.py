@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 
 
@@ -9,7 +10,7 @@ def _nobody() -> None:
     """Nobody sends the stream yet, or any more."""
 
 
-class Stream:
+class Stream(ABC):
     """The body of a response that does not end by itself. Whoever has something for it calls ``wake``; the connection
     takes it when the client reads. Only for the event loop's thread.
     """
@@ -22,9 +23,9 @@ class Stream:
         self.is_closed = False
         """Is the client gone?"""
 
+    @abstractmethod
     def take(self) -> bytes:
         """What there is, or some of it; empty if there is nothing now."""
-        raise NotImplementedError
 
     def close(self) -> None:
         """The client is gone."""

@@ -57,20 +57,7 @@ class ObjectName:
     @property
     def canonical(self) -> str:
         """The text with the properties in the order of the alphabet."""
-        return self._text(sorted(self.properties.items()))
-
-    @property
-    def as_given(self) -> str:
-        """The text with the properties in the order in which they were given."""
-        return self._text(list(self.properties.items()))
-
-    @property
-    def properties_sorted(self) -> str:
-        """The canonical text without the domain."""
-        return self.canonical.partition(":")[2]
-
-    def _text(self, properties: list[tuple[str, str]]) -> str:
-        parts = [f"{key}={value}" for key, value in properties]
+        parts = [f"{key}={value}" for key, value in sorted(self.properties.items())]
         return f"{self.domain}:{','.join([*parts, '*'] if self.is_open else parts)}"
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Generator
 from itertools import chain
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from artemis_py.core.budget import Budget
 from artemis_py.core.handling.choice import Choice
@@ -19,8 +20,10 @@ from artemis_py.management.messages.choosing import FILTER, MESSAGE, WHICH, choi
 from artemis_py.management.messages.looking import look
 from artemis_py.management.operation import TEXTS, VIEW, Argument, Operation
 from artemis_py.management.operations.queues import QUEUE
+from artemis_py.management.steps import Step
 from artemis_py.message import header_name
 
+Told = TypeVar("Told")
 _ROW_UNITS: Final = 12
 """What it costs to show a message."""
 _AHEAD_MAX: Final = 50_000
@@ -32,7 +35,7 @@ _IS_WHOLE: Final = Field[Any]("isWhole", FLAG, "Were all looked at? Else more ma
 
 
 def _browse(managed: Managed, given: Given) -> Steps:
-    queue = found(managed.broker.queues, "queue", given["queue"])
+    queue = _queue(managed, given)
     states, choice = states_of(given["which"]), choice_of(given)
     size = given["size"] or min(queue.address.settings.management_browse_page_size, PAGE_SIZE_MAX)
     fields = [name.strip() for name in chain.from_iterable(text.split(",") for text in given["fields"])]
@@ -95,7 +98,7 @@ def _known_count(queue: Queue, states: tuple[str, ...], choice: Choice) -> int:
 
 
 def _count(managed: Managed, given: Given) -> Steps:
-    queue = found(managed.broker.queues, "queue", given["queue"])
+    queue = _queue(managed, given)
     states, choice, name = states_of(given["which"]), choice_of(given), given["group-by"]
     known = -1 if name else _known_count(queue, states, choice)
     if known >= 0:
@@ -139,33 +142,36 @@ class _Counting:
 
 
 def _show(managed: Managed, given: Given) -> Steps:
-    queue = found(managed.broker.queues, "queue", given["queue"])
-    shown: list[dict[str, Any]] = []
-    looks = Looks.at(queue, managed.now_ms())
-
-    def see(sight: Sight, _budget: Budget) -> bool:
-        shown.append(looks.whole(sight))
-        return True
-
-    yield from look(managed, queue, STATES, choice_of(given), see)
-    if not shown:
-        raise _missing(queue, given["message"])
-    return shown[0]
+    looks = Looks.at(_queue(managed, given), managed.now_ms())
+    return (yield from _of_one(managed, given, looks.whole))
 
 
 def _body(managed: Managed, given: Given) -> Steps:
-    queue = found(managed.broker.queues, "queue", given["queue"])
-    bodies: list[Download] = []
+    return (yield from _of_one(managed, given, _download))
+
+
+def _download(sight: Sight) -> Download:
+    message = sight.message
+    return Download(message.body, content_type_of(message), f"message-{message.id}")
+
+
+def _of_one(managed: Managed, given: Given, make: Callable[[Sight], Told]) -> Generator[Step, None, Told]:
+    """What is made of the one message that is meant, while it is there. Raises NotFoundError."""
+    queue = _queue(managed, given)
+    made: list[Told] = []
 
     def see(sight: Sight, _budget: Budget) -> bool:
-        message = sight.message
-        bodies.append(Download(message.body, content_type_of(message), f"message-{message.id}"))
+        made.append(make(sight))
         return True
 
     yield from look(managed, queue, STATES, choice_of(given), see)
-    if not bodies:
+    if not made:
         raise _missing(queue, given["message"])
-    return bodies[0]
+    return made[0]
+
+
+def _queue(managed: Managed, given: Given) -> Queue:
+    return found(managed.broker.queues, "queue", given["queue"])
 
 
 def _missing(queue: Queue, number: int) -> NotFoundError:

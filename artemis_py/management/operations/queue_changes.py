@@ -170,11 +170,6 @@ def _not_shared(queue: Queue) -> Queue:
     return queue
 
 
-def _in_java(argument: Argument) -> str:
-    """An argument as Artemis' beans take it."""
-    return f"{'long' if argument.type == NUMBER else 'String'} given={argument.name}"
-
-
 def _on_queue(name: str, path: str, command: str, sentence: str, work: Any, *more: Argument) -> Operation:
     """An operation on a queue that answers with the queue."""
     return Operation(
