@@ -46,3 +46,8 @@ def test_worlds_in_which_messages_are_on_some_of_their_queues(
 def test_a_page_that_was_dropped_before_the_one_in_front_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """Only transient messages were in it. The log's reader then looks farther back for the end of the other."""
     _run(27927667, monkeypatch)
+
+
+def test_a_page_that_is_written_again_on_a_full_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The disk had refused the journal's part of the batch, and written enough of it to count the page."""
+    _run(2839565013, monkeypatch)

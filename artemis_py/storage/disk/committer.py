@@ -88,6 +88,7 @@ def _carry_out(write: Write) -> None:
         write.renamed_from, write.create_bytes = None, -1  # the file exists now, if the batch must be carried out again
     elif write.create_bytes >= 0:
         _create(disk, name, write.create_bytes)
+        write.create_bytes = -1  # made anew, it would lose what a record may count that a full disk has refused
     if write.begins:
         disk.begin(name)
     if write.data:
