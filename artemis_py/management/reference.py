@@ -182,7 +182,8 @@ def _beans(operation: Operation) -> str:
 
 
 def _words(operation: Operation) -> str:
-    return "".join(f" {argument.name.upper()}" for argument in operation.arguments if argument.is_required)
+    words = [one.name.upper() for one in operation.arguments if one.is_required and not one.is_secret]
+    return "".join(f" {word}" for word in words)
 
 
 def _fields(kind: AnyKind) -> str:

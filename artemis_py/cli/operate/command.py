@@ -10,8 +10,9 @@ from typing import Any, Final, final
 from urllib.parse import quote, urlencode
 
 from artemis_py.cli import broker_http
-from artemis_py.cli.operate import confirming, downloads, reasons, shown
+from artemis_py.cli.operate import confirming, downloads, reasons, secrets, shown
 from artemis_py.cli.operate.words import WORDS
+from artemis_py.cli.password_input import add_new_password
 from artemis_py.management.lists.field import FLAG
 from artemis_py.management.lists.reasons import REASONS
 from artemis_py.management.operation import TEXTS, Argument, Operation
@@ -70,6 +71,9 @@ def _word(operation: Operation) -> str:
 
 
 def _add_argument(parser: argparse.ArgumentParser, argument: Argument) -> None:
+    if argument.is_secret:
+        add_new_password(parser)
+        return
     name, option = argument.name, f"--{argument.name}"
     help = argument.sentence.replace("%", "%%")
     if argument.is_required:
@@ -87,11 +91,12 @@ def run(args: argparse.Namespace) -> int:
     """Asks the broker and prints its answer. Raises ArtemisError with what it says otherwise."""
     operation: Operation = args.operation
     broker = broker_http.BrokerHttp.of(args, _PATIENCE_S)
+    body = secrets.body_of(operation, args)
     confirming.confirm(operation, args, broker)
     if operation.is_download:
         downloads.save(broker, path_of(operation, vars(args)), args.output)
         return 0
-    answer = json.loads(broker.ask(path_of(operation, vars(args)), operation.method))
+    answer = json.loads(broker.ask(path_of(operation, vars(args)), operation.method, body))
     if args.json:
         say_made(as_json(answer))
     elif operation.lists is REASONS:
@@ -104,9 +109,11 @@ def run(args: argparse.Namespace) -> int:
 
 
 def path_of(operation: Operation, given: dict[str, Any]) -> str:
-    """The path of the request, with its query."""
+    """The path of the request, with its query; a secret is in no URL."""
     path, query = operation.path, []
     for argument in operation.arguments:
+        if argument.is_secret:
+            continue
         value = given[argument.name]
         if operation.is_in_path(argument):
             path = path.replace(f"{{{argument.name}}}", quote(value, safe=""))

@@ -44,7 +44,7 @@ function read(path, method, described) {
     result: described.responses?.["200"]?.description ?? "",
     command: described["x-command"] ?? "",
     isChange: method !== "GET",
-    parameters: described.parameters ?? [],
+    parameters: [...(described.parameters ?? []), ...secretsOf(described)],
     /** The fields of a row, or of the one thing that it shows. */
     fields: fieldsOf(rows ?? schema.properties),
     isList: rows !== undefined,
@@ -52,6 +52,18 @@ function read(path, method, described) {
     /** May the stream of events tell what changes in its answer? */
     isWatchable: described["x-watchable"] === true,
   };
+}
+
+/** Passwords: they are in the body, because URLs are kept in logs. */
+function secretsOf(described) {
+  const { properties = {}, required = [] } = described.requestBody?.content?.["application/json"]?.schema ?? {};
+  return Object.entries(properties).map(([name, schema]) => ({
+    name,
+    in: "body",
+    required: required.includes(name),
+    description: schema.description ?? "",
+    schema,
+  }));
 }
 
 function fieldsOf(properties) {
@@ -111,17 +123,22 @@ export function label(one) {
   return words.charAt(0).toUpperCase() + words.slice(1).replaceAll("-", " ");
 }
 
-/** The path with the values of its names in it; the others are the query. */
+/** The path with the values of its names in it; the others are the query, and secrets the body. */
 export function target(one, given) {
   const query = {};
+  let body;
   let path = one.path;
   for (const parameter of one.parameters) {
     const value = given[parameter.name];
     if (parameter.in === "path") {
       path = path.replace(`{${parameter.name}}`, encodeURIComponent(value ?? ""));
-    } else if (value !== undefined && value !== "") {
+    } else if (value === undefined || value === "") {
+      continue;
+    } else if (parameter.in === "body") {
+      body = { ...body, [parameter.name]: value };
+    } else {
       query[parameter.name] = value;
     }
   }
-  return { path, query };
+  return { path, query, body };
 }
