@@ -23,6 +23,7 @@ from artemis_py.management.operations.queue_changes import QUEUE_CHANGE_OPERATIO
 from artemis_py.management.operations.queues import QUEUE_OPERATIONS
 from artemis_py.management.operations.sessions import SESSION_OPERATIONS
 from artemis_py.management.operations.settings import SETTINGS_OPERATIONS
+from artemis_py.management.operations.tracing import TRACING_OPERATIONS
 from artemis_py.management.operations.why import WHY_OPERATIONS
 
 OPERATIONS: Final[tuple[Operation, ...]] = (
@@ -42,4 +43,5 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     *CONNECTION_OPERATIONS,
     *SESSION_OPERATIONS,
     *WHY_OPERATIONS,
+    *TRACING_OPERATIONS,
 )

@@ -33,6 +33,8 @@ from artemis_py.storage.format.log_events import (
 
 LIVES_MAX: Final = 1_000
 """So many messages are followed at most, with their copies."""
+THERE: Final = "there"
+"""What a message is that no queue is done with."""
 _ORIGINAL: Final = HeaderName("_AMQ_ORIG_MESSAGE_ID")
 _ORIGINAL_QUEUE: Final = HeaderName("_AMQ_ORIG_QUEUE")
 _ORIGINAL_ADDRESS: Final = HeaderName("_AMQ_ORIG_ADDRESS")
@@ -66,7 +68,7 @@ CAUSES: Final = {
 @dataclass(frozen=True, slots=True)
 class Moment:
     """Something happened to a message. ``what`` is a word; ``who`` is the client that did it, empty if nobody did or
-    nobody knows.
+    nobody knows. A ``time_ms`` of 0: it is so at the end of the log.
     """
 
     time_ms: int
@@ -78,15 +80,15 @@ class Moment:
     who: str = ""
 
     def fields(self) -> dict[str, Any]:
-        """For JSON."""
+        """For JSON, with the names of the operation's rows."""
         return {
-            "time_ms": self.time_ms,
-            "lsn": self.lsn,
-            "message_id": self.message_id,
+            "time": self.time_ms,
+            "messageID": self.message_id,
             "what": self.what,
             "queue": self.queue,
             "who": self.who,
             "text": self.text,
+            "lsn": self.lsn,
         }
 
 
@@ -105,15 +107,21 @@ class _Life:
 @final
 class Lives:
     """Takes the events of one log in order. ``ids`` are the numbers of wanted messages; those that ``matches`` accepts
-    are wanted, too.
+    are wanted, too. ``name_of`` knows the names of queues that the log has not named so far; empty: it does not.
     """
 
-    def __init__(self, ids: set[int], matches: Callable[[Message], bool] | None = None) -> None:
+    def __init__(
+        self,
+        ids: set[int],
+        matches: Callable[[Message], bool] | None = None,
+        name_of: Callable[[int], str] = lambda _: "",
+    ) -> None:
         self.ids = ids
         """The numbers of all messages that are followed; copies are added."""
         self.left_out = 0
         """How many more would have been followed."""
         self._matches = matches
+        self._name_of = name_of
         self._lives: dict[int, _Life] = {}
         self._queues: dict[int, str] = {}
         self._sessions: dict[int, str] = {}
@@ -153,12 +161,13 @@ class Lives:
         told, self._told = self._told, []
         return told
 
-    def still_there(self) -> list[tuple[int, str, str]]:
-        """The messages that are in queues at the end of the log: number, queue, and who has it."""
+    def still_there(self) -> list[Moment]:
+        """A moment for each message that is on a queue at the end of the log, and for each of its queues."""
         return [
-            (number, self._name(queue_id), self._who(holder) if holder else "")
+            Moment(0, 0, number, THERE, "with a consumer" if holder else "still there", self._name(queue_id), who)
             for number, life in self._lives.items()
             for queue_id, holder in life.holders.items()
+            for who in [self._who(holder)]
         ]
 
     def _tell(self, event: Event, number: int, what: str, text: str, queue_id: int = 0, who: str = "") -> None:
@@ -166,7 +175,7 @@ class Lives:
         self._told.append(Moment(event.time_ms, event.lsn, number, what, text, queue, who))
 
     def _name(self, queue_id: int) -> str:
-        return self._queues.get(queue_id, f"#{queue_id}")
+        return self._queues.get(queue_id) or self._name_of(queue_id) or f"#{queue_id}"
 
     def _who(self, consumer: int) -> str:
         return self._consumers.get(consumer, f"consumer {consumer}") if consumer else ""

@@ -11,8 +11,9 @@ from tests.e2e.management.scenes.configuration import CONFIGURATION
 from tests.e2e.management.scenes.destinations import DESTINATIONS
 from tests.e2e.management.scenes.messages import MESSAGES
 from tests.e2e.management.scenes.surroundings import SURROUNDINGS
+from tests.e2e.management.scenes.tracing import TRACING
 from tests.e2e.management.scenes.why import WHY
 
 SCENES: Final[dict[str, Scene]] = {
-    **BASICS, **CLIENTS, **CONFIGURATION, **DESTINATIONS, **MESSAGES, **SURROUNDINGS, **WHY,
+    **BASICS, **CLIENTS, **CONFIGURATION, **DESTINATIONS, **MESSAGES, **SURROUNDINGS, **TRACING, **WHY,
 }  # fmt: skip
