@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from struct import Struct
 from typing import Any, Final, final
 
+from artemis_py.core.handling.origin import original_number
 from artemis_py.message import HeaderName, Message
 from artemis_py.storage.format.codec import Kept
 from artemis_py.storage.format.log_events import (
@@ -35,13 +36,11 @@ LIVES_MAX: Final = 1_000
 """So many messages are followed at most, with their copies."""
 THERE: Final = "there"
 """What a message is that no queue is done with."""
-_ORIGINAL: Final = HeaderName("_AMQ_ORIG_MESSAGE_ID")
 _ORIGINAL_QUEUE: Final = HeaderName("_AMQ_ORIG_QUEUE")
 _ORIGINAL_ADDRESS: Final = HeaderName("_AMQ_ORIG_ADDRESS")
 _REASON: Final = HeaderName("reason")
 _MARK: Final = b"_AMQ_ORIG_MESSAGE_ID"
 _NUMBER: Final = Struct("<Q")
-_DIGITS_MAX: Final = 20
 
 ENDS: Final = {
     "acked": ("acknowledged", "acknowledged"),
@@ -78,6 +77,8 @@ class Moment:
     text: str
     queue: str = ""
     who: str = ""
+    original: int = 0
+    """Of a copy: the number of the message that it was made of."""
 
     def fields(self) -> dict[str, Any]:
         """For JSON, with the names of the operation's rows."""
@@ -88,6 +89,7 @@ class Moment:
             "queue": self.queue,
             "who": self.who,
             "text": self.text,
+            "original": self.original,
             "lsn": self.lsn,
         }
 
@@ -170,9 +172,11 @@ class Lives:
             for who in [self._who(holder)]
         ]
 
-    def _tell(self, event: Event, number: int, what: str, text: str, queue_id: int = 0, who: str = "") -> None:
+    def _tell(
+        self, event: Event, number: int, what: str, text: str, queue_id: int = 0, who: str = "", original: int = 0
+    ) -> None:
         queue = self._name(queue_id) if queue_id else ""
-        self._told.append(Moment(event.time_ms, event.lsn, number, what, text, queue, who))
+        self._told.append(Moment(event.time_ms, event.lsn, number, what, text, queue, who, original))
 
     def _name(self, queue_id: int) -> str:
         return self._queues.get(queue_id) or self._name_of(queue_id) or f"#{queue_id}"
@@ -184,18 +188,18 @@ class Lives:
 
     def _published(self, event: Published) -> None:
         message, kept = event.kept.message, event.kept
-        original = _original(message)
-        is_copy = original in self.ids if original is not None else False
+        original = original_number(message.head)
+        is_copy = original in self.ids
         if not self._follow(message, is_copy=is_copy):
             return
         queues = ", ".join(self._name(one) for one in kept.queue_ids) or "no durable queue"
         size = f"{message.size_bytes} bytes"
-        if is_copy:
+        if is_copy or (original and not event.session):  # only the broker itself makes copies
             reason = message.head.first(_REASON)
             origin = message.head.first(_ORIGINAL_QUEUE) or message.head.first(_ORIGINAL_ADDRESS) or ""
             why = f" ({reason})" if reason else ""
             text = f"copy of message {original} from {origin}{why}: sent to {message.head.address}, on {queues}, {size}"
-            self._tell(event, message.id, "copied", text, who=self._sender(event.session))
+            self._tell(event, message.id, "copied", text, who=self._sender(event.session), original=original)
         else:
             text = f"sent to {message.head.address}, on {queues}, {size}, priority {message.head.priority}"
             self._tell(event, message.id, "arrived", text, who=self._sender(event.session))
@@ -360,9 +364,3 @@ _TAKERS: Final[dict[type[Event], Callable[[Lives, Any], None]]] = {
     PageOpened: Lives._page_opened,
     PageGrew: Lives._page_grew,
 }
-
-
-def _original(message: Message) -> int | None:
-    """The number of the message of which this is a copy. A client may have written anything there."""
-    text = message.head.first(_ORIGINAL) or ""
-    return int(text) if text.isascii() and text.isdigit() and len(text) <= _DIGITS_MAX else None

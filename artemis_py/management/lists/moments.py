@@ -13,7 +13,7 @@ def _at(name: str) -> Callable[[Mapping[str, Any]], Value]:
 
 
 def _field(name: str, type: str, sentence: str, unit: str = "") -> Field[Mapping[str, Any]]:
-    return Field(name, type, sentence, _at(name), unit, is_brief=name != "lsn")
+    return Field(name, type, sentence, _at(name), unit, is_brief=name not in ("lsn", "original"))
 
 
 MOMENTS: Final[Kind[Mapping[str, Any]]] = Kind(
@@ -26,6 +26,7 @@ MOMENTS: Final[Kind[Mapping[str, Any]]] = Kind(
         _field("queue", TEXT, "On which queue; empty: on none"),
         _field("who", TEXT, "The client that did it; empty: none did, or nobody knows"),
         _field("text", TEXT, "What happened, in words"),
+        _field("original", NUMBER, "Of a copy: the number of the message that it was made of; 0: it is none"),
         _field("lsn", NUMBER, "Where the log has it"),
     ],
 )
