@@ -22,6 +22,7 @@ from artemis_py.management.lists.places import ACCEPTORS, DISKS, DIVERTS
 from artemis_py.management.lists.queues import QUEUES
 from artemis_py.management.lists.reasons import REASONS
 from artemis_py.management.lists.sessions import PRODUCERS, SESSIONS, TRANSACTIONS
+from artemis_py.management.lists.users import USERS
 from artemis_py.management.notifications import HEADERS, SENTENCES
 from artemis_py.management.operation import EDIT, Operation
 from artemis_py.management.operations.listing import LISTING
@@ -127,7 +128,7 @@ What tools read of Artemis' beans by [Jolokia](jolokia.md). Nothing of it can be
 
 _KINDS: Final[tuple[AnyKind, ...]] = (
     QUEUES, WHOLE, DEAD_LETTERS, JOBS, ADDRESSES, CONSUMERS, CONNECTIONS, SESSIONS, PRODUCERS, TRANSACTIONS, ACCEPTORS,
-    DIVERTS, DISKS, SETTINGS, ROLES, REASONS,
+    DIVERTS, DISKS, SETTINGS, ROLES, REASONS, USERS,
 )  # fmt: skip
 _PLACE: Final = re.compile(r"{(\w+)}")
 _TYPES: Final = {TEXT: "text", NUMBER: "number", FLAG: "true or false", MAP: "texts by name"}

@@ -24,6 +24,7 @@ from artemis_py.management.operations.queues import QUEUE_OPERATIONS
 from artemis_py.management.operations.sessions import SESSION_OPERATIONS
 from artemis_py.management.operations.settings import SETTINGS_OPERATIONS
 from artemis_py.management.operations.tracing import TRACING_OPERATIONS
+from artemis_py.management.operations.users import USER_OPERATIONS
 from artemis_py.management.operations.why import WHY_OPERATIONS
 
 OPERATIONS: Final[tuple[Operation, ...]] = (
@@ -42,6 +43,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     *CONSUMER_OPERATIONS,
     *CONNECTION_OPERATIONS,
     *SESSION_OPERATIONS,
+    *USER_OPERATIONS,
     *WHY_OPERATIONS,
     *TRACING_OPERATIONS,
 )

@@ -8,11 +8,31 @@ from typing import Final
 
 from artemis_py.config.problems import Problems
 from artemis_py.config.settings import BrokerConfig
+from artemis_py.config.tables.entities import Origin
+from artemis_py.config.tables.logins import JaasConfig
 from artemis_py.security.jaas.login_config import read_login_config
 from artemis_py.security.jaas.modules import PACKAGE, user_files
 from artemis_py.security.users.files import UserFiles, files_of
 
 _MODULE: Final = f"{PACKAGE}PropertiesLoginModule"
+
+
+def has_plain_files(config: BrokerConfig) -> bool:
+    """Are users looked for in ``users-file``, or else beside broker.xml?"""
+    logins = config.logins
+    return config.users_file is not None or not (logins.of_instance or (logins.are_known and not logins.has_files))
+
+
+def domains_of(config: BrokerConfig, jaas: JaasConfig) -> dict[str, Origin]:
+    """Return the domains of a login.config that somebody may log in to, each with where it is wanted."""
+    wanted = {jaas.domain: jaas.origin}
+    if jaas.certificate_domain is not None:
+        wanted.setdefault(jaas.certificate_domain, jaas.origin)
+    for acceptor in config.acceptors:
+        domain = acceptor.params.get("securityDomain")
+        if domain and acceptor.is_opened:
+            wanted.setdefault(domain, acceptor.origin)
+    return wanted
 
 
 def all_user_files(config: BrokerConfig) -> list[UserFiles]:

@@ -28,6 +28,7 @@ from artemis_py.server.http.guards import guard_of
 from artemis_py.server.http.jolokia_routes import jolokia_routes
 from artemis_py.server.http.management_routes import management_routes
 from artemis_py.server.http.routing import Route
+from artemis_py.server.known_users import OperatedUsers
 from artemis_py.server.managed_parts import open_ports, stored_files
 from artemis_py.server.management_messages import ManagementMessages
 from artemis_py.server.ports import Ports
@@ -68,6 +69,7 @@ def operating(  # noqa: PLR0913 - all but the first five are named where they ar
         vitals=ServerVitals(stats, turns, store.durability, is_busy, disk_watch.headroom_bytes),
         begin=lambda work: calls.begin(work, changes=True),
         configuration=OperatedConfiguration(configuration),
+        users=OperatedUsers(loop, lambda: configuration.in_force, _nobody if gate is None else gate.desk.latest.of),
     )
     hub = Hub(broker.notices, loop, broker.holdings, date_ms)
     turns.notifying = notifying = Notifying(broker, hub, turns.schedule)
@@ -84,3 +86,8 @@ def operating(  # noqa: PLR0913 - all but the first five are named where they ar
         *event_routes(managed, hub, Watches(loop, managed, calls), guard),
         *jolokia_routes(Agent(beans), calls, guard, wall_clock_ms),
     ]
+
+
+def _nobody(_user: str) -> int:
+    """Without security nobody logs in."""
+    return 0

@@ -41,9 +41,17 @@ class Operating:
 
 def add(parser: argparse.ArgumentParser, word: str) -> None:
     """Adds an action for each operation whose command begins with the word."""
-    actions = {operation.command.partition(" ")[2]: operation for operation in OPERATIONS if _word(operation) == word}
-    subparsers = parser.add_subparsers(dest="action", required=True, metavar="|".join(actions))
-    for action, operation in actions.items():
+    actions = _actions(word)
+    add_actions(parser.add_subparsers(dest="action", required=True, metavar="|".join(actions)), word)
+
+
+def _actions(word: str) -> dict[str, Operation]:
+    return {operation.command.partition(" ")[2]: operation for operation in OPERATIONS if _word(operation) == word}
+
+
+def add_actions(subparsers: argparse._SubParsersAction[argparse.ArgumentParser], word: str) -> None:
+    """Adds them to a command that has actions of its own, too."""
+    for action, operation in _actions(word).items():
         sentence = operation.sentence.rstrip(".")
         one = subparsers.add_parser(action, help=sentence[0].lower() + sentence[1:], description=operation.sentence)
         one.set_defaults(operation=operation)

@@ -67,7 +67,7 @@ def _list(selection: Selection[Any]) -> Iterator[str]:
     yield "["
     separator = ""
     for rows in selection.rows():
-        yield separator + ",".join(map(_compact, rows))
+        yield separator + ",".join(_compact(selection.kind.as_artemis(row)) for row in rows)
         separator = ","
     yield "]"
 

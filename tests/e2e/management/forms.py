@@ -167,6 +167,8 @@ def _without_manager(row: Operation, value: Any) -> Any:
     if row.lists is None or not isinstance(value, str):
         return value
     found = json.loads(value)
+    if isinstance(found, list):
+        return value
     rows = [one for one in found["data"] if MANAGER not in one.values()]
     return json.dumps({**found, "data": rows, "count": found["count"] - len(found["data"]) + len(rows)})
 
