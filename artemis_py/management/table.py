@@ -23,6 +23,7 @@ from artemis_py.management.operations.queue_changes import QUEUE_CHANGE_OPERATIO
 from artemis_py.management.operations.queues import QUEUE_OPERATIONS
 from artemis_py.management.operations.sessions import SESSION_OPERATIONS
 from artemis_py.management.operations.settings import SETTINGS_OPERATIONS
+from artemis_py.management.operations.tracing import TRACING_OPERATIONS
 from artemis_py.management.operations.users import USER_OPERATIONS
 from artemis_py.management.operations.why import WHY_OPERATIONS
 
@@ -44,4 +45,5 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     *SESSION_OPERATIONS,
     *USER_OPERATIONS,
     *WHY_OPERATIONS,
+    *TRACING_OPERATIONS,
 )

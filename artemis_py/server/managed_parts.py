@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import final
 
 from artemis_py.config.settings import AcceptorConfig, BrokerConfig
+from artemis_py.core.queue.queue import Queue
 from artemis_py.errors import BrokerError
 from artemis_py.management.lists.places import Space
+from artemis_py.management.stored import Life
 from artemis_py.server.cursor_desk import CursorDesk
 from artemis_py.server.ports import Ports
 from artemis_py.server.store import Store
+from artemis_py.server.traces import Traces
 from artemis_py.storage.disk.room import DiskSpace, bytes_until_full
 from artemis_py.storage.journal.journal import Journal
 
@@ -27,6 +31,7 @@ class StoredFiles:
         node_id: str,
         directories: Sequence[str],
         probe: Callable[[str], DiskSpace],
+        traces: Traces,
     ) -> None:
         self._config = config
         self._journal = journal
@@ -34,6 +39,7 @@ class StoredFiles:
         self._node_id = node_id
         self._directories = directories
         self._probe = probe
+        self._traces = traces
 
     @property
     def node_id(self) -> str:
@@ -70,13 +76,29 @@ class StoredFiles:
         """Is that not done yet?"""
         return self._journal.compaction.is_asked
 
+    def tell_life(self, message: int, after_lsn: int, seconds: float) -> asyncio.Future[Life]:
+        """Read the life of a message from the log, outside of turns. Raises BrokerError."""
+        return self._traces.tell(message, after_lsn, seconds)
 
-def stored_files(config: BrokerConfig, store: Store, probe: Callable[[str], DiskSpace]) -> StoredFiles | None:
-    """The files of a store; None if it has no journal."""
+
+def stored_files(
+    config: BrokerConfig,
+    store: Store,
+    probe: Callable[[str], DiskSpace],
+    loop: asyncio.AbstractEventLoop,
+    queues: Mapping[int, Queue],
+) -> StoredFiles | None:
+    """The files of a store; None if it has no journal. ``queues`` are those of now by number."""
     journal, view, cursors = store.durability, store.log_view, store.cursor_desk
     if view is None or cursors is None or not isinstance(journal, Journal):
         return None
-    return StoredFiles(config, journal, cursors, view.log_id, store.directories(), probe)
+
+    def name_of(queue_id: int) -> str:
+        queue = queues.get(queue_id)
+        return "" if queue is None else queue.name
+
+    traces = Traces(loop, view, name_of)
+    return StoredFiles(config, journal, cursors, view.log_id, store.directories(), probe, traces)
 
 
 @final

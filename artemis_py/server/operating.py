@@ -65,7 +65,7 @@ def operating(  # noqa: PLR0913 - all but the first five are named where they ar
         uptime_ms=lambda: round(1000 * (loop.time() - begun_s)),
         now_ms=lambda: turns.isolation.turn_ms,
         acceptors=lambda: open_ports(config, ports),
-        stored=stored_files(config, store, disk_watch.probe),
+        stored=stored_files(config, store, disk_watch.probe, loop, broker.by_id),
         vitals=ServerVitals(stats, turns, store.durability, is_busy, disk_watch.headroom_bytes),
         begin=lambda work: calls.begin(work, changes=True),
         configuration=OperatedConfiguration(configuration),

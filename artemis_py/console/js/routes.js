@@ -11,6 +11,7 @@ import { ConnectionsPage } from "../pages/connections.js";
 import { ConsumersPage } from "../pages/consumers.js";
 import { DeadPage } from "../pages/dead.js";
 import { EventsPage } from "../pages/events.js";
+import { LIFE, LifePage } from "../pages/life.js";
 import { LogPage } from "../pages/log.js";
 import { MessagePage } from "../pages/message.js";
 import { NotFoundPage } from "../pages/not_found.js";
@@ -34,6 +35,7 @@ const NAVIGATION = [
       { path: "/queues", title: "Queues", icon: "queues", key: "q", isThere: always, badge: (app) => app.broker?.queueCount ?? null },
       { path: "/addresses", title: "Addresses", icon: "addresses", key: "a", isThere: always, badge: (app) => app.broker?.addressCount ?? null },
       { path: "/dead", title: "Dead letters", icon: "dead", key: "d", isThere: () => has("listDeadLetters") },
+      { path: "/life", title: "Life of a message", icon: "trace", key: "m", isThere: () => at("GET", LIFE) !== undefined },
     ],
   },
   {
@@ -76,6 +78,8 @@ const PAGES = {
   "connections/*": ConnectionPage,
   consumers: ConsumersPage,
   dead: DeadPage,
+  life: LifePage,
+  "life/*": LifePage,
   events: EventsPage,
   settings: SettingsPage,
   "settings/*": SettingsPage,

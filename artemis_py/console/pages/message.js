@@ -5,7 +5,8 @@ import { at, has, operation } from "../js/description.js";
 import { h } from "../js/dom.js";
 import { bytes, count, date } from "../js/format.js";
 import { reasons } from "../js/reasons.js";
-import { button, card, chip, copyLine, facts, head, link, pretty, tile, to } from "../js/parts.js";
+import { button, card, chip, facts, head, link, pretty, tile, to } from "../js/parts.js";
+import { LIFE } from "./life.js";
 import { actionButtons, missing, reportsCard } from "./thing_page.js";
 
 const LEFT_OUT = new Set(["body", "headers", "BodyPreview", "PropertiesText"]);
@@ -57,7 +58,7 @@ export class MessagePage {
         tile("Size", bytes(row.persistentSize), { note: row.contentType ?? "no content-type" }),
         tile("Expires", row.expiration > 0 ? date(row.expiration).slice(11, 19) : "never", { note: row.expiration > 0 ? date(row.expiration).slice(0, 10) : null }),
       ),
-      h("div", { class: "columns wide-first", key: "middle" }, h("div", { class: "stack" }, this.#bodyCard(row), this.#headers(row)), h("div", { class: "stack" }, this.#why && card("Why is it here?", reasons(this.#why.data)), this.#life())),
+      h("div", { class: "columns wide-first", key: "middle" }, h("div", { class: "stack" }, this.#bodyCard(row), this.#headers(row)), h("div", { class: "stack" }, this.#why && card("Why is it here?", reasons(this.#why.data)), at("GET", LIFE) && this.#life())),
       reportsCard(this.app, ["queue", "message"], given, new Set(["getMessageBody"])),
       card("All about it", facts(row, operation("queue.getMessage")?.fields ?? [], LEFT_OUT)),
     ];
@@ -75,7 +76,11 @@ export class MessagePage {
   }
 
   #life() {
-    return card("Its life", h("div", { class: "lines" }, h("span", { class: "soft small" }, "The log knows when it came, who had it, and what became of it:"), copyLine("command", `artemis-py trace ${this.number} --url ${location.origin}`)));
+    const { originalMessageID: original } = this.#message;
+    return card("Its life", [
+      h("p", { class: "soft" }, "The log knows when it came, who had it, and what became of it."),
+      h("div", { class: "chips" }, link(to("life", this.number), "Show its life", "button"), original > 0 && link(to("life", original), `Life of its original, message ${original}`, "button")),
+    ]);
   }
 }
 

@@ -1,14 +1,15 @@
 // The messages of a queue: those that match a selector, as text.
 
 import { ask } from "../js/api.js";
-import { changesOf } from "../js/description.js";
+import { at, changesOf } from "../js/description.js";
 import { h } from "../js/dom.js";
 import { bytes, count, date } from "../js/format.js";
 import { button, card, chip, empty, link, problemBox, to } from "../js/parts.js";
 import { shortTable } from "../js/table.js";
+import { LIFE } from "./life.js";
 
 const SIZE = 20;
-const FIELDS = "messageID,state,timestamp,priority,persistentSize,heldBy,contentType,BodyPreview,cause,originalQueue";
+const FIELDS = "messageID,state,timestamp,priority,persistentSize,heldBy,contentType,BodyPreview,cause,originalQueue,originalMessageID";
 const WHICH = [["all", "All"], ["ready", "Ready"], ["delivering", "In delivery"], ["scheduled", "Scheduled"], ["paged", "In pages"]];
 const LOOKS = { ready: "good", delivering: "accent", scheduled: "", paged: "warn", behind: "" };
 
@@ -30,6 +31,7 @@ export class Messages {
       { name: "preview", title: "Body", width: "minmax(140px, 3fr)", cell: (row) => h("span", { class: "mono" }, row.BodyPreview ?? "in a file") },
       { name: "cause", title: "From", width: "minmax(90px, 0.9fr)", from: 1180, cell: (row) => [row.originalQueue, row.cause].filter(Boolean).join(": ") || "–" },
       { name: "time", title: "Came", width: "178px", from: 1000, isNumber: true, cell: (row) => date(row.timestamp) },
+      { name: "life", title: "Life", width: "76px", from: 700, sentence: "What the log tells of it; of a dead letter: of its original", cell: (row) => at("GET", LIFE) && link(to("life", row.originalMessageID || row.messageID), "Trace", "soft") },
       { name: "size", title: "Size", width: "76px", from: 700, isNumber: true, cell: (row) => bytes(row.persistentSize) },
     ];
     this.look();

@@ -186,7 +186,7 @@ def _without_manager(row: Operation, value: Any) -> Any:
     if isinstance(found, list):
         return value
     rows = [one for one in found["data"] if MANAGER not in one.values()]
-    return json.dumps({"data": rows, "count": found["count"] - len(found["data"]) + len(rows)})
+    return json.dumps({**found, "data": rows, "count": found["count"] - len(found["data"]) + len(rows)})
 
 
 def _as_http(told: Told, row: Operation, scene: Scene, signature: Signature, answer: Any) -> Any:
