@@ -40,18 +40,20 @@ class Operating:
         return run(args)
 
 
-def add(parser: argparse.ArgumentParser, word: str) -> None:
-    """Adds an action for each operation whose command begins with the word."""
-    actions = _actions(word)
-    add_actions(parser.add_subparsers(dest="action", required=True, metavar="|".join(actions)), word)
+def add(parser: argparse.ArgumentParser, word: str) -> list[argparse.ArgumentParser]:
+    """Adds an action for each operation whose command begins with the word. Returns their parsers."""
+    return add_actions(parser.add_subparsers(dest="action", required=True, metavar="|".join(_actions(word))), word)
 
 
 def _actions(word: str) -> dict[str, Operation]:
     return {operation.command.partition(" ")[2]: operation for operation in OPERATIONS if _word(operation) == word}
 
 
-def add_actions(subparsers: argparse._SubParsersAction[argparse.ArgumentParser], word: str) -> None:
-    """Adds them to a command that has actions of its own, too."""
+def add_actions(
+    subparsers: argparse._SubParsersAction[argparse.ArgumentParser], word: str
+) -> list[argparse.ArgumentParser]:
+    """Adds them to a command that may have actions of its own, too. Returns their parsers."""
+    parsers: list[argparse.ArgumentParser] = []
     for action, operation in _actions(word).items():
         sentence = operation.sentence.rstrip(".")
         one = subparsers.add_parser(action, help=sentence[0].lower() + sentence[1:], description=operation.sentence)
@@ -64,6 +66,8 @@ def add_actions(subparsers: argparse._SubParsersAction[argparse.ArgumentParser],
             one.add_argument("--output", metavar="FILE", help="write to this new file (else to standard output)")
         one.add_argument("--json", action="store_true", help="print what the broker answers, as JSON")
         broker_http.add_broker(one)
+        parsers.append(one)
+    return parsers
 
 
 def _word(operation: Operation) -> str:
