@@ -87,6 +87,7 @@ def _operation(operation: Operation) -> dict[str, Any]:
         "x-command": operation.command,
         "x-right": operation.right,
         "x-watchable": operation.is_watchable,
+        **({"x-destroys": operation.destroys} if operation.destroys else {}),
         "description": f"Command: `artemis-py {operation.command}`. Permission: `{operation.right}` on "
         f"`mops.{operation.permission}`.",
         "responses": {

@@ -149,10 +149,11 @@ def stored_files(
 class OpenPort:
     """An acceptor of the file, and where it listens (None: nowhere)."""
 
-    def __init__(self, config: AcceptorConfig, place: str | None, connection_count: int) -> None:
+    def __init__(self, config: AcceptorConfig, place: str | None, connection_count: int, room_count: int) -> None:
         self._config = config
         self._place = place
         self._connection_count = connection_count
+        self._room_count = room_count
 
     @property
     def config(self) -> AcceptorConfig:
@@ -169,12 +170,23 @@ class OpenPort:
         """How many clients it serves now."""
         return self._connection_count
 
+    @property
+    def connections_left(self) -> int:
+        """How many more clients it takes; -1: any number, because one that is idle makes room."""
+        if self._place is None:
+            return 0
+        if "STOMP" not in self._config.protocols:
+            return -1
+        allowed = self._config.int_param("connectionsAllowed")
+        return self._room_count if allowed < 0 else max(min(allowed - self._connection_count, self._room_count), 0)
+
 
 def open_ports(config: BrokerConfig, ports: Ports) -> list[OpenPort]:
     """The acceptors of the file as they are now."""
     places = {acceptor.name: _shown(host, port) for acceptor, host, port in ports.bound}
     counts = ports.connection_counts()
-    return [OpenPort(one, places.get(one.name), counts.get(one.name, 0)) for one in config.acceptors]
+    room = ports.room_for_clients()
+    return [OpenPort(one, places.get(one.name), counts.get(one.name, 0), room) for one in config.acceptors]
 
 
 def _shown(host: str, port: int) -> str:

@@ -47,7 +47,7 @@ ENDS: Final = {
     "replaced": ("replaced", "pushed out of a full ring"),
     "superseded": ("replaced", "replaced by a newer value"),
     "expired": ("expired", "expired"),
-    "dead": ("dead", "dead: its last delivery failed"),
+    "dead": ("dead", "its last delivery failed"),
     "killed": ("killed", "removed (dead, purged or dropped)"),
     "cancelled": ("cancelled", "discarded by a consumer or an operator"),
     "purged": ("purged", "removed by an operator"),

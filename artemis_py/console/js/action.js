@@ -114,11 +114,12 @@ export class Action {
   }
 
   #warning() {
-    const lost = this.lost ? `It has ${several(this.lost, "message")}. ` : "";
+    const count = this.lost === null ? "the messages" : several(this.lost, "message");
+    const what = this.operation.destroys.replace("{messages}", count).replace(/\{([^}]+)\}/g, (_, name) => this.given[name] || "…");
     return h(
       "div",
       { class: "danger-box" },
-      h("span", null, lost, "This cannot be taken back."),
+      h("span", null, `This destroys ${what}. It cannot be taken back.`),
       this.#mustType &&
         h(
           "label",

@@ -44,6 +44,8 @@ function read(path, method, described) {
     result: described.responses?.["200"]?.description ?? "",
     command: described["x-command"] ?? "",
     isChange: method !== "GET",
+    /** What is lost for good, with names in braces; "": nothing. */
+    destroys: described["x-destroys"] ?? "",
     parameters: [...(described.parameters ?? []), ...secretsOf(described)],
     /** The fields of a row, or of the one thing that it shows. */
     fields: fieldsOf(rows ?? schema.properties),
@@ -105,16 +107,16 @@ export function reportsOf(...on) {
   return operations.filter((one) => !one.isChange && one.on.join() === on.join() && !one.path.endsWith(last));
 }
 
-/** What makes new things of a collection, such as `queues`. */
-export function creatorsOf(collection) {
+/** What can be changed in a collection as a whole, such as `queues`. */
+export function changesOfAll(collection) {
   return operations.filter((one) => one.isChange && one.on.length === 0 && one.collection === collection);
 }
 
+/** Does it make a new thing of its collection? */
+export const isCreator = (one) => one.method === "POST" && one.path === `/api/${one.collection}`;
+
 /** Does it take away what cannot be had back? Then the console asks twice. */
-export function isDestructive(one) {
-  if (!one.isChange) return false;
-  return one.method === "DELETE" || /^(remove|destroy|delete|purge|expire|drop|discard|kill|close|rollback)/.test(one.name);
-}
+export const isDestructive = (one) => one.destroys !== "";
 
 /** What a button says: the last words of the command. */
 export function label(one) {

@@ -27,6 +27,7 @@ export function commandLine(operation, given) {
       for (const one of [value].flat().filter((text) => text !== "")) options.push(`--${name} ${quoted(String(one))}`);
     }
   }
+  if (operation.destroys) options.push("--yes"); // a button has asked already
   if (location.origin !== USUAL_URL) options.push(`--url ${location.origin}`);
   if (login.user) options.push(`--user ${quoted(login.user)}`);
   return [...words, ...options].join(" ");

@@ -20,11 +20,12 @@ import { OverviewPage } from "../pages/overview.js";
 import { QueuePage } from "../pages/queue.js";
 import { QueuesPage } from "../pages/queues.js";
 import { SettingsPage } from "../pages/settings.js";
+import { UserPage, UsersPage } from "../pages/users.js";
 import { streams } from "./feed.js";
 
 const always = () => true;
 
-const MADE = new Set(["queues", "addresses", "connections", "consumers", "dead-letters"]);
+const MADE = new Set(["queues", "addresses", "connections", "consumers", "dead-letters", "users"]);
 
 /** Pages by group; `key` is the second key after g, `badge(app)` a number beside the title. */
 const NAVIGATION = [
@@ -43,6 +44,7 @@ const NAVIGATION = [
     pages: [
       { path: "/connections", title: "Connections", icon: "connections", key: "c", isThere: always, badge: (app) => app.broker?.connectionCount ?? null },
       { path: "/consumers", title: "Consumers", icon: "consumers", key: "n", isThere: always, badge: (app) => app.broker?.consumerCount ?? null },
+      { path: "/users", title: "Users", icon: "users", key: "u", isThere: () => has("listUsers") },
     ],
   },
   {
@@ -65,7 +67,7 @@ export function navigation() {
   return [...NAVIGATION, { title: "More", pages: more }];
 }
 
-const ICONS = { users: "users", sessions: "connections", producers: "consumers", jobs: "reload" };
+const ICONS = { sessions: "connections", producers: "consumers", jobs: "reload" };
 
 const PAGES = {
   "": OverviewPage,
@@ -80,6 +82,8 @@ const PAGES = {
   dead: DeadPage,
   life: LifePage,
   "life/*": LifePage,
+  users: UsersPage,
+  "users/*": UserPage,
   events: EventsPage,
   settings: SettingsPage,
   "settings/*": SettingsPage,

@@ -43,11 +43,11 @@ export class MessagePage {
   view() {
     const crumb = [link("/queues", "Queues"), " / ", link(to("queues", this.queue), this.queue)];
     const row = this.#message;
-    if (row === null) return [head(this.title, { crumb }), this.#problem && missing(this.#problem, "It was consumed, moved or removed.")];
+    if (row === null) return [head(this.title, { crumb }), this.#problem && missing(this.#problem, "It was consumed, moved or removed."), this.#problem && this.#life()];
     const given = { queue: this.queue, message: this.number };
     const options = () => ({ given, name: this.number, done: () => this.#look() });
     return [
-      head(this.title, { crumb, chips: [chip(row.state, row.state === "ready" ? "good" : "accent"), row.durable ? null : chip("not durable")], actions: actionButtons(this.app, ["queue", "message"], options, { name: `message ${this.number}`, first: ["moveMessage", "retryMessage", "removeMessage"] }) }),
+      head(this.title, { crumb, chips: [chip(row.state, row.state === "ready" ? "good" : "accent"), row.durable ? null : chip("not durable")], actions: actionButtons(this.app, ["queue", "message"], options, { name: `message ${this.number}`, first: ["moveMessage", "retryMessage", "removeMessage"], leftOut: new Set(row.originalAddress ? [] : ["retryMessage"]) }) }),
       this.#problem && missing(this.#problem, "This is how it was."),
       h(
         "div",
@@ -58,7 +58,7 @@ export class MessagePage {
         tile("Size", bytes(row.persistentSize), { note: row.contentType ?? "no content-type" }),
         tile("Expires", row.expiration > 0 ? date(row.expiration).slice(11, 19) : "never", { note: row.expiration > 0 ? date(row.expiration).slice(0, 10) : null }),
       ),
-      h("div", { class: "columns wide-first", key: "middle" }, h("div", { class: "stack" }, this.#bodyCard(row), this.#headers(row)), h("div", { class: "stack" }, this.#why && card("Why is it here?", reasons(this.#why.data)), at("GET", LIFE) && this.#life())),
+      h("div", { class: "columns wide-first", key: "middle" }, h("div", { class: "stack" }, this.#bodyCard(row), this.#headers(row)), h("div", { class: "stack" }, this.#why && card("Why is it here?", reasons(this.#why.data)), this.#life())),
       reportsCard(this.app, ["queue", "message"], given, new Set(["getMessageBody"])),
       card("All about it", facts(row, operation("queue.getMessage")?.fields ?? [], LEFT_OUT)),
     ];
@@ -76,7 +76,8 @@ export class MessagePage {
   }
 
   #life() {
-    const { originalMessageID: original } = this.#message;
+    if (!at("GET", LIFE)) return null;
+    const original = this.#message?.originalMessageID ?? 0;
     return card("Its life", [
       h("p", { class: "soft" }, "The log knows when it came, who had it, and what became of it."),
       h("div", { class: "chips" }, link(to("life", this.number), "Show its life", "button"), original > 0 && link(to("life", original), `Life of its original, message ${original}`, "button")),

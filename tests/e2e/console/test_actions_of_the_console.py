@@ -215,7 +215,7 @@ def test_send(screen: Screen) -> None:
 
 def test_a_password_is_in_no_line_and_no_url(screen: Screen) -> None:
     """The form of a new user hides what is typed, and sends it in the body."""
-    screen.open("/list/users")
+    screen.open("/users")
     screen.press("Create")
     screen.types("#argument-name", "zoe")
     screen.types("#argument-password", "open sesame")
