@@ -55,7 +55,8 @@ def _affected(rows: Sequence[Mapping[str, Any]]) -> str:
     """Those that have messages or consumers, by name, with what would happen to them; empty: there are none."""
     rows = [row for row in rows if row["messages"] or row["consumers"]]
     shown = [
-        f"{row['kind']} {row['name']} with {_several(row['messages'], 'message')} and {_several(row['consumers'], 'consumer')}"
+        f"{row['kind']} {row['name']} with {_several(row['messages'], 'message')} and "
+        f"{_several(row['consumers'], 'consumer')}"
         f" ({row['what']})"
         for row in rows[:_AFFECTED_SHOWN_MAX]
     ]
