@@ -14,7 +14,7 @@ from artemis_py.config.settings import AcceptorConfig, BrokerConfig
 from artemis_py.errors import ArtemisError
 from artemis_py.server.complaints import Complaints
 from artemis_py.server.connection import Acceptance
-from artemis_py.server.descriptors import Descriptors
+from artemis_py.server.descriptors import Descriptors, lowest_free
 from artemis_py.server.encryption import Encryption
 from artemis_py.server.gate import SecurityGate
 from artemis_py.server.http_ports import BACKLOG_MIN, HttpPorts
@@ -118,6 +118,14 @@ class Ports:
         """How many clients each open acceptor serves, by its name."""
         counts = {name: acceptance.open_count for name, acceptance in self._acceptances.items()}
         return {**counts, **self.http.connection_counts()}
+
+    def room_for_clients(self) -> int:
+        """For how many more STOMP clients the open files of this process are enough."""
+        try:
+            used = lowest_free() - self._stored()
+        except OSError:  # there is none at all
+            return 0
+        return max(self._descriptors.stomp_max - used, 0)
 
     # ---- open ------------------------------------------------------------------------------------
 
