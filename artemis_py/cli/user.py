@@ -27,7 +27,8 @@ HELP: Final = "add, list, change, remove and test users"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """``add``, ``rm``, ``list``, ``reset`` and ``test`` are about files; the others ask a running broker."""
-    commands = parser.add_subparsers(dest="command", required=True, metavar="add|rm|list|reset|test|ls")
+    actions = "add|rm|list|reset|test|ls|create|update|delete"
+    commands = parser.add_subparsers(dest="command", required=True, metavar=actions)
     adding = commands.add_parser("add", help="add a user; the users file is made if there is none")
     removing = commands.add_parser("rm", help="remove a user and its roles")
     listing = commands.add_parser("list", help="print one line per user of the files")

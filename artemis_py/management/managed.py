@@ -67,6 +67,17 @@ class Users(Protocol):
     def last_login_ms(self, name: str) -> int:
         """When the user was last let in, in epoch ms; 0: not since the start."""
 
+    def add(self, name: str, password: str, roles: Sequence[str], *, is_plain: bool) -> Generator[Step, None, Row]:
+        """Adds a user. Returns where, and whether it counts without a restart."""
+
+    def reset(
+        self, name: str, password: str | None, roles: Sequence[str] | None, *, is_plain: bool
+    ) -> Generator[Step, None, Row]:
+        """Changes the password or all roles of a user; None changes nothing. Returns what ``add`` does."""
+
+    def remove(self, name: str) -> Generator[Step, None, Row]:
+        """Removes a user. Returns what ``add`` does."""
+
 
 @dataclass(frozen=True, slots=True)
 class Managed:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
+from artemis_py.management.lists.log import LogCursor
 from artemis_py.management.lists.places import Space
 from artemis_py.management.steps import Coming
 
@@ -28,6 +29,20 @@ class ComingLife(Coming, Protocol):
 
     def result(self) -> Life:
         """When it is there. Raises BrokerError."""
+
+
+class ComingSegments(Coming, Protocol):
+    """Segments of the log that are being looked at."""
+
+    def result(self) -> Sequence[dict[str, Any]]:
+        """Their indexes, when they are there."""
+
+
+class ComingCursors(Coming, Protocol):
+    """Cursors whose lag is being computed."""
+
+    def result(self) -> Sequence[LogCursor]:
+        """Each of them, when they are there."""
 
 
 class Stored(Protocol):
@@ -54,3 +69,12 @@ class Stored(Protocol):
         """Read the life of a message from the log, outside of turns. It begins after an lsn up to which it was read
         before, or at the beginning (0). Raises BrokerError.
         """
+
+    def read_segments(self) -> ComingSegments:
+        """Look at all segments of the log, outside of turns."""
+
+    def read_cursors(self) -> ComingCursors:
+        """Look at all cursors in the log, outside of turns."""
+
+    def remove_cursor(self, name: str) -> bool:
+        """Remove a cursor. False: there is none of this name."""

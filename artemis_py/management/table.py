@@ -17,6 +17,7 @@ from artemis_py.management.operations.connections import CONNECTION_OPERATIONS
 from artemis_py.management.operations.consumers import CONSUMER_OPERATIONS
 from artemis_py.management.operations.dead_letters import DEAD_LETTER_OPERATIONS
 from artemis_py.management.operations.jobs import JOB_OPERATIONS
+from artemis_py.management.operations.log import LOG_OPERATIONS
 from artemis_py.management.operations.message_changes import MESSAGE_CHANGES
 from artemis_py.management.operations.places import PLACE_OPERATIONS
 from artemis_py.management.operations.queue_changes import QUEUE_CHANGE_OPERATIONS
@@ -44,6 +45,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     *CONNECTION_OPERATIONS,
     *SESSION_OPERATIONS,
     *USER_OPERATIONS,
+    *LOG_OPERATIONS,
     *WHY_OPERATIONS,
     *TRACING_OPERATIONS,
 )

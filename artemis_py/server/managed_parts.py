@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
-from typing import final
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final, final
 
 from artemis_py.config.settings import AcceptorConfig, BrokerConfig
 from artemis_py.core.queue.queue import Queue
 from artemis_py.errors import BrokerError
+from artemis_py.management.lists.log import LogCursor
 from artemis_py.management.lists.places import Space
 from artemis_py.management.stored import Life
-from artemis_py.server.cursor_desk import CursorDesk
+from artemis_py.server.cursor_desk import CursorDesk, CursorView
+from artemis_py.server.log_view import LogView, Segments
 from artemis_py.server.ports import Ports
 from artemis_py.server.store import Store
 from artemis_py.server.traces import Traces
 from artemis_py.storage.disk.room import DiskSpace, bytes_until_full
 from artemis_py.storage.journal.journal import Journal
+
+_REST_S: Final = 0.0003
+"""After each index a thread gives the interpreter to the turns: else they could wait 5 ms for it."""
 
 
 @final
@@ -28,23 +34,25 @@ class StoredFiles:
         config: BrokerConfig,
         journal: Journal,
         cursors: CursorDesk,
-        node_id: str,
         directories: Sequence[str],
         probe: Callable[[str], DiskSpace],
         traces: Traces,
+        view: LogView,
+        loop: asyncio.AbstractEventLoop,
     ) -> None:
         self._config = config
         self._journal = journal
         self._cursors = cursors
-        self._node_id = node_id
         self._directories = directories
         self._probe = probe
         self._traces = traces
+        self._view = view
+        self._loop = loop
 
     @property
     def node_id(self) -> str:
         """The id of the log, which stays with the files."""
-        return self._node_id
+        return self._view.log_id
 
     def figures(self) -> Mapping[str, int]:
         """Figures of the journal and of the retained log, by name."""
@@ -80,6 +88,42 @@ class StoredFiles:
         """Read the life of a message from the log, outside of turns. Raises BrokerError."""
         return self._traces.tell(message, after_lsn, seconds)
 
+    def read_segments(self) -> asyncio.Future[list[dict[str, Any]]]:
+        """Look at all segments of the log, outside of turns."""
+        segments = self._view.segments()
+        return self._loop.run_in_executor(None, lambda: list(_indexes(segments())))
+
+    def read_cursors(self) -> asyncio.Future[list[LogCursor]]:
+        """Look at all cursors in the log, outside of turns."""
+        views = self._cursors.viewing()
+        return self._loop.run_in_executor(None, lambda: [_as_listed(view) for view in views()])
+
+    def remove_cursor(self, name: str) -> bool:
+        """Remove a cursor. False: there is none of this name."""
+        return self._cursors.drop(name) is not None
+
+
+def _indexes(segments: Segments) -> Iterator[dict[str, Any]]:
+    """Their indexes, without what is gone meanwhile. The turns have the interpreter between two of them."""
+    for index, _ in segments:
+        if index:
+            yield index
+        time.sleep(_REST_S)
+
+
+def _as_listed(view: CursorView) -> LogCursor:
+    cursor = view.cursor
+    return LogCursor(
+        cursor.name,
+        cursor.lsn,
+        cursor.owner,
+        cursor.moved_ms,
+        cursor.ttl_s,
+        view.holds,
+        view.lag_bytes,
+        view.is_overtaken,
+    )
+
 
 def stored_files(
     config: BrokerConfig,
@@ -98,7 +142,7 @@ def stored_files(
         return "" if queue is None else queue.name
 
     traces = Traces(loop, view, name_of)
-    return StoredFiles(config, journal, cursors, view.log_id, store.directories(), probe, traces)
+    return StoredFiles(config, journal, cursors, store.directories(), probe, traces, view, loop)
 
 
 @final

@@ -69,7 +69,7 @@ def operating(  # noqa: PLR0913 - all but the first five are named where they ar
         vitals=ServerVitals(stats, turns, store.durability, is_busy, disk_watch.headroom_bytes),
         begin=lambda work: calls.begin(work, changes=True),
         configuration=OperatedConfiguration(configuration),
-        users=OperatedUsers(loop, lambda: configuration.in_force, _nobody if gate is None else gate.desk.latest.of),
+        users=OperatedUsers(loop, lambda: configuration.in_force, gate),
     )
     hub = Hub(broker.notices, loop, broker.holdings, date_ms)
     turns.notifying = notifying = Notifying(broker, hub, turns.schedule)
@@ -86,8 +86,3 @@ def operating(  # noqa: PLR0913 - all but the first five are named where they ar
         *event_routes(managed, hub, Watches(loop, managed, calls), guard),
         *jolokia_routes(Agent(beans), calls, guard, wall_clock_ms),
     ]
-
-
-def _nobody(_user: str) -> int:
-    """Without security nobody logs in."""
-    return 0

@@ -62,9 +62,9 @@ export class Action {
     this.problem = null;
     this.draw();
     try {
-      const { path, query } = target(this.operation, { ...this.given, ...more });
+      const { path, query, body } = target(this.operation, { ...this.given, ...more });
       if (this.operation.isDownload) this.result = await download(path, query);
-      else this.result = await ask(this.operation.method, path, { query });
+      else this.result = await ask(this.operation.method, path, { query, body });
       this.#isDry = Object.keys(more).length > 0;
       if (!this.#isDry) this.done(this.result);
     } catch (error) {
@@ -189,10 +189,10 @@ export class Action {
     return [
       h("input", {
         ...shared,
-        type: "text",
+        type: schema.format === "password" ? "password" : "text",
         inputmode: isNumber ? "numeric" : null,
         list: known ? `${id}-known` : null,
-        autocomplete: "off",
+        autocomplete: schema.format === "password" ? "new-password" : "off",
         spellcheck: "false",
         placeholder: schema.default === undefined ? "" : String(schema.default),
         value: value ?? "",

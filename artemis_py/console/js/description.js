@@ -46,7 +46,7 @@ function read(path, method, described) {
     isChange: method !== "GET",
     /** What is lost for good, with names in braces; "": nothing. */
     destroys: described["x-destroys"] ?? "",
-    parameters: described.parameters ?? [],
+    parameters: [...(described.parameters ?? []), ...secretsOf(described)],
     /** The fields of a row, or of the one thing that it shows. */
     fields: fieldsOf(rows ?? schema.properties),
     isList: rows !== undefined,
@@ -54,6 +54,18 @@ function read(path, method, described) {
     /** May the stream of events tell what changes in its answer? */
     isWatchable: described["x-watchable"] === true,
   };
+}
+
+/** Passwords: they are in the body, because URLs are kept in logs. */
+function secretsOf(described) {
+  const { properties = {}, required = [] } = described.requestBody?.content?.["application/json"]?.schema ?? {};
+  return Object.entries(properties).map(([name, schema]) => ({
+    name,
+    in: "body",
+    required: required.includes(name),
+    description: schema.description ?? "",
+    schema,
+  }));
 }
 
 function fieldsOf(properties) {
@@ -113,17 +125,22 @@ export function label(one) {
   return words.charAt(0).toUpperCase() + words.slice(1).replaceAll("-", " ");
 }
 
-/** The path with the values of its names in it; the others are the query. */
+/** The path with the values of its names in it; the others are the query, and secrets the body. */
 export function target(one, given) {
   const query = {};
+  let body;
   let path = one.path;
   for (const parameter of one.parameters) {
     const value = given[parameter.name];
     if (parameter.in === "path") {
       path = path.replace(`{${parameter.name}}`, encodeURIComponent(value ?? ""));
-    } else if (value !== undefined && value !== "") {
+    } else if (value === undefined || value === "") {
+      continue;
+    } else if (parameter.in === "body") {
+      body = { ...body, [parameter.name]: value };
+    } else {
       query[parameter.name] = value;
     }
   }
-  return { path, query };
+  return { path, query, body };
 }

@@ -6,7 +6,7 @@ import { h } from "../js/dom.js";
 import { count, date } from "../js/format.js";
 import { card, chip, empty, facts, head, link, placeOf, problemBox, to } from "../js/parts.js";
 import { ListPage } from "./list_page.js";
-import { actionButtons, reportsCard } from "./thing_page.js";
+import { actionButtons } from "./thing_page.js";
 
 const LOOKS = { hash: "good", "plain text": "warn", masked: "warn", unreadable: "bad" };
 const SENTENCES = {
@@ -48,7 +48,7 @@ export class UsersPage extends ListPage {
         ["Without a hash", ["login!=hash"]],
       ],
       open: (row) => app.go(to("users", row.name)),
-      nothing: ["No file names a user", "Where security is on, users come from a file, a directory or tokens.", "artemis-py user add"],
+      nothing: ["No file names a user", "Where security is on, users come from a file, a directory or tokens.", "artemis-py user create"],
     });
   }
 }
@@ -74,13 +74,12 @@ export class UserPage {
     const rows = this.app.feed.value(this.request)?.data;
     const problem = this.app.feed.problem(this.request);
     if (rows === undefined || rows.length === 0) return [head(this.name, { crumb }), problem ? problemBox(problem) : rows && empty("No file names this user", "It may come from a directory or a token, or be gone.")];
-    const options = () => ({ given: { user: this.name }, name: this.name });
+    const options = () => ({ given: { name: this.name }, name: this.name });
     const fields = operation("listUsers")?.fields ?? [];
     return [
-      head(this.name, { crumb, chips: rows[0].roles ? roles(rows[0]) : [], actions: rows.some((row) => row.changeable) ? actionButtons(this.app, ["user"], options, { name: this.name }) : [] }),
+      head(this.name, { crumb, chips: rows[0].roles ? roles(rows[0]) : [], actions: rows.some((row) => row.changeable) ? actionButtons(this.app, ["name"], options, { name: this.name }) : [] }),
       rows.map((row) => card(row.declaredAt, facts(row, fields, new Set(["name", "roles", "login", "declaredAt"])), { right: login(row) })),
       h("p", { key: "clients" }, link(`/connections?where=${encodeURIComponent(`user=${this.name}`)}`, "Its connections")),
-      reportsCard(this.app, ["user"], { user: this.name }),
     ];
   }
 }

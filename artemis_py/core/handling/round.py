@@ -17,6 +17,7 @@ from artemis_py.core.order.entry import Entry
 from artemis_py.core.order.order import LOWEST, Cursor
 from artemis_py.core.pages.backlog import Backlog
 from artemis_py.core.pages.stream import PageReader
+from artemis_py.core.queue.dates import RUN_LENGTH
 from artemis_py.core.queue.page_reading import READ_UNITS
 from artemis_py.core.queue.parts import QueueParts
 from artemis_py.message import Message
@@ -177,11 +178,13 @@ class Round:
     def _aside(self) -> Generator[_Look, None, None]:
         """What waits for its time: in the order in which it was put aside."""
         contents = self._parts.contents
-        entries = list(contents.scheduled.values())
-        self._budget.spend(len(entries) // _COPIED_PER_UNIT)
-        for entry in entries:
-            if contents.is_aside(entry):
-                yield Sight(SCHEDULED, entry)
+        walk = contents.waits_until.walk()
+        while ids := walk.take(RUN_LENGTH):
+            self._budget.spend(len(ids) // _COPIED_PER_UNIT)
+            for message_id in ids:
+                entry = contents.scheduled.get(message_id)
+                if entry is not None:
+                    yield Sight(SCHEDULED, entry)
 
     # ---- ready, and in pages ---------------------------------------------------------------------
 

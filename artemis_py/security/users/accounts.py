@@ -18,6 +18,10 @@ from artemis_py.security.users.passwords import StoredPassword
 from artemis_py.security.users.tables import RolesTable, TableError, UsersTable, names_in, roles_table, users_table
 
 
+class NoUserError(UsersFileError):
+    """The users file does not have this user."""
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class Account:
@@ -79,7 +83,7 @@ class Accounts:
 
     def _demand(self, users: PropertiesText, user: str) -> None:
         if not any(entry.key == user for entry in users.entries()):
-            raise UsersFileError(f"{self._files.users} has no user {user}; see them with: artemis-py user list")
+            raise NoUserError(f"{self._files.users} has no user {user}; see them with: artemis-py user list")
 
     @contextmanager
     def _changing(self) -> Iterator[tuple[PropertiesText, PropertiesText]]:

@@ -113,6 +113,10 @@ class Desk:
     def use(self, authenticator: Authenticator) -> None:
         """Somebody else decides from now on; what is remembered of logins is forgotten. Who is in stays."""
         self._authenticator = authenticator
+        self.forget()
+
+    def forget(self) -> None:
+        """Each login is verified again from now on."""
         self._right.clear()
         self._wrong.clear()
 

@@ -9,6 +9,7 @@ from tests.e2e.management.scenes.basics import BASICS
 from tests.e2e.management.scenes.clients import CLIENTS
 from tests.e2e.management.scenes.configuration import CONFIGURATION
 from tests.e2e.management.scenes.destinations import DESTINATIONS
+from tests.e2e.management.scenes.log import LOG
 from tests.e2e.management.scenes.messages import MESSAGES
 from tests.e2e.management.scenes.surroundings import SURROUNDINGS
 from tests.e2e.management.scenes.tracing import TRACING
@@ -16,5 +17,6 @@ from tests.e2e.management.scenes.users import USER_SCENES
 from tests.e2e.management.scenes.why import WHY
 
 SCENES: Final[dict[str, Scene]] = {
-    **BASICS, **CLIENTS, **CONFIGURATION, **DESTINATIONS, **MESSAGES, **SURROUNDINGS, **TRACING, **USER_SCENES, **WHY,
+    **BASICS, **CLIENTS, **CONFIGURATION, **DESTINATIONS, **LOG, **MESSAGES, **SURROUNDINGS, **TRACING,
+    **USER_SCENES, **WHY,
 }  # fmt: skip
