@@ -9,11 +9,10 @@ from typing import Final
 
 from artemis_py.cli import logins
 from artemis_py.cli.contexts import URL, URL_NAME, add_context, url_for
-from artemis_py.cli.journal_records import shown_time
 from artemis_py.errors import ArtemisError
 from artemis_py.message import Message
 from artemis_py.selector import compile_selector
-from artemis_py.shown import as_json, escaped, many, say, say_made, warn
+from artemis_py.shown import as_json, escaped, many, say, say_made, shown_time, warn
 from artemis_py.spark.log.http import Broker, HttpLog
 from artemis_py.tracing.lives import LIVES_MAX, Lives, Moment
 from artemis_py.tracing.reading import BrokerSource, DirectorySource, LogSource
