@@ -94,7 +94,8 @@ class Part:
         """The lines from this offset on. Afterwards it is written at the end again."""
         self._file.seek(start)
         try:
-            yield from self._file
+            while line := self._file.readline():
+                yield line
         finally:
             self._file.seek(0, os.SEEK_END)
 
