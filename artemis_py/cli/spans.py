@@ -23,7 +23,8 @@ from artemis_py.storage.retention.cursors import check_name
 from artemis_py.tracing.export import Collector
 from artemis_py.tracing.export_loop import OPEN_S_MAX, Cursor, Export
 from artemis_py.tracing.journeys import Journeys
-from artemis_py.tracing.reading import Beginning, BrokerSource, DirectorySource, LogSource
+from artemis_py.tracing.reading import BrokerSource, DirectorySource
+from artemis_py.tracing.source import Beginning, LogSource
 from artemis_py.tracing.span import FinishedSpan
 
 HELP: Final = "print or export the traces of messages, from the log"

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from artemis_py.config.secrets_in_text import MASK
 from artemis_py.management.lists.field import AnyKind, Field
 from artemis_py.management.managed import Given, Managed, Steps, Work
 
@@ -24,12 +25,15 @@ BROKER: Final = "broker"
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """An argument. ``default`` is what counts when it is not given; None: nothing does."""
+    """An argument. ``default`` is what counts when it is not given; None: nothing does. ``is_secret``: it is a
+    password, which is taken from a body only, and told to nobody.
+    """
 
     name: str
     type: str
     sentence: str
     default: Any = REQUIRED
+    is_secret: bool = False
 
     @property
     def is_required(self) -> bool:
@@ -91,6 +95,11 @@ class Operation:
     def begin(self, managed: Managed, given: Given) -> Steps:
         """Its work, none of which is done before the first step. It raises BrokerError in a step."""
         return (yield from self.work(managed, given))
+
+    def shown(self, given: Given) -> dict[str, Any]:
+        """The arguments as others may see them, such as in the audit log."""
+        secrets = {argument.name for argument in self.arguments if argument.is_secret}
+        return {name: MASK if name in secrets and value is not None else value for name, value in given.items()}
 
     def is_in_path(self, argument: Argument) -> bool:
         """Does the path of HTTP name the argument?"""

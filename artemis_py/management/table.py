@@ -18,12 +18,15 @@ from artemis_py.management.operations.consumers import CONSUMER_OPERATIONS
 from artemis_py.management.operations.dead_letters import DEAD_LETTER_OPERATIONS
 from artemis_py.management.operations.exporting import EXPORT_OPERATIONS
 from artemis_py.management.operations.jobs import JOB_OPERATIONS
+from artemis_py.management.operations.log import LOG_OPERATIONS
 from artemis_py.management.operations.message_changes import MESSAGE_CHANGES
 from artemis_py.management.operations.places import PLACE_OPERATIONS
 from artemis_py.management.operations.queue_changes import QUEUE_CHANGE_OPERATIONS
 from artemis_py.management.operations.queues import QUEUE_OPERATIONS
 from artemis_py.management.operations.sessions import SESSION_OPERATIONS
 from artemis_py.management.operations.settings import SETTINGS_OPERATIONS
+from artemis_py.management.operations.tracing import TRACING_OPERATIONS
+from artemis_py.management.operations.users import USER_OPERATIONS
 from artemis_py.management.operations.why import WHY_OPERATIONS
 
 OPERATIONS: Final[tuple[Operation, ...]] = (
@@ -43,5 +46,8 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     *CONSUMER_OPERATIONS,
     *CONNECTION_OPERATIONS,
     *SESSION_OPERATIONS,
+    *USER_OPERATIONS,
+    *LOG_OPERATIONS,
     *WHY_OPERATIONS,
+    *TRACING_OPERATIONS,
 )

@@ -108,10 +108,10 @@ def test_another_version_has_other_paths(tmp_path: Path) -> None:
     before = {route.path for route in console_routes(tmp_path)}
     (tmp_path / "theme.js").write_text("2")
     after = {route.path for route in console_routes(tmp_path)}
-    assert before & after == {PATH, "/ui", "/console", "/console/"}
+    assert before & after == {PATH, "/", "/ui", "/console", "/console/"}
 
 
-@pytest.mark.parametrize("path", ["/ui", "/console", "/console/"])
+@pytest.mark.parametrize("path", ["/", "/ui", "/console", "/console/"])
 def test_other_paths_lead_there(path: str) -> None:
     answer = _get(path)
     assert (answer.status, _of(answer, "Location")) == (302, PATH)

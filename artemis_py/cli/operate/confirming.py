@@ -27,8 +27,10 @@ def add_yes(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--yes", "-y", action="store_true", help="do not ask; needed where no terminal is there to ask")
 
 
-def confirm(operation: Operation, args: argparse.Namespace, broker: BrokerHttp) -> None:
-    """Return if what the operation destroys may be destroyed. Raises NotConfirmedError."""
+def confirm(operation: Operation, args: argparse.Namespace, broker: BrokerHttp | None) -> None:
+    """Return if what the operation destroys may be destroyed. ``broker`` says how much it is; None where nothing is
+    counted. Raises NotConfirmedError.
+    """
     if not operation.destroys or args.yes:
         return
     what = _what(operation, vars(args), broker)
@@ -40,9 +42,9 @@ def confirm(operation: Operation, args: argparse.Namespace, broker: BrokerHttp) 
         raise NotConfirmedError("nothing was changed")
 
 
-def _what(operation: Operation, given: Mapping[str, Any], broker: BrokerHttp) -> str:
+def _what(operation: Operation, given: Mapping[str, Any], broker: BrokerHttp | None) -> str:
     text = operation.destroys
-    if COUNT in text:
+    if COUNT in text and broker is not None:
         count = _count(given, broker)
         text = text.replace(COUNT, "1 message" if count == 1 else f"{count:,} messages")
     for argument in operation.arguments:

@@ -56,6 +56,19 @@ def print_fields(answer: Mapping[str, Any], kind: AnyKind | None) -> None:
     _console().print(table)
 
 
+def print_changed(answer: Mapping[str, Any], kind: AnyKind, given: Sequence[str]) -> None:
+    """What became of a thing that was changed: the fields that a list shows, and those that arguments ``given`` with
+    these names have set.
+    """
+    wanted = {*kind.brief, *map(_camel_case, given)}
+    print_fields({name: value for name, value in answer.items() if name in wanted}, kind)
+
+
+def _camel_case(name: str) -> str:
+    first, *others = name.split("-")
+    return first + "".join(map(str.capitalize, others))
+
+
 def _table(*, has_head: bool = True) -> Table:
     return Table(box=box.SIMPLE_HEAD if has_head else None, show_header=has_head, pad_edge=False, show_edge=False)
 

@@ -60,9 +60,9 @@ export class Action {
     this.problem = null;
     this.draw();
     try {
-      const { path, query } = target(this.operation, { ...this.given, ...more });
+      const { path, query, body } = target(this.operation, { ...this.given, ...more });
       if (this.operation.isDownload) this.result = await download(path, query);
-      else this.result = await ask(this.operation.method, path, { query });
+      else this.result = await ask(this.operation.method, path, { query, body });
       const isDry = Object.keys(more).length > 0;
       if (!isDry) this.done(this.result);
     } catch (error) {
@@ -114,11 +114,12 @@ export class Action {
   }
 
   #warning() {
-    const lost = this.lost ? `It has ${several(this.lost, "message")}. ` : "";
+    const count = this.lost === null ? "the messages" : several(this.lost, "message");
+    const what = this.operation.destroys.replace("{messages}", count).replace(/\{([^}]+)\}/g, (_, name) => this.given[name] || "…");
     return h(
       "div",
       { class: "danger-box" },
-      h("span", null, lost, "This cannot be taken back."),
+      h("span", null, `This destroys ${what}. It cannot be taken back.`),
       this.#mustType &&
         h(
           "label",
@@ -185,10 +186,10 @@ export class Action {
     return [
       h("input", {
         ...shared,
-        type: "text",
+        type: schema.format === "password" ? "password" : "text",
         inputmode: isNumber ? "numeric" : null,
         list: known ? `${id}-known` : null,
-        autocomplete: "off",
+        autocomplete: schema.format === "password" ? "new-password" : "off",
         spellcheck: "false",
         placeholder: schema.default === undefined ? "" : String(schema.default),
         value: value ?? "",

@@ -4,6 +4,7 @@ import { get } from "./api.js";
 import { modal } from "./action.js";
 import * as description from "./description.js";
 import { h } from "./dom.js";
+import { LIFE, numberIn } from "../pages/life.js";
 import { to } from "./parts.js";
 
 const SHOWN_MAX = 40;
@@ -28,6 +29,8 @@ export class Palette {
       ...description.operations
         .map((one) => ({ text: `${one.command || one.id}`, kind: one.sentence, run: () => this.act(one) })),
     ].filter((entry) => fits(`${entry.text} ${entry.kind}`));
+    const number = description.at("GET", LIFE) && numberIn(this.text);
+    if (number) entries.unshift({ text: `Life of message ${number}`, kind: "from the log", run: () => this.go(to("life", number)) });
     this.#found = entries.slice(0, SHOWN_MAX);
     this.at = Math.min(this.at, Math.max(0, this.#found.length - 1));
     this.draw();

@@ -92,6 +92,9 @@ export function facts(row, fields, leftOut = new Set()) {
   );
 }
 
+/** A file and its line: the end of the path is enough to find it, and the rest is there for who looks. */
+export const placeOf = (text) => h("code", { title: text }, text.split("/").pop());
+
 /** JSON with its parts coloured, as text nodes. */
 export function pretty(given, depth = 0) {
   const pad = "  ".repeat(depth + 1);

@@ -35,7 +35,7 @@ export class QueuePage {
     this.consumers = url("consumers", { where: `queue=${name}`, sort: "messagesInTransit:desc", size: CONSUMERS_MAX, fields: consumerFields().join(",") });
     this.why = has("queue.whyNotDelivered") ? `${this.request}/why/not-delivered` : null;
     this.wantsWhy = query.has("why");
-    this.messages = at("GET", "/api/queues/{queue}/messages") ? new Messages(app, name) : null;
+    this.messages = at("GET", "/api/queues/{queue}/messages") ? new Messages(app, name, query.get("filter") ?? "") : null;
     this.columns = consumerColumns().filter((column) => column.name !== "queue");
   }
 

@@ -25,6 +25,7 @@ from artemis_py.core.order.entry import Entry
 from artemis_py.core.order.order import HIGHEST, LOWEST, Cursor
 from artemis_py.core.pages.backlog import Backlog
 from artemis_py.core.pages.stream import PageReader
+from artemis_py.core.queue.dates import RUN_LENGTH
 from artemis_py.core.queue.page_reading import READ_UNITS
 from artemis_py.core.queue.parts import QueueParts
 from artemis_py.message import Message
@@ -250,11 +251,21 @@ class Round:
     def _aside(self) -> Generator[_Look, None, None]:
         """What waits for its time, by number."""
         contents = self._parts.contents
+<<<<<<< HEAD
         number = self._at[0] if self._at else 0
         while (entry := contents.next_aside(number)) is not None:
             number = entry.message.id + 1
             self._at = (number,)
             yield Sight(SCHEDULED, entry)
+=======
+        walk = contents.waits_until.walk()
+        while ids := walk.take(RUN_LENGTH):
+            self._budget.spend(len(ids) // _COPIED_PER_UNIT)
+            for message_id in ids:
+                entry = contents.scheduled.get(message_id)
+                if entry is not None:
+                    yield Sight(SCHEDULED, entry)
+>>>>>>> main
 
     # ---- ready, and in pages ---------------------------------------------------------------------
 

@@ -60,14 +60,14 @@ def _page(selection: Selection[Any]) -> Iterator[str]:
     for rows in selection.rows():
         yield separator + ",".join(_compact({name: _text(value) for name, value in row.items()}) for row in rows)
         separator = ","
-    yield f'],"count":{selection.count}}}'
+    yield f"],{_compact({'count': selection.count, **selection.extra})[1:]}"
 
 
 def _list(selection: Selection[Any]) -> Iterator[str]:
     yield "["
     separator = ""
     for rows in selection.rows():
-        yield separator + ",".join(map(_compact, rows))
+        yield separator + ",".join(_compact(selection.kind.as_artemis(row)) for row in rows)
         separator = ","
     yield "]"
 

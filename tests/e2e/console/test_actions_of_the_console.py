@@ -211,3 +211,21 @@ def test_send(screen: Screen) -> None:
         urllib.request.Request(f"{screen.url}/api/queues/orders/purge", method="POST"), timeout=WAIT_S
     ) as answer:
         assert json.load(answer) == {"removed": 2}
+
+
+def test_a_password_is_in_no_line_and_no_url(screen: Screen) -> None:
+    """The form of a new user hides what is typed, and sends it in the body."""
+    screen.open("/users")
+    screen.press("Create")
+    screen.types("#argument-name", "zoe")
+    screen.types("#argument-password", "open sesame")
+    assert screen.run("return document.getElementById('argument-password').type") == "password"
+    screen.until("lines", "return document.querySelectorAll('dialog .lines code').length === 2")
+    command, curl = _lines(screen)
+    assert "user create zoe" in command
+    assert "PASSWORD" in curl
+    assert "sesame" not in command + curl
+    screen.press("Create", "dialog")
+    screen.sees("\nDone\n")
+    with urllib.request.urlopen(f"{screen.url}/api/users?name=zoe", timeout=WAIT_S) as answer:
+        assert [row["login"] for row in json.load(answer)["data"]] == ["hash"]
