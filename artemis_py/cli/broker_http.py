@@ -72,15 +72,9 @@ class BrokerHttp:
         """Where it is."""
         return self._url
 
-<<<<<<< HEAD
-    def ask(self, path: str, method: str = "GET") -> bytes:
-        """The body of an answer with status 2xx. Raises RefusedError with what the broker says otherwise, and
-        ArtemisError if there is no answer.
-=======
     def ask(self, path: str, method: str = "GET", body: bytes | None = None) -> bytes:
-        """The body of an answer with status 2xx; ``body`` is JSON to send. Raises ArtemisError with what the broker
-        says otherwise, and if there is no answer.
->>>>>>> main
+        """The body of an answer with status 2xx; ``body`` is JSON to send. Raises RefusedError with what the broker
+        says otherwise, and ArtemisError if there is no answer.
         """
         status, said = self.answer(path, method, body)
         if status < HTTPStatus.BAD_REQUEST:

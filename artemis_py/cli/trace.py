@@ -9,14 +9,8 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlencode
 
-<<<<<<< HEAD
-from artemis_py.cli import logins
-from artemis_py.cli.contexts import URL, URL_NAME, add_context, url_for
-=======
 from artemis_py.cli import broker_http, logins
 from artemis_py.cli.contexts import url_for
-from artemis_py.cli.journal_records import shown_time
->>>>>>> main
 from artemis_py.errors import ArtemisError
 from artemis_py.message import Message
 from artemis_py.selector import compile_selector

@@ -249,23 +249,17 @@ class Round:
             yield None if contents.is_aside(entry) else Sight(BEHIND, entry)
 
     def _aside(self) -> Generator[_Look, None, None]:
-        """What waits for its time, by number."""
+        """What waits for its time: in the order in which it was put aside, and of a run by number."""
         contents = self._parts.contents
-<<<<<<< HEAD
-        number = self._at[0] if self._at else 0
-        while (entry := contents.next_aside(number)) is not None:
-            number = entry.message.id + 1
-            self._at = (number,)
-            yield Sight(SCHEDULED, entry)
-=======
-        walk = contents.waits_until.walk()
+        first, behind = self._at or (0, 0)
+        walk = contents.waits_until.walk(first)
         while ids := walk.take(RUN_LENGTH):
-            self._budget.spend(len(ids) // _COPIED_PER_UNIT)
-            for message_id in ids:
+            self._budget.spend(len(ids) // _SORTED_PER_UNIT)
+            for message_id in sorted(ids):
                 entry = contents.scheduled.get(message_id)
-                if entry is not None:
+                if entry is not None and (walk.run > first or message_id > behind):
+                    self._at = (walk.run, message_id)
                     yield Sight(SCHEDULED, entry)
->>>>>>> main
 
     # ---- ready, and in pages ---------------------------------------------------------------------
 

@@ -15,7 +15,6 @@ from artemis_py.core.host import Host
 from artemis_py.core.keeping import keep, release
 from artemis_py.core.order.entry import ACKED, EXPIRED, REPLACED, Entry
 from artemis_py.core.order.last_value import LastValues
-from artemis_py.core.order.numbers import SortedNumbers
 from artemis_py.core.order.order import Order
 from artemis_py.core.queue.behind import Behind
 from artemis_py.core.queue.dates import Dates
@@ -41,7 +40,7 @@ class Contents:
     """Entries of one queue, in every state. ``Tally`` says what the counts mean."""
 
     __slots__ = (
-        "_aside", "_grouping", "_host", "_picked_bytes", "_reference", "ages", "barrier_is_out", "behind", "deferred",
+        "_grouping", "_host", "_picked_bytes", "_reference", "ages", "barrier_is_out", "behind", "deferred",
         "expiry", "has_left", "held_back", "holds", "is_in_log_order", "last_values", "leases", "order", "paged",
         "picked_count", "returned_count", "scheduled", "tally", "tries", "waits_until", "was_used",
     )  # fmt: skip
@@ -86,8 +85,6 @@ class Contents:
         self.tally = Tally()
         self.scheduled: dict[int, Entry] = {}
         """Entries that wait for their time, by message id."""
-        self._aside: SortedNumbers | None = None
-        """Their ids in order; None before the first."""
         self.waits_until = Dates()
         self.held_back: set[int] = set() if rules.holds or behind is not None else _NOTHING_HELD
         """Ids of scheduled messages that have taken their place already and return to it."""
@@ -356,9 +353,6 @@ class Contents:
         message = entry.message
         valid_ms = not_before_ms(message, due_ms - 1) if self.holds else 0
         self.scheduled[message.id] = entry
-        if self._aside is None:
-            self._aside = SortedNumbers()
-        self._aside.add(message.id)
         if self.behind is not None and self.behind.has(entry):
             self.behind.aside_count += 1
         self.tally.enter_scheduled(message)
@@ -375,17 +369,10 @@ class Contents:
         """Is this very entry put aside?"""
         return self.scheduled.get(entry.message.id) is entry
 
-    def next_aside(self, message_id: int) -> Entry | None:
-        """Of the entries that are put aside, the one with the lowest id that is at least this; None: there is none."""
-        found = None if self._aside is None else self._aside.next_from(message_id)
-        return None if found is None else self.scheduled[found]
-
     def take_from_aside(self, entry: Entry) -> None:
         """Remove an entry from those put aside: it is ready, or gone."""
         message = entry.message
         del self.scheduled[message.id]
-        assert self._aside is not None
-        self._aside.remove(message.id)
         self.waits_until.forget(message.id)
         self.held_back.discard(message.id)
         if self.behind is not None and self.behind.has(entry):

@@ -49,8 +49,7 @@ def message_line(
     if attempts:
         more["attempts"] = dict(attempts)
     body = message.body
-    is_whole = isinstance(body, bytes) and not in_pieces
-    last = _body(body) if is_whole else f'"piece_bytes":{len(body)}'
+    last = f'"piece_bytes":{len(body)}' if in_pieces or not isinstance(body, bytes) else _body(body)
     rare = f",{_json(more)[1:-1]}" if more else ""
     sent = _time(message.timestamp_ms)
     return f'{{"message":{{"id":{message.id},{beginning}"sent":"{sent}"{rare},{end}{last}}}}}\n'.encode()
