@@ -79,6 +79,8 @@ class Operation:
     also: Sequence[Field[Any]] = ()
     """What an answer has besides what it lists, or some of what ``result`` names: with their units, for people."""
     is_download: bool = False
+    permitted_as: str = ""
+    """The name of the operation on the same thing whose permission it needs; empty: its own."""
     is_watchable: bool = False
     """May clients of ``/api/events`` have it carried out once a second, to be told what changes?"""
     mbean: Sequence[str] = ()
@@ -89,7 +91,8 @@ class Operation:
         """What a security-setting must match behind the prefix, as in Artemis: ``queue.orders.pause``. A name in braces
         is that argument.
         """
-        return f"{BROKER}.{self.name}" if self.on == BROKER else f"{self.on}.{{{self.on}}}.{self.name}"
+        name = self.permitted_as or self.name
+        return f"{BROKER}.{name}" if self.on == BROKER else f"{self.on}.{{{self.on}}}.{name}"
 
     @property
     def id(self) -> str:
