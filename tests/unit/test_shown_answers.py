@@ -28,7 +28,7 @@ def test_a_list_inside_is_a_table_of_its_own(capsys: pytest.CaptureFixture[str])
 
 def test_a_change_tells_what_it_was_about(capsys: pytest.CaptureFixture[str]) -> None:
     """The few fields of a list, and those that somebody has changed; not all forty."""
-    row = {name: 0 for name in QUEUES.fields}
+    row = dict.fromkeys(QUEUES.fields, 0)
     shown.print_changed(row, QUEUES, ["queue", "max-consumers", "ring-size"])
     names = [line.split()[0] for line in capsys.readouterr().out.splitlines()]
     assert names == [name for name in QUEUES.fields if name in {*QUEUES.brief, "maxConsumers", "ringSize"}]
