@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from artemis_py.config.secrets_in_text import MASK
@@ -77,8 +77,12 @@ class Operation:
     previews: str = ""
     """The path of the look that says what would be ``affected``, for a question before it; empty: there is none."""
     also: Sequence[Field[Any]] = ()
+    inside: Mapping[str, AnyKind] = field(default_factory=dict)
+    """Lists that an answer without a kind may have in it, by name."""
     """What an answer has besides what it lists, or some of what ``result`` names: with their units, for people."""
     is_download: bool = False
+    permitted_as: str = ""
+    """The name of the operation on the same thing whose permission it needs; empty: its own."""
     is_watchable: bool = False
     """May clients of ``/api/events`` have it carried out once a second, to be told what changes?"""
     mbean: Sequence[str] = ()
@@ -89,7 +93,8 @@ class Operation:
         """What a security-setting must match behind the prefix, as in Artemis: ``queue.orders.pause``. A name in braces
         is that argument.
         """
-        return f"{BROKER}.{self.name}" if self.on == BROKER else f"{self.on}.{{{self.on}}}.{self.name}"
+        name = self.permitted_as or self.name
+        return f"{BROKER}.{name}" if self.on == BROKER else f"{self.on}.{{{self.on}}}.{name}"
 
     @property
     def id(self) -> str:

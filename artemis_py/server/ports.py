@@ -33,6 +33,8 @@ _KEEP_ALIVE_INTERVAL_S: Final = 15
 _KEEP_ALIVE_PROBES: Final = 4
 """After a minute of silence the system probes four times, 15 seconds apart."""
 
+_ANYWHERE: Final = frozenset({"0.0.0.0", "::"})
+"""Hosts that stand for all addresses of the machine; a browser on it needs a name."""
 
 Bound = tuple[AcceptorConfig, str, int]
 """An open acceptor, with the host and the port that it listens on."""
@@ -279,6 +281,13 @@ def shown_port(bound: Bound) -> str:
     shown = f"[{host}]" if ":" in host else host
     tls = " over TLS" if acceptor.is_tls else ""
     return f"listening on {shown}:{port} for {', '.join(acceptor.protocols)}{tls} (acceptor {acceptor.name})"
+
+
+def console_url(bound: Bound) -> str:
+    """What a browser on this machine opens to see the console of an acceptor for HTTP."""
+    acceptor, host, port = bound
+    shown = "localhost" if host in _ANYWHERE else f"[{host}]" if ":" in host else host
+    return f"{'https' if acceptor.is_tls else 'http'}://{shown}:{port}/ui/"
 
 
 def _is_same(one: AcceptorConfig, other: AcceptorConfig) -> bool:

@@ -107,9 +107,15 @@ def run(args: argparse.Namespace) -> int:
         reasons.print_reasons(answer)
     elif operation.lists is not None:
         shown.print_list(operation.lists, answer)
+    elif operation.shows is not None and operation.method != "GET":
+        shown.print_changed(answer, operation.shows, _given(operation, args))
     else:
-        shown.print_fields(answer, operation.shows, operation.also)
+        shown.print_fields(answer, operation.shows, operation.also, operation.inside)
     return 0
+
+
+def _given(operation: Operation, args: argparse.Namespace) -> list[str]:
+    return [argument.name for argument in operation.arguments if vars(args)[argument.name] is not None]
 
 
 def path_of(operation: Operation, given: dict[str, Any]) -> str:
