@@ -22,6 +22,14 @@ _PIECE_BYTES: Final = 1 << 18
 _LINE_BYTES_MAX: Final = 1 << 20
 
 
+class RefusedError(ArtemisError):
+    """What a broker answers with a status that is not 2xx; ``status`` is that."""
+
+    def __init__(self, said: str, status: int) -> None:
+        super().__init__(said)
+        self.status = status
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments about logins and TLS."""
     running = parser.add_argument_group("a running broker")
@@ -65,8 +73,8 @@ class BrokerHttp:
         return self._url
 
     def ask(self, path: str, method: str = "GET", body: bytes | None = None) -> bytes:
-        """The body of an answer with status 2xx; ``body`` is JSON to send. Raises ArtemisError with what the broker
-        says otherwise, and if there is no answer.
+        """The body of an answer with status 2xx; ``body`` is JSON to send. Raises RefusedError with what the broker
+        says otherwise, and ArtemisError if there is no answer.
         """
         status, said = self.answer(path, method, body)
         if status < HTTPStatus.BAD_REQUEST:
@@ -99,12 +107,12 @@ class BrokerHttp:
         except (OSError, HTTPException) as error:
             raise self._unanswered(path, error) from None
 
-    def _refused(self, path: str, status: int, body: bytes) -> ArtemisError:
+    def _refused(self, path: str, status: int, body: bytes) -> RefusedError:
         said = _said(body) or f"HTTP status {status}"
         if status == HTTPStatus.UNAUTHORIZED:
             url = self._url + path
             said = f"{url}: the broker refuses {self._login} (--user, --password-file, --token-file): {said}"
-        return ArtemisError(said)
+        return RefusedError(said, status)
 
     def answer(self, path: str, method: str = "GET", body: bytes | None = None) -> tuple[int, bytes]:
         """Status and body, whatever they are. Raises ArtemisError if there is no answer."""

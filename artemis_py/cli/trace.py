@@ -11,11 +11,10 @@ from urllib.parse import urlencode
 
 from artemis_py.cli import broker_http, logins
 from artemis_py.cli.contexts import url_for
-from artemis_py.cli.journal_records import shown_time
 from artemis_py.errors import ArtemisError
 from artemis_py.message import Message
 from artemis_py.selector import compile_selector
-from artemis_py.shown import as_json, escaped, many, say, say_made, warn
+from artemis_py.shown import as_json, escaped, many, say, say_made, shown_time, warn
 from artemis_py.spark.log.http import Broker, HttpLog
 from artemis_py.tracing.following import follow
 from artemis_py.tracing.lives import LIVES_MAX, Lives

@@ -17,6 +17,7 @@ from artemis_py.management.lists.connections import Connected
 from artemis_py.management.lists.field import Row
 from artemis_py.management.lists.places import Port
 from artemis_py.management.lists.selection import Selection
+from artemis_py.management.messages.cursors import Cursors
 from artemis_py.management.steps import Step, Until
 from artemis_py.management.stored import Stored
 from artemis_py.management.why.vitals import Vitals
@@ -36,7 +37,20 @@ class Download(NamedTuple):
     name: str
 
 
-Result = Mapping[str, Any] | Selection[Any] | Download
+class InPieces(NamedTuple):
+    """A body that goes out as lines of ``piece``, a little at a time."""
+
+    body: bytes | LargeBody
+
+
+class Lines(NamedTuple):
+    """Lines of an export, for a file with this name: whole ones, and bodies between them."""
+
+    parts: Sequence[bytes | InPieces]
+    name: str
+
+
+Result = Mapping[str, Any] | Selection[Any] | Download | Lines
 Steps = Generator[Step, None, Result]
 _SHOWN_MAX: Final = 200
 _NAMES_COMPARED_MAX: Final = 1_000
@@ -101,6 +115,7 @@ class Managed:
     begin: Callable[[Steps], object]
     """Begins a work that goes on by itself. Nobody gets its result."""
     jobs: Jobs = field(default_factory=Jobs)
+    cursors: Cursors = field(default_factory=Cursors)
     configuration: Configuration | None = None
     """The configuration of a broker that can read it again; None: nobody keeps one."""
     users: Users | None = None

@@ -16,6 +16,7 @@ from artemis_py.management.operations.configuration import CONFIGURATION_OPERATI
 from artemis_py.management.operations.connections import CONNECTION_OPERATIONS
 from artemis_py.management.operations.consumers import CONSUMER_OPERATIONS
 from artemis_py.management.operations.dead_letters import DEAD_LETTER_OPERATIONS
+from artemis_py.management.operations.exporting import EXPORT_OPERATIONS
 from artemis_py.management.operations.jobs import JOB_OPERATIONS
 from artemis_py.management.operations.log import LOG_OPERATIONS
 from artemis_py.management.operations.message_changes import MESSAGE_CHANGES
@@ -36,6 +37,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     *QUEUE_CHANGE_OPERATIONS,
     *BROWSING_OPERATIONS,
     *MESSAGE_CHANGES,
+    *EXPORT_OPERATIONS,
     *DEAD_LETTER_OPERATIONS,
     *JOB_OPERATIONS,
     *ADDRESS_OPERATIONS,

@@ -49,11 +49,13 @@ class Dates:
         number = self._run_of.get(message_id)
         return 0 if number is None else self._runs[number][message_id]
 
-    def walk(self) -> Walk:
-        """All that wait now, in the order in which they began to. What comes later is not among them."""
+    def walk(self, first_run: int = 0) -> Walk:
+        """All that wait now, from a run on, in the order in which they began to. What comes later is not among
+        them.
+        """
         if self._runs:
             self._newest += 1
-        return Walk(self._runs)
+        return Walk(self._runs, first_run)
 
     def __len__(self) -> int:
         return len(self._run_of)
@@ -63,18 +65,21 @@ class Dates:
 class Walk:
     """Goes through messages that wait, some at a time, while others come and go."""
 
-    def __init__(self, runs: dict[int, dict[int, int]]) -> None:
+    def __init__(self, runs: dict[int, dict[int, int]], first_run: int) -> None:
+        self.run = 0
+        """The number of the run that was copied last."""
         self._runs = runs
-        self._numbers = list(reversed(runs))
+        self._numbers = [number for number in reversed(runs) if number >= first_run]
         self._ids: list[int] = []
         """What is left of the run that was copied last, the first at the end."""
 
     def take(self, count: int) -> list[int]:
-        """The ids of the next ones, at most ``count``. Empty: there are no more. One that has ceased to wait may be
-        among them.
+        """The ids of the next ones of one run, at most ``count``. Empty: there are no more. One that has ceased to wait
+        may be among them.
         """
         while not self._ids and self._numbers:
-            self._ids = list(reversed(self._runs.get(self._numbers.pop(), _NONE)))
+            self.run = self._numbers.pop()
+            self._ids = list(reversed(self._runs.get(self.run, _NONE)))
         some = self._ids[-count:]
         del self._ids[-count:]
         some.reverse()

@@ -28,6 +28,12 @@ Seen = Mapping[str, Value]
 """A message as it was when it was looked at: its fields by name."""
 
 
+def failed_count(queue: Queue, sight: Sight) -> int:
+    """How many deliveries of a message have failed."""
+    tries = queue.contents.tries
+    return sight.entry.attempts if tries is None else max(sight.entry.attempts, tries.count_of(sight.message.id))
+
+
 @dataclass(frozen=True, slots=True)
 class Looks:
     """How messages of a queue are looked at: ``limit`` characters of each header and body, at ``now_ms``."""
@@ -86,9 +92,7 @@ class Looks:
         return {**shown, "bodySize": len(message.body), "body": body, "headers": headers}
 
     def _delivery_count(self, sight: Sight) -> int:
-        tries = self.queue.contents.tries
-        failed = sight.entry.attempts if tries is None else max(sight.entry.attempts, tries.count_of(sight.message.id))
-        return failed + (sight.state == DELIVERING)
+        return failed_count(self.queue, sight) + (sight.state == DELIVERING)
 
     def _held_by(self, sight: Sight) -> tuple[int, str | None]:
         """Until when (epoch ms; 0: nobody knows) and for what the message waits."""

@@ -39,8 +39,8 @@ redelivery-delay  1 message must wait for another attempt after a failed deliver
 
 All but the last are [operations](operations.md): they have a path of HTTP, and print JSON with `--json`. The first
 seven look at at most 10,000 messages and go on in steps, so they cost clients nothing that they would notice, however
-deep a queue is.
-The [test plugin](testing.md) says the same when a wait fails. Each [alert](monitoring.md#alerts) names its command.
+deep a queue is. The [test plugin](testing.md) says the same when a wait fails. Each [alert](monitoring.md#alerts) names
+its command.
 `artemis_blocked_senders{reason}` counts connections that wait by the same words.
 """
 
@@ -63,8 +63,8 @@ now                       2  there        DLQ: still there
   `GET /api/messages/NUMBER/life`, which the [console](console.md) has a page for. `--journal DIR …` reads the
   directories of a stopped one, and `--where` the log of a running one over HTTP, because that is about all messages.
 - Only segments that mention the message are read. The broker does it in threads and not in turns: of two messages at
-  the same time, and for 2 seconds (`seconds`, at most 10). An answer that is not the whole life says `isWhole: false`, and
-  goes on with `after=readTo` if that is asked for within a minute; the command does so by itself.
+  the same time, and for 2 seconds (`seconds`, at most 10). An answer that is not the whole life says `isWhole: false`,
+  and goes on with `after=readTo` if that is asked for within a minute; the command does so by itself.
   `logBegan` says since when the log knows anything, `lostParts` how many parts of it could not be read.
 - The log has persistent messages on durable queues. With `journal-retention-directory` it has their whole past, with
   deliveries and consumers; without, only what the journal still needs.

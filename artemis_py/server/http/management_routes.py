@@ -13,7 +13,7 @@ from urllib.parse import parse_qs
 from artemis_py.errors import BadRequestError, BrokerError, NotFoundError
 from artemis_py.management.given import given_of
 from artemis_py.management.lists.selection import Selection
-from artemis_py.management.managed import Download, Managed, Result
+from artemis_py.management.managed import Download, Lines, Managed, Result
 from artemis_py.management.openapi import description_of
 from artemis_py.management.operation import EDIT, Operation
 from artemis_py.management.table import OPERATIONS
@@ -124,6 +124,8 @@ def _answered(work: asyncio.Future[Result], downloads: Downloads, *, may_be_give
 def _response(result: Result, downloads: Downloads) -> Response:
     if isinstance(result, Download):
         return downloads.response(result)
+    if isinstance(result, Lines):
+        return downloads.lines(result)
     if isinstance(result, Selection):
         return Response(HTTPStatus.OK, "application/json", _pieces(result))
     return json_response(HTTPStatus.OK, result)
