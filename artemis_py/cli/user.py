@@ -28,6 +28,10 @@ HELP: Final = "add, list, change, remove and test users"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """``add``, ``rm``, ``list``, ``reset`` and ``test`` are about files; the others ask a running broker."""
     actions = "add|rm|list|reset|test|ls|create|update|delete"
+    parser.epilog = (
+        "add, rm, list, reset and test work on the files that a configuration names. "
+        "ls, create, update and delete ask a running broker, which does it to its files."
+    )
     commands = parser.add_subparsers(dest="command", required=True, metavar=actions)
     adding = commands.add_parser("add", help="add a user; the users file is made if there is none")
     removing = commands.add_parser("rm", help="remove a user and its roles")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from artemis_py.config.secrets_in_text import MASK
@@ -34,6 +34,10 @@ class Argument:
     sentence: str
     default: Any = REQUIRED
     is_secret: bool = False
+    destroys: str = ""
+    """What a flag that is set destroys besides. ``{consumers}`` stands for how many consumers the queue has, or else
+    the queues of the address.
+    """
 
     @property
     def is_required(self) -> bool:
@@ -46,7 +50,7 @@ class Operation:
     """One operation. ``on`` says on what: ``broker``, or the argument that names it. ``path`` is that of HTTP, and has
     the names of arguments in braces; ``command`` has the words of the command line.
 
-    ``lists`` is the list that it answers with (``also``: what is told of the list besides), ``shows`` the kind of one
+    ``lists`` is the list that it answers with, ``shows`` the kind of one
     thing; None: the ``result`` says what. ``is_download``: it is no JSON, but a file.
 
     ``mbean`` has its signatures in Artemis' beans (``management/artemis/signature.py``), for Jolokia; ``no_mbean`` says
@@ -70,7 +74,12 @@ class Operation:
     messages the queue has (that match, if there is a filter), or else the queues of the address, and a name in braces
     for that argument.
     """
+    previews: str = ""
+    """The path of the look that says what would be ``affected``, for a question before it; empty: there is none."""
     also: Sequence[Field[Any]] = ()
+    inside: Mapping[str, AnyKind] = field(default_factory=dict)
+    """Lists that an answer without a kind may have in it, by name."""
+    """What an answer has besides what it lists, or some of what ``result`` names: with their units, for people."""
     is_download: bool = False
     permitted_as: str = ""
     """The name of the operation on the same thing whose permission it needs; empty: its own."""

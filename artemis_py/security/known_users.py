@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, final
+from typing import Final, NamedTuple, final
 
 from artemis_py.config.problems import Problems
 from artemis_py.config.settings import BrokerConfig
@@ -30,39 +30,60 @@ GUEST: Final = "guest"
 @final
 @dataclass(frozen=True, slots=True)
 class KnownUser:
-    """A user as one file declares it. ``login``: how the password is stored, or what else lets it in."""
+    """A user as one file declares it. ``login``: how the password is stored, or what else lets it in. ``mark`` differs
+    when that has changed; in another process it differs always, and tells nothing.
+    """
 
     name: str
     roles: tuple[str, ...]
     """In alphabetical order."""
     login: str
     origin: Origin
+    mark: int = field(default=0, repr=False)
+
+
+class _Source(NamedTuple):
+    """Files, or one user (``files`` is None)."""
+
+    files: UserFiles | None
+    has_certificates: bool = False
+    one: KnownUser | None = None
 
 
 def known_users(config: BrokerConfig) -> list[KnownUser]:
-    """Return them in the order in which the sources are asked. It blocks: it reads files. Raises UsersFileError for one
-    that cannot be read, and ConfigError for a login.config.
+    """Return them in the order in which the sources are asked; single users come last. It blocks: it reads files.
+    Raises UsersFileError for one that cannot be read, and ConfigError for a login.config.
     """
+    sources = list(dict.fromkeys(_sources(config)))
+    found = [user for source in sources if source.files is not None for user in _users_of(source, source.files)]
+    return found + [source.one for source in sources if source.one is not None]
+
+
+def files_of_realm(config: BrokerConfig) -> list[str]:
+    """Return the paths of all files that say who may log in. It blocks. Raises ConfigError for a login.config."""
+    named = [source.files for source in _sources(config) if source.files is not None]
+    found = [str(path) for files in named for path in (files.users, files.roles)]
+    if config.logins.jaas is not None:
+        found.append(config.logins.jaas.file)
+    return list(dict.fromkeys(found))
+
+
+def _sources(config: BrokerConfig) -> Iterator[_Source]:
     logins = config.logins
-    found: dict[UserFiles, list[KnownUser]] = {}
-    others: list[KnownUser] = []
     if logins.jaas is not None:
         for entry, folder in _modules(config, logins.jaas):
             kind = entry.class_name.removeprefix(PACKAGE)
             if kind == "PropertiesLoginModule":
-                files = user_files(entry, folder)
-                found.setdefault(files, list(_with_passwords(files)))
+                yield _Source(user_files(entry, folder))
             elif kind == "TextFileCertificateLoginModule":
-                files = certificate_files(entry, folder)
-                found.setdefault(files, list(_with_certificates(files)))
+                yield _Source(certificate_files(entry, folder), has_certificates=True)
             elif kind == "GuestLoginModule":
                 user, role = guest_of(entry)
-                others.append(KnownUser(user, (role,), GUEST, entry.origin))
+                yield _Source(None, one=KnownUser(user, (role,), GUEST, entry.origin))
     if logins.bootstrap is not None:
-        others += _of_bootstrap(logins.bootstrap)
+        yield from _of_bootstrap(logins.bootstrap)
     if has_plain_files(config) and (files := files_of(config)).are_there:
-        found.setdefault(files, list(_with_passwords(files)))
-    return [*(user for users in found.values() for user in users), *dict.fromkeys(others)]
+        yield _Source(files)
 
 
 def _modules(config: BrokerConfig, jaas: JaasConfig) -> Iterator[tuple[ModuleEntry, Path]]:
@@ -75,26 +96,23 @@ def _modules(config: BrokerConfig, jaas: JaasConfig) -> Iterator[tuple[ModuleEnt
             yield entry, Path(login_config.file).parent
 
 
-def _with_passwords(files: UserFiles) -> Iterator[KnownUser]:
+def _users_of(source: _Source, files: UserFiles) -> Iterator[KnownUser]:
     users, roles = users_in(files.users), roles_in(files.roles).by_user
     for user, stored in users.passwords.items():
+        login = CERTIFICATE if source.has_certificates else how_stored(stored)
         origin = Origin(str(files.users), users.lines[user])
-        yield KnownUser(user, _sorted(roles.get(user)), how_stored(stored), origin)
+        yield KnownUser(user, tuple(sorted(roles.get(user, ()))), login, origin, hash(stored))
 
 
-def _with_certificates(files: UserFiles) -> Iterator[KnownUser]:
-    users, roles = users_in(files.users), roles_in(files.roles).by_user
-    for user, line in users.lines.items():
-        yield KnownUser(user, _sorted(roles.get(user)), CERTIFICATE, Origin(str(files.users), line))
-
-
-def _of_bootstrap(users: BootstrapUsers) -> Iterator[KnownUser]:
+def _of_bootstrap(users: BootstrapUsers) -> Iterator[_Source]:
     if users.user_file is not None and users.role_file is not None:
-        yield from _with_passwords(UserFiles(Path(users.user_file), Path(users.role_file)))
+        yield _Source(UserFiles(Path(users.user_file), Path(users.role_file)))
     elif users.user is not None:
         role = () if users.role is None else (users.role,)
-        login = how_stored(stored_password(users.password or ""))
-        yield KnownUser(users.user, role, MASKED if login == UNREADABLE else login, users.origin)
+        stored = stored_password(users.password or "")
+        login = how_stored(stored)
+        one = KnownUser(users.user, role, MASKED if login == UNREADABLE else login, users.origin, hash(users.password))
+        yield _Source(None, one=one)
 
 
 def how_stored(stored: StoredPassword) -> str:
@@ -102,7 +120,3 @@ def how_stored(stored: StoredPassword) -> str:
     if isinstance(stored, HashedPassword):
         return HASH
     return PLAIN if isinstance(stored, PlainPassword) else UNREADABLE
-
-
-def _sorted(roles: frozenset[str] | None) -> tuple[str, ...]:
-    return tuple(sorted(roles or ()))

@@ -91,7 +91,10 @@ class OperatedUsers:
 
         done = yield from self._in_thread(change)
         if self._gate is not None:
-            self._gate.desk.forget()
+            desk = self._gate.desk
+            desk.forget()
+            if desk.on_change is not None:
+                desk.on_change()
         return done
 
     def _in_thread(self, work: Callable[[], Value]) -> Generator[Step, None, Value]:

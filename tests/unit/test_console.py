@@ -15,8 +15,8 @@ from artemis_py.server.http.console.routes import console_war_routes
 from artemis_py.server.http.console_routes import CONSOLE, PATH, POLICY, console_routes
 from artemis_py.server.http.routing import Route, Routes
 
-SENT_BYTES_MAX: Final = 80_000
-READ_BYTES_MAX: Final = 205_000
+SENT_BYTES_MAX: Final = 86_000
+READ_BYTES_MAX: Final = 222_000
 FILES: Final = [file for file in sorted(CONSOLE.rglob("*")) if file.is_file()]
 OWN: Final = [file for file in FILES if "vendor" not in file.parts]
 VENDORED: Final = {"uPlot.iife.min.js", "uPlot.min.css", "uPlot.LICENSE.txt"}

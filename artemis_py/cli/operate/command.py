@@ -60,7 +60,7 @@ def add_actions(
         one.set_defaults(operation=operation)
         for argument in operation.arguments:
             _add_argument(one, argument)
-        if operation.destroys:
+        if operation.destroys or operation.previews:
             confirming.add_yes(one)
         if operation.is_download:
             one.add_argument("--output", metavar="FILE", help="write to this new file (else to standard output)")
@@ -110,7 +110,7 @@ def run(args: argparse.Namespace) -> int:
     elif operation.shows is not None and operation.method != "GET":
         shown.print_changed(answer, operation.shows, _given(operation, args))
     else:
-        shown.print_fields(answer, operation.shows)
+        shown.print_fields(answer, operation.shows, operation.also, operation.inside)
     return 0
 
 

@@ -6,7 +6,7 @@ import { several } from "./format.js";
 import { link, to } from "./parts.js";
 
 const FEW = 3;
-const NOT_DEAD = ["name!~dlq", "name!~expiry", "name!~dead"];
+const NOT_DEAD = ["name!~dlq", "name!~expiry", "name!~dead", "name!=EXP"];
 const list = (path, where, fields, sort = null) => url(path, { where, sort, size: FEW, fields });
 
 /** What the sentence asks for, by name. */

@@ -1,7 +1,7 @@
 // The command palette: pages, queues and operations by some of their letters.
 
 import { get } from "./api.js";
-import { modal } from "./action.js";
+import { dialog } from "./dialog.js";
 import * as description from "./description.js";
 import { h } from "./dom.js";
 import { LIFE, numberIn } from "../pages/life.js";
@@ -71,9 +71,9 @@ export class Palette {
   }
 
   view() {
-    return h(
-      "dialog",
-      { class: "palette", key: "palette", "aria-label": "Search and commands", mount: modal, oncancel: (event) => (event.preventDefault(), this.close()), onclick: (event) => event.target.tagName === "DIALOG" && this.close() },
+    return dialog(
+      this.close,
+      { class: "palette", key: "palette", "aria-label": "Search and commands", isLight: true },
       h("input", {
         type: "text",
         role: "combobox",

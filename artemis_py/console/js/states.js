@@ -1,6 +1,6 @@
 // The words for how a queue is, from its numbers. Each has a sentence and a colour.
 
-const DEAD = /dlq|dead|expiry/i;
+const DEAD = /dlq|dead|expiry|^exp(\.|$)/i;
 export const STUCK_MS = 30_000;
 
 /** Is it where messages go that nobody could use? Then it is no wonder that nobody consumes it. */

@@ -16,7 +16,7 @@ const columns = () => [
   { name: "unroutedMessageCount", title: "Unrouted", sort: "unroutedMessageCount", width: "84px", isNumber: true, from: 1080, sentence: "Messages that no queue took", cell: (row) => count(row.unroutedMessageCount, true) },
 ];
 
-export const ADDRESS_FIELDS = ["name", "routingTypes", "queueCount", "messageCount", "addressSize", "addressLimitPercent", "unroutedMessageCount", "paging", "fullPolicy", "droppedMessageCount", "autoCreated", "paused", "blocked"];
+const ADDRESS_FIELDS = ["name", "routingTypes", "queueCount", "messageCount", "addressSize", "addressLimitPercent", "unroutedMessageCount", "paging", "fullPolicy", "droppedMessageCount", "autoCreated", "paused", "blocked"];
 
 export function addressStates(row) {
   const found = [];
@@ -32,7 +32,7 @@ export function addressStates(row) {
 export function fullness(row) {
   const share = Math.min(100, row.addressLimitPercent);
   const look = share >= 90 ? "bad" : share >= 70 ? "warn" : "";
-  return h("div", { class: "bar", role: "meter", "aria-label": "Used of its limit", "aria-valuemin": 0, "aria-valuemax": 100, "aria-valuenow": share, title: `${row.addressLimitPercent} %` }, h("div", { class: look, style: { width: `${share}%` } }));
+  return h("div", { class: "bar", role: "meter", "aria-label": "Used of its limit", "aria-valuemin": 0, "aria-valuemax": 100, "aria-valuenow": share, title: `${row.addressLimitPercent} %` }, share > 0 && h("div", { class: look, style: { width: `${share}%` } }));
 }
 
 export class AddressesPage extends ListPage {

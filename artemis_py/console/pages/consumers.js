@@ -7,7 +7,7 @@ import { ListPage } from "./list_page.js";
 
 const LOOKS = { "takes messages": "good", browses: "", "does not read": "bad", "window used up": "warn", "backlog used up": "warn" };
 
-export const consumerState = (row) => chip(row.status, LOOKS[row.status] ?? "");
+const consumerState = (row) => chip(row.status, LOOKS[row.status] ?? "");
 
 export const consumerColumns = () => [
   { name: "id", title: "No.", sort: "id", width: "56px", isNumber: true, cell: (row) => String(row.id) },
@@ -20,7 +20,7 @@ export const consumerColumns = () => [
   { name: "lastAcknowledgedTime", title: "Last ack", sort: "lastAcknowledgedTime", width: "84px", isNumber: true, from: 860, sentence: "How long ago it last acknowledged a message", cell: (row) => (row.lastAcknowledgedTime > 0 ? ago(row.lastAcknowledgedTime) : "never") },
 ];
 
-export const CONSUMER_FIELDS = ["id", "queue", "status", "clientID", "user", "connection", "filter", "messagesInTransit", "creationTime", "lastAcknowledgedTime"];
+const CONSUMER_FIELDS = ["id", "queue", "status", "clientID", "user", "connection", "filter", "messagesInTransit", "creationTime", "lastAcknowledgedTime"];
 
 export const consumerFields = () => {
   const known = new Set((operation("listConsumers")?.fields ?? []).map((field) => field.name));

@@ -5,7 +5,7 @@ import { at } from "../js/description.js";
 import { h } from "../js/dom.js";
 import { bytes, clock, date, duration, several } from "../js/format.js";
 import { commandLine, curlLine } from "../js/lines.js";
-import { button, card, chip, copyLine, empty, head, link, problemBox, to } from "../js/parts.js";
+import { button, card, chip, copyLine, empty, head, link, problemBox, searchBox, to } from "../js/parts.js";
 
 export const LIFE = "/api/messages/{message}/life";
 const ANSWERS_MAX = 15;
@@ -68,7 +68,7 @@ export class LifePage {
       h(
         "form",
         { class: "filters", key: "form", onsubmit: (event) => (event.preventDefault(), this.app.go(to("life", new FormData(event.target).get("message").trim()))) },
-        h("input", { type: "search", id: "message", name: "message", "aria-label": "Number of a message, or its message-id", placeholder: "Number of a message, or its message-id", value: this.number || this.wrong, required: true, autocomplete: "off", spellcheck: "false", mount: (element) => void (this.number === "" && element.focus()) }),
+        searchBox("Number of a message, or its message-id", { id: "message", name: "message", value: this.number || this.wrong, required: true, mount: (element) => void (this.number === "" && element.focus()) }),
         h("button", { type: "submit", class: "button primary" }, "Show"),
       ),
       this.wrong && problemBox({ message: `${this.wrong} is no number of a message.`, advice: "It is a number, or two with a dash, as in the message-id 3-1234." }),

@@ -3,7 +3,7 @@
 import { url } from "../js/api.js";
 import { changesOfAll, isCreator, isDestructive, label, operation } from "../js/description.js";
 import { h } from "../js/dom.js";
-import { button, empty, head, problemBox } from "../js/parts.js";
+import { button, empty, head, problemBox, searchBox, toggle } from "../js/parts.js";
 import { Table } from "../js/table.js";
 import { icon } from "../js/icons.js";
 import { ColumnChoice, chosen } from "./choice.js";
@@ -133,12 +133,12 @@ export class ListPage {
       h(
         "div",
         { class: "filters", key: "filters" },
-        h("input", { type: "search", id: "filter", "aria-label": `Filter ${this.spec.several}`, placeholder: `Filter by ${this.spec.filterBy}, or ${this.spec.example}`, value: this.filter, autocomplete: "off", spellcheck: "false", oninput: (event) => this.#typed(event.target.value) }),
+        searchBox(`Filter by ${this.spec.filterBy}, or ${this.spec.example}`, { id: "filter", value: this.filter, oninput: (event) => this.#typed(event.target.value) }),
         h(
           "div",
           { class: "chips" },
-          (this.spec.quick ?? []).map((quick) => h("button", { type: "button", class: "chip", key: quick[0], "aria-pressed": String(this.quick === quick), onclick: () => this.#press(quick) }, quick[0])),
-          this.where.map((one) => h("button", { type: "button", class: "chip", key: `where ${one}`, "aria-pressed": "true", title: "Remove this condition", onclick: () => ((this.where = this.where.filter((other) => other !== one)), this.table.reset()) }, one, icon("close"))),
+          (this.spec.quick ?? []).map((quick) => toggle(quick[0], this.quick === quick, () => this.#press(quick))),
+          this.where.map((one) => toggle([one, icon("close")], true, () => ((this.where = this.where.filter((other) => other !== one)), this.table.reset()), { key: `where ${one}`, title: "Remove this condition" })),
         ),
         h("span", { class: "grow" }),
         this.#columnsButton(),

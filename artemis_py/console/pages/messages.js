@@ -4,7 +4,7 @@ import { ask } from "../js/api.js";
 import { at, changesOf } from "../js/description.js";
 import { h } from "../js/dom.js";
 import { bytes, count, date } from "../js/format.js";
-import { button, card, chip, empty, link, problemBox, to } from "../js/parts.js";
+import { button, card, chip, empty, link, problemBox, searchBox, to, toggle } from "../js/parts.js";
 import { shortTable } from "../js/table.js";
 import { LIFE } from "./life.js";
 
@@ -28,9 +28,9 @@ export class Messages {
     this.app = app;
     this.queue = queue;
     this.columns = [
-      { name: "id", title: "Number", width: "92px", isNumber: true, cell: (row) => link(to("queues", queue, "messages", row.messageID), String(row.messageID)) },
-      { name: "state", title: "State", width: "100px", cell: (row) => chip(row.state, LOOKS[row.state] ?? "", row.heldBy) },
-      { name: "preview", title: "Body", width: "minmax(140px, 3fr)", cell: (row) => h("span", { class: "mono" }, row.BodyPreview ?? "in a file") },
+      { name: "id", title: "Number", width: "min(92px, 18vw)", isNumber: true, cell: (row) => link(to("queues", queue, "messages", row.messageID), String(row.messageID)) },
+      { name: "state", title: "State", width: "min(100px, 24vw)", cell: (row) => chip(row.state, LOOKS[row.state] ?? "", row.heldBy) },
+      { name: "preview", title: "Body", width: "minmax(100px, 3fr)", cell: (row) => h("span", { class: "mono" }, row.BodyPreview ?? "in a file") },
       { name: "cause", title: "From", width: "minmax(90px, 0.9fr)", from: 1180, cell: (row) => h("span", { title: from(row) }, from(row)) },
       { name: "time", title: "Came", width: "178px", from: 1000, isNumber: true, cell: (row) => date(row.timestamp) },
       { name: "life", title: "Life", width: "76px", from: 700, sentence: "What the log tells of it; of a dead letter: of its original", cell: (row) => at("GET", LIFE) && link(to("life", row.originalMessageID || row.messageID), "Trace", "soft") },
@@ -77,8 +77,8 @@ export class Messages {
         h(
           "form",
           { class: "filters card-body", onsubmit: (event) => (event.preventDefault(), this.look()) },
-          h("input", { type: "search", id: "selector", "aria-label": "Selector", placeholder: "Selector, such as amount > 100", value: this.filter, autocomplete: "off", spellcheck: "false", oninput: (event) => (this.filter = event.target.value) }),
-          h("div", { class: "chips" }, WHICH.map(([name, words]) => h("button", { type: "button", class: "chip", key: name, "aria-pressed": String(this.which === name), onclick: () => ((this.which = name), this.look()) }, words))),
+          searchBox("Selector, such as amount > 100", { id: "selector", value: this.filter, oninput: (event) => (this.filter = event.target.value) }),
+          h("div", { class: "chips" }, WHICH.map(([name, words]) => toggle(words, this.which === name, () => ((this.which = name), this.look())))),
           h("span", { class: "grow" }),
           h("button", { type: "submit", class: "button", disabled: this.#isAsking }, "Look"),
           answer?.count > 0 && button("Do with these", () => this.#offer(), "", { id: "with-these" }),

@@ -61,7 +61,7 @@ export class OverviewPage {
   }
 
   #warnings() {
-    return (this.#ready?.warnings ?? []).map((text) => h("p", { class: "warning", key: text }, text));
+    return (this.#ready?.warnings ?? []).map((text) => h("p", { class: "warning", key: text }, text.charAt(0).toUpperCase() + text.slice(1)));
   }
 
   #tiles(broker, totals) {

@@ -6,7 +6,7 @@ import { h } from "../js/dom.js";
 import { count, date } from "../js/format.js";
 import { card, chip, empty, facts, head, link, placeOf, problemBox, to } from "../js/parts.js";
 import { ListPage } from "./list_page.js";
-import { actionButtons, reportsCard } from "./thing_page.js";
+import { actionButtons } from "./thing_page.js";
 
 const LOOKS = { hash: "good", "plain text": "warn", masked: "warn", unreadable: "bad" };
 const SENTENCES = {
@@ -48,7 +48,7 @@ export class UsersPage extends ListPage {
         ["Without a hash", ["login!=hash"]],
       ],
       open: (row) => app.go(to("users", row.name)),
-      nothing: ["No file names a user", "Where security is on, users come from a file, a directory or tokens.", "artemis-py user add"],
+      nothing: ["No file names a user", "Where security is on, users come from a file, a directory or tokens.", "artemis-py user create"],
     });
   }
 }
@@ -80,7 +80,6 @@ export class UserPage {
       head(this.name, { crumb, chips: rows[0].roles ? roles(rows[0]) : [], actions: rows.some((row) => row.changeable) ? actionButtons(this.app, ["name"], options, { name: this.name }) : [] }),
       rows.map((row) => card(row.declaredAt, facts(row, fields, new Set(["name", "roles", "login", "declaredAt"])), { right: login(row) })),
       h("p", { key: "clients" }, link(`/connections?where=${encodeURIComponent(`user=${this.name}`)}`, "Its connections")),
-      reportsCard(this.app, ["name"], { name: this.name }),
     ];
   }
 }

@@ -80,6 +80,8 @@ class Desk:
         """Attempts that wait for a thread or are in one."""
         self._lines = Lines()
         self._workers = Workers(THREADS)
+        self.on_change: Callable[[], None] | None = None
+        """Called when others may log in than before."""
         self._running = 0
         self._begun: Login | None = None
         """The login that ``begin`` has not returned yet; nobody needs to be woken for it."""
@@ -114,6 +116,8 @@ class Desk:
         """Somebody else decides from now on; what is remembered of logins is forgotten. Who is in stays."""
         self._authenticator = authenticator
         self.forget()
+        if self.on_change is not None:
+            self.on_change()
 
     def forget(self) -> None:
         """Each login is verified again from now on."""

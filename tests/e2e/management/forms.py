@@ -55,7 +55,7 @@ def by_http(told: Told, row: Operation, scene: Scene) -> None:
 
 def by_command(told: Told, row: Operation, scene: Scene) -> None:
     """Carry it out as a command, and check what it prints."""
-    yes = ["--yes"] if row.destroys else []
+    yes = ["--yes"] if row.destroys or row.previews else []
     line = [*row.command.split(), *_words(row, scene.arguments), "--json", *yes]
     with patch.dict(os.environ, {_VARIABLES[name]: value for name, value in _secrets(row, scene).items()}):
         code, printed, errors = _in_a_process(told, line) if row.id in IN_A_PROCESS else _in_this_process(told, line)
