@@ -204,7 +204,7 @@ def test_what_comes_back_meanwhile_is_in_it_once(tmp_path: Path) -> None:
 def _noted(path: Path) -> int:
     """How many messages an export that is under way has."""
     try:
-        return int(json.loads(Path(f"{path}.progress").read_text("utf-8"))["messages"])
+        return int(json.loads(Path(f"{path}.progress").read_text("utf-8").partition("\n")[0])["messages"])
     except (OSError, ValueError):
         return 0
 
