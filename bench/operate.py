@@ -1,16 +1,18 @@
 """``python -m bench.operate``: what it costs others when operators look, and change much.
 
 A broker of its own has 10,000 queues, and a million messages on one of them. A client sends a message to itself, again
-and again: alone, beside a console that is open, beside lists, browses, questions, and changes of the million. Told are
-its round trips, how many turns took more than 5 ms, and how long the operations took.
+and again: alone, beside a console that is open, beside lists, browses, questions, an export, and changes of the
+million. Told are its round trips, how many turns took more than 5 ms, and how long the operations took.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import re
 import socket
 import statistics
+import subprocess
 import sys
 import tempfile
 import threading
@@ -141,6 +143,35 @@ def ask(process: Process, method: str, path: str) -> float:
     return (time.perf_counter() - began_s) * 1e3
 
 
+def browsing(process: Process) -> Operate:
+    """The next 1,000 messages, each time, and from the beginning after the last."""
+    after = [""]
+
+    def page() -> float:
+        began_s = time.perf_counter()
+        path = f"/api/queues/deep/messages?size=1000&after={after[0]}"
+        with urllib.request.urlopen(f"http://{_HOST}:{process.ports['http']}{path}", timeout=_WAIT_S) as answer:
+            after[0] = json.load(answer)["next"] or ""
+        return (time.perf_counter() - began_s) * 1e3
+
+    return page
+
+
+def exporting(process: Process, folder: str) -> Operate:
+    """The command, which writes everything to a file. Raises PerfError if it fails."""
+
+    def export() -> float:
+        began_s = time.perf_counter()
+        url, path = f"http://{_HOST}:{process.ports['http']}", str(Path(folder) / "messages.jsonl")
+        command = [sys.executable, "-m", "artemis_py", "data", "exp", "--url", url, "--output", path]
+        told = subprocess.run(command, capture_output=True, text=True, check=False)
+        if told.returncode:
+            raise PerfError(told.stderr)
+        return (time.perf_counter() - began_s) * 1e3
+
+    return export
+
+
 @contextmanager
 def console(process: Process) -> Iterator[None]:
     """A console that is open: it reads events, and what changes in the rows that it shows."""
@@ -226,6 +257,11 @@ def measure_operating(queues: int, messages: int, seconds: float, tell: Callable
                 for what, path in looks:
                     tell(f"operate: {what}")
                     found.append(beside(f"it, and {what}", process, ping, seconds, asking("GET", path)))
+                tell("operate: an export")
+                found.append(beside("it, and pages of a browse, on and on", process, ping, seconds, browsing(process)))
+                found.append(
+                    beside("it, and an export of all messages", process, ping, 0.0, exporting(process, folder))
+                )
                 for what, path in changes:
                     tell(f"operate: {what}")
                     found.append(beside(f"it, and {what}", process, ping, 0.0, asking("POST", path)))
