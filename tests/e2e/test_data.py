@@ -139,9 +139,9 @@ def test_everything_arrives_once(tmp_path: Path) -> None:
     assert (tried["attempts"], tried["queues"]) == ({"news.a": 1}, ["news.a", "news.b"])
     text, place = a_broker(tmp_path, "new", in_memory=-1)
     with running(text, place) as broker:
-        told = data("imp", path, "--url", url(broker))
+        told = data("imp", path, "--stomp", url(broker))
         assert (told.returncode, told.stderr) == (0, "")
-        assert told.stdout == f"imported 26 messages into 27 places on queues of {url(broker)}\n"
+        assert told.stdout == f"imported 26 messages into 27 places on queues of {url(broker)}, and made 0 queues\n"
         with connected(broker.port) as client:
             orders = take(client, "/queue/orders", 22)
             assert [one.body for one in orders[:2]] == [BINARY, LARGE], "of the default priority, 4"
@@ -153,7 +153,7 @@ def test_everything_arrives_once(tmp_path: Path) -> None:
             (today,) = take(client, "/queue/later", 1)
             assert today.body == b"today"
             assert today.header("expires") == str(_expires(path))
-        told = data("imp", path, "--url", url(broker))  # a second time: each is known
+        told = data("imp", path, "--stomp", url(broker))  # a second time: each is known
         assert told.returncode == 0
         assert broker.stop() == 0
     told = data("exp", place / "broker.xml")
@@ -195,7 +195,7 @@ def test_an_import_that_is_killed_goes_on(tmp_path: Path) -> None:
             _import_and_kill(path, whole, line_count, url(broker))
         path.unlink()
         whole.rename(path)
-        told = data("imp", path, "--url", url(broker))
+        told = data("imp", path, "--stomp", url(broker))
         assert told.returncode == 0, told.stderr
         assert re.match(r"went on behind line \d+: [\d,]+ messages had been imported before\n", told.stdout)
         assert not notes.exists()
@@ -209,7 +209,7 @@ def test_an_import_that_is_killed_goes_on(tmp_path: Path) -> None:
 
 def _import_and_kill(pipe: Path, whole: Path, line_count: int, to: str) -> None:
     """An import gets so many lines through a pipe, and waits for more. It is killed when it has noted what it had."""
-    command = [sys.executable, "-m", "artemis_py", "data", "imp", str(pipe), "--url", to]
+    command = [sys.executable, "-m", "artemis_py", "data", "imp", str(pipe), "--stomp", to]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process, pipe.open("wb") as feed:
         with whole.open("rb") as file:
             feed.writelines(islice(file, line_count))
@@ -262,13 +262,13 @@ def test_what_cannot_be_done(tmp_path: Path) -> None:
             (FIRST + a_line(address="locked", queues=["none"], text="x") + END, "refuses: "),
         ):
             bad.write_text(content, "utf-8")
-            told = data("imp", bad, "--url", url(broker))
+            told = data("imp", bad, "--stomp", url(broker))
             assert told.returncode == 1, content
             assert said in told.stderr
             assert "Traceback" not in told.stderr
         assert broker.stop() == 0
-    told = data("imp", bad, "--url", "stomp://127.0.0.1:1")
-    assert told.stderr == "artemis-py: stomp://127.0.0.1:1: nothing listens there\n"
+    told = data("imp", bad, "--stomp", "stomp://127.0.0.1:1")
+    assert told.stderr == "artemis-py: stomp://127.0.0.1:1: nothing listens there (--stomp URL says where the broker is)\n"
 
 
 def test_a_bar_on_a_terminal(tmp_path: Path) -> None:

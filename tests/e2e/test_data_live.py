@@ -94,7 +94,7 @@ def test_another_broker_gets_the_same_messages(tmp_path: Path) -> None:
         there = take(client, "/queue/orders", 23)
     text, place = a_live_broker(tmp_path, "new", in_memory=-1)
     with running(text, place) as broker:
-        told = data("imp", tmp_path / "out.jsonl", "--url", url(broker))
+        told = data("imp", tmp_path / "out.jsonl", "--stomp", url(broker))
         assert told.returncode == 0, told.stderr
         with connected(broker.port) as client:
             here = take(client, "/queue/orders", 23)

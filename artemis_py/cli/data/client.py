@@ -35,7 +35,9 @@ class Sender:
         except TimeoutError:
             raise ArtemisError(f"{url} does not answer within {wait_s:g} s") from None
         except OSError as error:
-            said = "nothing listens there" if isinstance(error, ConnectionRefusedError) else error.strerror or error
+            said = error.strerror or error
+            if isinstance(error, ConnectionRefusedError):
+                said = "nothing listens there (--stomp URL says where the broker is)"
             raise ArtemisError(f"{url}: {said}") from None
         sender = Sender(url, stream, wait_s)
         headers = [("accept-version", "1.2"), ("host", host)]
@@ -60,12 +62,19 @@ class Sender:
         except OSError as error:
             raise await self._why(f"has closed the connection: {error.strerror or error}") from None
 
-    async def confirmed(self, name: str) -> None:
-        """Wait for the receipt of this name."""
+    async def confirmed(self, name: str, wait_s: float | None = None) -> None:
+        """Wait for the receipt of this name, so long (None: as long as for everything)."""
         while True:
-            answer = await self._next("RECEIPT")
+            answer = await self._next("RECEIPT", wait_s)
             if answer.command == "RECEIPT" and answer.headers.get("receipt-id") == name:
                 return
+
+    async def message(self, wait_s: float | None = None) -> ServerFrame:
+        """The next MESSAGE."""
+        while True:
+            answer = await self._next("MESSAGE", wait_s)
+            if answer.command == "MESSAGE":
+                return answer
 
     def next_receipt(self) -> str:
         """A name for a receipt."""
@@ -82,7 +91,8 @@ class Sender:
         """End the connection."""
         self._writer.close()
 
-    async def _next(self, awaited: str) -> ServerFrame:
+    async def _next(self, awaited: str, wait_s: float | None = None) -> ServerFrame:
+        wait_s = self._wait_s if wait_s is None else min(wait_s, self._wait_s)
         while True:
             try:
                 found = self._frames.pop()
@@ -93,10 +103,10 @@ class Sender:
                     raise ArtemisError(f"{self._url} refuses: {found.text}")
                 return found
             try:
-                async with asyncio.timeout(self._wait_s):
+                async with asyncio.timeout(wait_s):
                     data = await self._reader.read(_READ_BYTES)
             except TimeoutError:
-                raise ArtemisError(f"{self._url} sent no {awaited} within {self._wait_s:g} s") from None
+                raise ArtemisError(f"{self._url} sent no {awaited} within {wait_s:g} s") from None
             except OSError as error:
                 raise ArtemisError(f"{self._url}: {error.strerror or error}") from None
             if not data:

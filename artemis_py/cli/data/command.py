@@ -12,14 +12,16 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from artemis_py.cli import broker_http, logins
 from artemis_py.cli.configuration import add_file, add_properties, file_or_default
+from artemis_py.cli.contexts import stomp_url_for
+from artemis_py.cli.messaging.link import add_link
 from artemis_py.errors import ArtemisError
 from artemis_py.shown import many, say, warn
 
 if TYPE_CHECKING:
+    from artemis_py.cli.data.importing import Import, Imported
     from artemis_py.cli.data.stopped import Found
 
 HELP: Final = "export the messages of a broker, stopped or running, to a file, and import them into a running one"
-_URL: Final = "stomp://127.0.0.1:61613"
 _WAIT_S: Final = 30.0
 _PATIENCE_S: Final = 600.0
 """Beside others who keep a broker busy, a page takes its time."""
@@ -27,7 +29,7 @@ _EXIT_DAMAGED: Final = 1
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """``exp [FILE] --output OUT``, ``exp --url URL --output OUT`` and ``imp IN [--url URL]``."""
+    """``exp [FILE] --output OUT``, ``exp --url URL --output OUT`` and ``imp IN [--stomp URL]``."""
     commands = parser.add_subparsers(dest="command", required=True, metavar="exp|imp")
     out = commands.add_parser(
         "exp",
@@ -44,17 +46,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     back = commands.add_parser(
         "imp",
         help="send the messages of an export to a running broker",
-        description="Send each message of an export to the queues that it was on. The queues must be there. An import "
-        "that broke off goes on where it was when the same command runs again.",
+        description="Make the addresses and queues of an export that the broker lacks, with their attributes, and send "
+        "each message to the queues that it was on. What is there is left as it is. An import that broke off goes on "
+        "where it was when the same command runs again.",
     )
     back.add_argument("input", type=Path, metavar="IN", help="a file that exp has written")
-    back.add_argument("--url", default=_URL, help="stomp://host:port, or stomp+ssl://host:port (default %(default)s)")
     back.add_argument(
         "--queue", action="append", default=[], metavar="NAME", help="only into this one; may be repeated"
     )
-    running = back.add_argument_group("a running broker")
-    logins.add_login(running)
-    logins.add_tls(running)
+    back.add_argument(
+        "--no-create", action="store_true", help="make no addresses and queues; the broker may have to make them itself"
+    )
+    back.add_argument("--url", action=_NotHere, help=argparse.SUPPRESS)
+    back.epilog = "exit codes: 0 all is there; 1 not all could be made or imported; 2 the arguments are wrong"
+    add_link(back)
+
+
+class _NotHere(argparse.Action):
+    """Tells those who expect the word of other commands about ours."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        parser.error(f"an import goes to a STOMP acceptor: write --stomp URL instead of {self.option_strings[0]}")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -154,7 +166,7 @@ def _import(args: argparse.Namespace) -> int:
     from artemis_py.cli.data.importing import Import
     from artemis_py.perf.target import is_tls_url, parse_url
 
-    url, user = logins.without_user(args.url)
+    url, user = logins.without_user(stomp_url_for(args, args.stomp))
     host, port = parse_url(url)
     login = logins.login_of(args, user)
     context = logins.tls_of(args).context() if is_tls_url(url) else None
@@ -163,19 +175,36 @@ def _import(args: argparse.Namespace) -> int:
     except OSError as error:
         raise ArtemisError(f"{args.input}: {error.strerror or error}") from None
 
-    async def go() -> None:
-        sender = await Sender.to(url, host, port, login, context, _WAIT_S)
-        try:
-            with _progress("bytes", size_bytes) as progress:
-                before, done = await Import(args.input, sender, url, frozenset(args.queue), progress).run()
-        finally:
-            sender.close()
-        if before.lines:
-            say(f"went on behind line {before.lines}: {many(before.messages, 'message')} had been imported before")
-        say(f"imported {many(done.messages, 'message')} into {many(done.sends, 'place')} on queues of {url}")
+    async def connect() -> Sender:
+        return await Sender.to(url, host, port, login, context, _WAIT_S)
 
-    asyncio.run(go())
-    return 0
+    async def go() -> int:
+        with _progress("bytes", size_bytes) as progress:
+            one = Import(args.input, connect, url, frozenset(args.queue), progress, creates=not args.no_create)
+            before, done = await one.run()
+        return _tell(one, before, done, url)
+
+    return asyncio.run(go())
+
+
+def _tell(one: Import, before: Imported, done: Imported, url: str) -> int:
+    """Say what an import has done. Returns the exit code."""
+    if before.lines:
+        say(f"went on behind line {before.lines}: {many(before.messages, 'message')} had been imported before")
+    made = "" if one.maker is None else f", and made {many(one.maker.made, 'queue')}"
+    say(f"imported {many(done.messages, 'message')} into {many(done.sends, 'place')} on queues of {url}{made}")
+    problems = [] if one.maker is None else list(one.maker.problems)
+    problems += [f"queue {name}: it is enabled, and was not" for name in done.to_disable]
+    refused = {} if one.maker is None else one.maker.refused
+    for name in sorted(done.left_out.keys() | refused.keys()):
+        count = done.left_out[name]
+        warn(
+            f"MISSING queue {name}: {refused.get(name, 'it could not be made before')}; {many(count, 'message')} of it "
+            f"{'was' if count == 1 else 'were'} not imported (once it is there: --queue {name})"
+        )
+    for problem in problems:
+        warn(problem)
+    return _EXIT_DAMAGED if done.left_out or refused or problems else 0
 
 
 # ---- progress --------------------------------------------------------------------------------------

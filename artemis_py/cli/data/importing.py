@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import AsyncIterator, Callable, Collection
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection
+from dataclasses import asdict, dataclass, field, replace
 from io import SEEK_END
 from pathlib import Path
 from typing import IO, Any, Final
@@ -14,9 +15,13 @@ import aiofiles
 import aiofiles.os
 
 from artemis_py.cli.data.client import Sender
+from artemis_py.cli.data.destinations import Kept
 from artemis_py.cli.data.lines import ExportError, Taken, read_export, read_line, read_message, read_piece
+from artemis_py.cli.data.making import Maker
+from artemis_py.cli.data.manager import Manager, UnmanageableError
 from artemis_py.management.messages.lines import PIECE_BYTES
 from artemis_py.message import encode_headers
+from artemis_py.shown import warn
 
 SENDS_PER_RECEIPT: Final = 500
 BYTES_PER_RECEIPT: Final = 4 << 20
@@ -39,14 +44,23 @@ class Imported:
     lines: int = 0
     messages: int = 0
     sends: int = 0
+    left_out: Counter[str] = field(default_factory=Counter)
+    """Messages of queues that are missing and could not be made, by queue."""
+    to_disable: list[str] = field(default_factory=list)
+    """Queues that were made, and are to be disabled when everything is on them."""
+
+    def copy(self) -> Imported:
+        """The same, which changes by itself."""
+        return replace(self, left_out=self.left_out.copy(), to_disable=self.to_disable.copy())
 
 
 class Progress:
     """How far an import has got, in a file beside the export: the broker has confirmed everything up to there."""
 
-    def __init__(self, path: Path, url: str) -> None:
+    def __init__(self, path: Path, url: str, queues: Collection[str]) -> None:
         self.path = path.with_name(f"{path.name}.imported")
         self._url = url
+        self._queues = sorted(queues)
 
     async def read(self, id: str) -> Imported:
         """Where to go on with the export of this id. Raises ExportError."""
@@ -59,16 +73,24 @@ class Progress:
                 raise ExportError(
                     f"{self.path} is about the import into {noted['url']}; remove it to import from the beginning"
                 )
-            return Imported(int(noted["lines"]), int(noted["messages"]), int(noted["sends"]))
+            if noted.get("queues", self._queues) != self._queues:
+                raise ExportError(f"{self.path} is about an import with other --queue; remove it to import anew")
+            return Imported(
+                int(noted["lines"]),
+                int(noted["messages"]),
+                int(noted["sends"]),
+                Counter({str(name): int(count) for name, count in noted.get("left_out", {}).items()}),
+                [str(name) for name in noted.get("to_disable", ())],
+            )
         except FileNotFoundError:
             return Imported()
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise ExportError(f"{self.path} cannot be read ({error}); remove it to import from the beginning") from None
 
     async def note(self, id: str, done: Imported) -> None:
         """Write it down. Raises ExportError."""
         part = f"{self.path}.part"
-        fields = {"export": id, "url": self._url, "lines": done.lines, "messages": done.messages, "sends": done.sends}
+        fields = {"export": id, "url": self._url, "queues": self._queues, **asdict(done)}
         try:
             async with aiofiles.open(part, "w", encoding="utf-8") as file:
                 await file.write(json.dumps(fields))
@@ -78,16 +100,30 @@ class Progress:
 
 
 class Import:
-    """One import. ``queues``: only into these; empty: into all. ``progress`` is called with the bytes of the file that
-    are read.
+    """One import. ``connect`` makes a connection. ``queues``: only into these; empty: into all. ``creates``: make the
+    addresses and queues that are missing. ``progress`` is called with the bytes of the file that are read.
     """
 
     def __init__(
-        self, path: Path, sender: Sender, url: str, queues: Collection[str], progress: Callable[[int], None]
+        self,
+        path: Path,
+        connect: Callable[[], Awaitable[Sender]],
+        url: str,
+        queues: Collection[str],
+        progress: Callable[[int], None],
+        *,
+        creates: bool,
     ) -> None:
+        self.maker: Maker | None = None
+        """What was made; None: nothing was tried."""
         self._path = path
-        self._sender = sender
-        self._notes = Progress(path, url)
+        self._connect = connect
+        self._sender: Sender
+        self._manager: Manager | None = None
+        self._kept = Kept()
+        """What lines told since something was made."""
+        self._creates = creates
+        self._notes = Progress(path, url, queues)
         self._queues = queues
         self._progress = progress
         self._id = ""
@@ -103,6 +139,13 @@ class Import:
 
     async def run(self) -> tuple[Imported, Imported]:
         """Bring everything in. Returns what was done before, and what is done in all. Raises ArtemisError."""
+        self._sender = await self._connect()
+        try:
+            return await self._run()
+        finally:
+            self._sender.close()
+
+    async def _run(self) -> tuple[Imported, Imported]:
         async with aiofiles.open(self._path, encoding="utf-8") as file:
             lines = self._lines(file)
             try:
@@ -113,20 +156,50 @@ class Import:
                 raise ExportError(f"{self._place}: an export begins with a line that says so")
             self._id = read_export(value, self._place)
             before = await self._notes.read(self._id)
-            done = Imported(before.lines, before.messages, before.sends)
+            done = before.copy()
             async for kind, value in lines:
-                if kind == "queue":
-                    self._note_queue(value)
-                elif kind == "message":
+                if kind in ("address", "queue"):
+                    self._kept.take(kind, value, self._place)
+                    continue
+                await self._make(done)
+                if kind == "message":
                     await self._message(read_message(value, self._place), lines, done)
                 elif kind == "piece":
                     raise ExportError(f"{self._place}: this piece belongs to no message")
                 self._is_whole = kind == "end"
         if not self._is_whole:
             raise ExportError(f"{self._path} is not whole: it ends at line {self._line}; what it has was brought in")
+        if self.maker is not None and self._manager is not None:
+            await self.maker.disable(done.to_disable)
+            done.to_disable.clear()
+            await self._manager.end()
         await self._confirm(done)
         await aiofiles.os.unlink(self._notes.path)
         return before, done
+
+    async def _make(self, done: Imported) -> None:
+        """Make what lines have told and the broker lacks."""
+        kept, self._kept = self._kept, Kept()
+        self._routing_types |= {name: queue.routing_type for name, queue in kept.queues.items()}
+        if not self._creates or not (kept.addresses or kept.queues):
+            return
+        if self.maker is None:
+            try:
+                self._manager = await Manager.of(self._sender)
+            except UnmanageableError as error:
+                warn(
+                    f"makes no queues: {error}; they must be there, or auto-create-queues must let the broker make them"
+                )
+                self._creates = False
+                self._sender.close()
+                self._sender = await self._connect()
+                return
+            self.maker = Maker(self._manager)
+        await self.maker.make(kept.only(self._queues))
+        if self.maker.to_disable:
+            done.to_disable += self.maker.to_disable
+            self.maker.to_disable.clear()
+            await self._notes.note(self._id, done)
 
     async def _lines(self, file: Any) -> AsyncIterator[tuple[str, Any]]:
         while line := await file.readline(_LINE_BYTES_MAX):
@@ -137,23 +210,22 @@ class Import:
             yield read_line(line, self._place)
             self._progress(self._read_bytes)
 
-    def _note_queue(self, value: Any) -> None:
-        try:
-            self._routing_types[str(value["name"])] = str(value["routing_type"])
-        except (TypeError, KeyError):
-            raise ExportError(f"{self._place}: a queue has a name and a routing_type") from None
-
     @property
     def _place(self) -> str:
         return f"{self._path}:{self._line}"
 
     async def _message(self, taken: Taken, lines: AsyncIterator[tuple[str, Any]], done: Imported) -> None:
         is_done = self._line <= done.lines
-        queues = [name for name in taken.queues if not self._queues or name in self._queues]
+        wanted = [name for name in taken.queues if not self._queues or name in self._queues]
+        refused = self.maker.refused if self.maker is not None else {}
+        queues = [name for name in wanted if name not in refused]
         with tempfile.SpooledTemporaryFile(_IN_MEMORY_BYTES_MAX) as body:
             body.write(taken.body)
             await self._read_pieces(taken.piece_bytes, lines, body)
-            if is_done or not queues:
+            if is_done:
+                return
+            self._unconfirmed.left_out.update(name for name in wanted if name in refused)
+            if not queues:
                 return
             for name in queues:
                 await self._send(taken, name, body, is_last=name == queues[-1])
@@ -199,6 +271,7 @@ class Import:
         done.lines = self._line
         done.messages += self._unconfirmed.messages
         done.sends += self._unconfirmed.sends
+        done.left_out += self._unconfirmed.left_out
         self._unconfirmed, self._unconfirmed_bytes, self._receipt = Imported(), 0, ""
         await self._notes.note(self._id, done)
 

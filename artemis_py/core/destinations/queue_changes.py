@@ -34,9 +34,17 @@ class QueueChanges:
         self._host = host
         self._registry = registry
 
-    def create(self, config: QueueConfig, auto_delete: AutoDelete, *, creates_address: bool | None = None) -> Queue:
-        """A new queue. Without ``creates_address``, auto-create-addresses says whether its address is made, too. Raises
-        NotFoundError without an address, BrokerError for a name that is taken and for attributes that make no sense.
+    def create(
+        self,
+        config: QueueConfig,
+        auto_delete: AutoDelete,
+        *,
+        creates_address: bool | None = None,
+        auto_created: bool = False,
+    ) -> Queue:
+        """A new queue. Without ``creates_address``, auto-create-addresses says whether its address is made, too;
+        ``auto_created``: it is one of those that the broker makes for clients. Raises NotFoundError without an address,
+        BrokerError for a name that is taken and for attributes that make no sense.
         """
         bindings = self._registry.bindings
         address = bindings.addresses.get(config.address)
@@ -47,7 +55,7 @@ class QueueChanges:
             raise BrokerError(f"Queue {config.name} already exists on address {known.address.name}")
         if address is None:
             address = self._new_address(config, creates_address=creates_address)
-        queue = self._registry.create_queue(address, config, auto_created=False)
+        queue = self._registry.create_queue(address, config, auto_created=auto_created)
         if not auto_delete.says_nothing:
             queue.auto_delete = auto_delete
             self._registry.note_queue(queue)

@@ -65,7 +65,12 @@ def _create(managed: Managed, given: Given) -> Steps:
         return at_once(QUEUES.row(known))
     routing_type = _routing_type(given) or broker.config.settings_for(address).default_queue_routing_type
     config = QueueConfig(name=name, address=address, routing_type=routing_type, **_values(given))
-    queue = broker.queue_changes.create(config, _auto_delete(given), creates_address=given["auto-create-address"])
+    queue = broker.queue_changes.create(
+        config,
+        _auto_delete(given),
+        creates_address=given["auto-create-address"],
+        auto_created=given["auto-created"],
+    )
     return at_once(QUEUES.row(queue))
 
 
@@ -232,6 +237,12 @@ QUEUE_CHANGE_OPERATIONS: Final = (
             Argument("routing-type", TEXT, "ANYCAST or MULTICAST; else default-queue-routing-type", None),
             Argument("auto-create-address", FLAG, "create the address, too; else auto-create-addresses says so", None),
             Argument("ignore-if-exists", FLAG, "answer with the queue of this name if there is one", False),
+            Argument(
+                "auto-created",
+                FLAG,
+                "what the address-settings say of queues that clients' needs made counts for it, as for auto-delete",
+                False,
+            ),
             *_ATTRIBUTES,
             *_AUTO_DELETE,
         ),
