@@ -7,7 +7,7 @@ import ssl
 from typing import Final
 
 from artemis_py.errors import ArtemisError, PerfError
-from artemis_py.message import encode_headers
+from artemis_py.message import encode_headers, unescape_header
 from artemis_py.perf.reader import FrameReader, ServerFrame
 from artemis_py.security.client_login import ClientLogin
 
@@ -100,7 +100,7 @@ class Sender:
                 raise ArtemisError(f"{self._url}: {error}") from None
             if found is not None:
                 if found.command == "ERROR":
-                    raise ArtemisError(f"{self._url} refuses: {found.text}")
+                    raise ArtemisError(f"{self._url} refuses: {_unescaped(found.text)}")
                 return found
             try:
                 async with asyncio.timeout(wait_s):
@@ -123,3 +123,10 @@ class Sender:
             return ArtemisError(f"{self._url} {otherwise}")
         except ArtemisError as error:
             return error
+
+
+def _unescaped(text: str) -> str:
+    try:
+        return unescape_header(text)
+    except KeyError:  # the body, which is a part of it, is not escaped
+        return text

@@ -195,12 +195,16 @@ def _tell(one: Import, before: Imported, done: Imported, url: str) -> int:
     say(f"imported {many(done.messages, 'message')} into {many(done.sends, 'place')} on queues of {url}{made}")
     problems = [] if one.maker is None else list(one.maker.problems)
     problems += [f"queue {name}: it is enabled, and was not" for name in done.to_disable]
-    refused = {} if one.maker is None else one.maker.refused
-    for name in sorted(done.left_out.keys() | refused.keys()):
+    refused = frozenset[str]() if one.maker is None else one.maker.refused.keys()
+    for name in sorted(done.left_out.keys() | refused):
         count = done.left_out[name]
+        why = one.barred.get(name, "it could not be made before")
+        left = f"{many(count, 'message')} of it {'was' if count == 1 else 'were'} not imported"
+        is_there = name in one.barred and name not in refused
         warn(
-            f"MISSING queue {name}: {refused.get(name, 'it could not be made before')}; {many(count, 'message')} of it "
-            f"{'was' if count == 1 else 'were'} not imported (once it is there: --queue {name})"
+            f"queue {name}: {left}: {why}"
+            if is_there
+            else f"MISSING queue {name}: {why}; {left} (later: --queue {name})"
         )
     for problem in problems:
         warn(problem)

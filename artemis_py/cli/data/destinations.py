@@ -32,6 +32,12 @@ class KeptQueue:
     is_paused: bool = False
     is_disabled: bool = False
 
+    @property
+    def is_view(self) -> bool:
+        """Does it get what is sent to other addresses? What is sent to it is published there, for all their queues."""
+        underlying = str(self.configuration.get("underlying-address", self.address))
+        return [text.strip() for text in underlying.split(",")] != [self.address]
+
 
 @dataclass(slots=True)
 class Kept:

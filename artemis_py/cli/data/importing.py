@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import tempfile
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from io import SEEK_END
 from pathlib import Path
 from typing import IO, Any, Final
@@ -35,6 +36,7 @@ _OF_THE_HOP: Final = frozenset(
     }
 )  # fmt: skip
 """Headers of the original SEND that are written anew."""
+_IS_VIEW: Final = "it is a view, and what is sent to it goes to the addresses under it, so to other queues, too"
 
 
 @dataclass(slots=True)
@@ -90,7 +92,8 @@ class Progress:
     async def note(self, id: str, done: Imported) -> None:
         """Write it down. Raises ExportError."""
         part = f"{self.path}.part"
-        fields = {"export": id, "url": self._url, "queues": self._queues, **asdict(done)}
+        fields: dict[str, Any] = {"export": id, "url": self._url, "queues": self._queues}
+        fields |= {one.name: getattr(done, one.name) for one in dataclasses.fields(done)}
         try:
             async with aiofiles.open(part, "w", encoding="utf-8") as file:
                 await file.write(json.dumps(fields))
@@ -116,6 +119,8 @@ class Import:
     ) -> None:
         self.maker: Maker | None = None
         """What was made; None: nothing was tried."""
+        self.barred: dict[str, str] = {}
+        """Queues that get no messages of the export, and why."""
         self._path = path
         self._connect = connect
         self._sender: Sender
@@ -127,8 +132,8 @@ class Import:
         self._queues = queues
         self._progress = progress
         self._id = ""
-        self._routing_types: dict[str, str] = {}
-        """By queue. A broker that makes the queue itself needs to know."""
+        self._places: dict[str, tuple[str, str]] = {}
+        """Address and routing type by queue. Messages of a view, or of a wildcard address, have other addresses."""
         self._line = 0
         self._read_bytes = 0
         self._is_whole = False
@@ -180,22 +185,22 @@ class Import:
     async def _make(self, done: Imported) -> None:
         """Make what lines have told and the broker lacks."""
         kept, self._kept = self._kept, Kept()
-        self._routing_types |= {name: queue.routing_type for name, queue in kept.queues.items()}
+        self._places |= {name: (queue.address, queue.routing_type) for name, queue in kept.queues.items()}
+        self.barred |= {name: _IS_VIEW for name, queue in kept.queues.items() if queue.is_view}
         if not self._creates or not (kept.addresses or kept.queues):
             return
         if self.maker is None:
             try:
                 self._manager = await Manager.of(self._sender)
             except UnmanageableError as error:
-                warn(
-                    f"makes no queues: {error}; they must be there, or auto-create-queues must let the broker make them"
-                )
+                warn(f"no queues are made: {error}; where some are missing, auto-create-queues may make them")
                 self._creates = False
                 self._sender.close()
                 self._sender = await self._connect()
                 return
             self.maker = Maker(self._manager)
         await self.maker.make(kept.only(self._queues))
+        self.barred |= self.maker.refused
         if self.maker.to_disable:
             done.to_disable += self.maker.to_disable
             self.maker.to_disable.clear()
@@ -217,14 +222,13 @@ class Import:
     async def _message(self, taken: Taken, lines: AsyncIterator[tuple[str, Any]], done: Imported) -> None:
         is_done = self._line <= done.lines
         wanted = [name for name in taken.queues if not self._queues or name in self._queues]
-        refused = self.maker.refused if self.maker is not None else {}
-        queues = [name for name in wanted if name not in refused]
+        queues = [name for name in wanted if name not in self.barred]
         with tempfile.SpooledTemporaryFile(_IN_MEMORY_BYTES_MAX) as body:
             body.write(taken.body)
             await self._read_pieces(taken.piece_bytes, lines, body)
             if is_done:
                 return
-            self._unconfirmed.left_out.update(name for name in wanted if name in refused)
+            self._unconfirmed.left_out.update(name for name in wanted if name in self.barred)
             if not queues:
                 return
             for name in queues:
@@ -255,9 +259,8 @@ class Import:
         is_much = unconfirmed.sends >= SENDS_PER_RECEIPT or self._unconfirmed_bytes >= BYTES_PER_RECEIPT
         if is_last and is_much:
             self._receipt = self._sender.next_receipt()
-        await self._sender.write(
-            _send_head(self._id, taken, queue, self._routing_types.get(queue), size_bytes, self._receipt)
-        )
+        place = self._places.get(queue, (taken.address, None))
+        await self._sender.write(_send_head(self._id, taken, queue, place, size_bytes, self._receipt))
         while data := body.read(PIECE_BYTES):
             await self._sender.write(data)
         await self._sender.write(b"\0")
@@ -276,10 +279,15 @@ class Import:
         await self._notes.note(self._id, done)
 
 
-def _send_head(id: str, taken: Taken, queue: str, routing_type: str | None, size_bytes: int, receipt: str) -> bytes:
-    """A SEND up to its body. A broker that has it already drops it: its duplicate id is that of the export."""
+def _send_head(
+    id: str, taken: Taken, queue: str, place: tuple[str, str | None], size_bytes: int, receipt: str
+) -> bytes:
+    """A SEND up to its body, to the queue at a place: address and routing type. A broker that has it already drops it:
+    its duplicate id is that of the export.
+    """
+    address, routing_type = place
     headers = [
-        ("destination", f"{taken.address}::{queue}"),
+        ("destination", f"{address}::{queue}"),
         ("content-length", str(size_bytes)),
         ("persistent", "true" if taken.is_persistent else "false"),
         ("priority", str(taken.priority)),

@@ -1,0 +1,464 @@
+"""``artemis-py data imp`` makes what is missing: a broker that had nothing has all queues of another one."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from artemis_py.cli.data.client import Sender
+from artemis_py.cli.data.manager import Manager, UnmanageableError
+from artemis_py.security.client_login import ClientLogin
+from tests.e2e.broker_process import HTTP, LOOPBACK, STOMP, WAIT_S, BrokerProcess, eventually
+from tests.e2e.forked_broker import forked
+from tests.e2e.secured import USERS, secured_broker
+from tests.e2e.stomp_socket import StompSocket, connected
+from tests.e2e.test_data import END, FIRST, a_line, data, take, url
+
+pytestmark = pytest.mark.e2e
+
+CONFIGURATION = """\
+<?xml version="1.0"?>
+<configuration xmlns="urn:activemq">
+  <core xmlns="urn:activemq:core">
+    <name>{name}</name>
+    <journal-directory>{folder}/journal</journal-directory>
+    <large-messages-directory>{folder}/large-messages</large-messages-directory>
+    <paging-directory>{folder}/paging</paging-directory>
+    <bindings-directory>{folder}/bindings</bindings-directory>
+    <security-enabled>false</security-enabled>
+    <address-queue-scan-period>200</address-queue-scan-period>
+    {more}
+    <acceptors>
+      <acceptor name="stomp">{stomp}</acceptor>
+      <acceptor name="http">{http}</acceptor>
+    </acceptors>
+    <addresses>{addresses}</addresses>
+    <address-settings>
+      <address-setting match="#">
+        <auto-create-queues>{creates}</auto-create-queues>
+        <auto-create-addresses>{creates}</auto-create-addresses>
+      </address-setting>
+    </address-settings>
+  </core>
+</configuration>
+"""
+DECLARED = """
+      <address name="jobs">
+        <anycast>
+          <queue name="jobs" max-consumers="3" exclusive="true"/>
+          <queue name="jobs.red"><filter string="color = 'red'"/></queue>
+        </anycast>
+      </address>
+      <address name="prices"><multicast><queue name="prices.last" last-value-key="symbol"/></multicast></address>
+      <address name="groups"><anycast>
+        <queue name="groups" group-buckets="8" group-rebalance="true"/>
+      </anycast></address>
+      <address name="leased"><anycast>
+        <queue name="leased" lease-period="60000" max-backlog="100" max-per-subscription-backlog="5"/>
+      </anycast></address>
+      <address name="sorted"><anycast><queue name="sorted" queue-type="sorted" sort-key="rank"/></anycast></address>
+      <address name="both"><anycast><queue name="both.any"/></anycast><multicast><queue name="both.multi"/></multicast>
+      </address>
+"""
+CREATED: list[dict[str, Any]] = [
+    {"name": "ring", "routing-type": "ANYCAST", "ring-size": 3},
+    {"name": "deep", "routing-type": "ANYCAST", "overflow-policy": "REJECT", "max-depth-messages": 50},
+    {"name": "brief", "address": "stocks", "routing-type": "MULTICAST", "filter-string": "price > 10",
+     "auto-delete": True, "auto-delete-delay": 3_600_000},
+    {"name": "odd / name: 1", "routing-type": "ANYCAST", "purge-on-no-consumers": False},
+    {"name": "stopped", "routing-type": "ANYCAST"},
+    {"name": "closed", "routing-type": "ANYCAST"},
+]  # fmt: skip
+OF_ITS_LIFE = frozenset(
+    {"id", "persistentSize", "firstMessageAge", "life", "declaredAt", "messagesAdded", "messagesReplaced"}
+)
+"""What a queue is by where it came from, and what it has seen."""
+
+
+@contextmanager
+def a_broker(
+    folder: Path, name: str, addresses: str = "", *, creates: bool = False, more: str = ""
+) -> Iterator[BrokerProcess]:
+    """A broker with a journal; without ``creates`` clients get no queue that is not there."""
+    place = folder / name
+    place.mkdir(exist_ok=True)
+    (place / "broker.log").unlink(missing_ok=True)  # what an earlier run of it said
+    text = CONFIGURATION.format(
+        name=name, folder=place, stomp=STOMP, http=HTTP, addresses=addresses, creates=str(creates).lower(), more=more
+    )
+    with forked(text, place) as broker:
+        yield broker
+
+
+def http(broker: BrokerProcess) -> str:
+    """Its HTTP acceptor."""
+    return f"http://{LOOPBACK}:{broker.ports['http']}"
+
+
+def asked(broker: BrokerProcess, method: str, path: str, body: object = None) -> Any:
+    """The answer to a request."""
+    data = None if body is None else json.dumps(body).encode()
+    request = urllib.request.Request(http(broker) + path, data, {"content-type": "application/json"}, method=method)
+    with urllib.request.urlopen(request, timeout=WAIT_S) as answer:
+        return json.load(answer)
+
+
+def rows(broker: BrokerProcess, what: str) -> dict[str, Any]:
+    """All queues or addresses by name, with what they are."""
+    found = asked(broker, "GET", f"/api/{what}?size=1000")["data"]
+    return {row["name"]: row for row in found}
+
+
+def is_alike(row: dict[str, Any]) -> dict[str, Any]:
+    """What a queue must have in common with the one that it was: its attributes, its state and its depth."""
+    return {name: value for name, value in row.items() if name not in OF_ITS_LIFE}
+
+
+def _fill(broker: BrokerProcess) -> None:
+    """What operators and clients do of queues, and messages on all of them."""
+    for one in CREATED:
+        asked(broker, "POST", "/api/queues", {"auto-create-address": True, **one})
+    asked(broker, "POST", "/api/addresses", {"address": "empty", "routing-types": "ANYCAST,MULTICAST"})
+    asked(broker, "POST", "/api/addresses/empty/pause")
+    asked(broker, "POST", "/api/queues/stopped/pause")
+    with connected(broker.port, **{"client-id": "bob"}) as client:
+        durable = {"durable-subscription-name": "news", "selector": "kind = 'big'"}
+        client.ask("SUBSCRIBE", {"destination": "/topic/both", "id": "1", **durable})
+    with connected(broker.port) as client:
+        send(client, "/queue/jobs", 3, color="red")
+        send(client, "/topic/prices", 4, symbol="a")
+        send(client, "/topic/prices", 2, symbol="b")
+        send(client, "/queue/groups", 3, JMSXGroupID="g")
+        send(client, "/queue/leased", 3)
+        send(client, "/queue/sorted", 3, rank=1)
+        send(client, "/queue/both", 2)
+        send(client, "/topic/both", 2, kind="big")
+        send(client, "/topic/both", 2, kind="small")
+        send(client, "/queue/ring", 9)
+        send(client, "/queue/deep", 5)
+        send(client, "/topic/stocks", 5, price=11)
+        send(client, "/topic/stocks", 5, price=9)
+        send(client, "/queue/odd / name\\c 1", 2)
+        send(client, "/queue/stopped", 2)
+        send(client, "/queue/closed", 2)
+    asked(broker, "POST", "/api/queues/closed/disable")
+
+
+def send(client: StompSocket, destination: str, count: int, **headers: object) -> None:
+    """Messages."""
+    for number in range(count):
+        client.ask("SEND", {"destination": destination, "persistent": "true", **headers}, b"%d" % number)
+
+
+def an_export(folder: Path, broker: BrokerProcess) -> Path:
+    """What a running broker has."""
+    path = folder / "out.jsonl"
+    told = data("exp", "--url", http(broker), "--output", path)
+    assert told.returncode == 0, told.stderr
+    return path
+
+
+@pytest.mark.parametrize("is_stopped", [False, True], ids=["running", "stopped"])
+def test_a_broker_that_has_nothing_gets_everything(tmp_path: Path, is_stopped: bool) -> None:
+    with a_broker(tmp_path, "old", DECLARED, creates=True) as broker:
+        _fill(broker)
+        before = {name: is_alike(row) for name, row in rows(broker, "queues").items()}
+        types = {name: row["routingTypes"] for name, row in rows(broker, "addresses").items()}
+        if not is_stopped:
+            path = an_export(tmp_path, broker)
+    if is_stopped:
+        path = tmp_path / "out.jsonl"
+        assert data("exp", tmp_path / "old" / "broker.xml", "--output", path).returncode == 0
+    assert len(before) == 15
+    assert before["closed"]["enabled"] is False
+    assert before["stopped"]["paused"] is True
+    with a_broker(tmp_path, "new") as broker:
+        told = data("imp", path, "--stomp", url(broker))
+        assert (told.returncode, told.stderr) == (0, "")
+        assert told.stdout.endswith(f"on queues of {url(broker)}, and made 15 queues\n")
+        _is_the_same(broker, before, types)
+        told = data("imp", path, "--stomp", url(broker))
+        assert (told.returncode, told.stderr) == (0, "")
+        assert told.stdout.endswith("and made 0 queues\n")
+        _is_the_same(broker, before, types)
+    with a_broker(tmp_path, "new") as broker:
+        _is_the_same(broker, before, types)
+        with connected(broker.port) as client:
+            assert [one.header("symbol") for one in take(client, "/queue/prices::prices.last", 2)] == ["a", "b"]
+            assert [one.body for one in take(client, "/queue/ring", 3)] == [b"6", b"7", b"8"]
+
+
+def _is_the_same(broker: BrokerProcess, before: dict[str, Any], types: dict[str, Any]) -> None:
+    after = {name: is_alike(row) for name, row in rows(broker, "queues").items()}
+    assert set(after) == set(before), "the queue of the replies is gone"
+    for name, row in after.items():
+        assert (name, row) == (name, before[name])
+    addresses = rows(broker, "addresses")
+    assert {name: addresses[name]["routingTypes"] for name in addresses} == types
+    assert addresses["empty"]["paused"] is True
+
+
+def test_what_is_there_stays_as_it_is(tmp_path: Path) -> None:
+    with a_broker(tmp_path, "old", DECLARED, creates=True) as broker:
+        _fill(broker)
+        path = an_export(tmp_path, broker)
+    mine = """
+      <address name="jobs"><anycast><queue name="jobs" max-consumers="7"/></anycast></address>
+      <address name="elsewhere"><anycast><queue name="leased"/></anycast></address>
+    """
+    with a_broker(tmp_path, "new", mine) as broker:
+        told = data("imp", path, "--stomp", url(broker), "--queue", "jobs", "--queue", "leased", "--queue", "ring")
+        assert told.returncode == 1
+        assert told.stdout == (f"imported 5 messages into 5 places on queues of {url(broker)}, and made 1 queue\n"), (
+            told.stderr
+        )
+        assert told.stderr == (
+            "MISSING queue leased: there it is on address elsewhere, not on leased; 3 messages of it were not imported "
+            "(later: --queue leased)\n"
+        )
+        found = rows(broker, "queues")
+        assert {name: row["maxConsumers"] for name, row in found.items()} == {"jobs": 7, "leased": -1, "ring": -1}
+        assert (found["ring"]["ringSize"], found["ring"]["messageCount"]) == (3, 3)
+        assert set(rows(broker, "addresses")) == {"jobs", "elsewhere", "leased", "ring"}
+
+
+def test_a_queue_that_the_broker_refuses(tmp_path: Path) -> None:
+    """Its messages are counted, also over a kill, and can come later."""
+    path = tmp_path / "out.jsonl"
+    queues = [
+        {"name": "good", "address": "good", "routing_type": "ANYCAST"},
+        {"name": "bad", "address": "bad", "routing_type": "ANYCAST", "filter": "color = = 'red'"},
+        {"name": "own", "address": "$.artemis.internal.x.address.retro", "routing_type": "ANYCAST"},
+        {"name": "new", "address": "new", "routing_type": "ANYCAST", "attributes": {"of_later_versions": 1}},
+    ]
+    made = "".join(json.dumps({"queue": one}) + "\n" for one in queues)
+    one = a_line(address="bad", queues=["bad", "good"], text="x").replace('"id": 1', '"id": 2')
+    path.write_text(FIRST + made + a_line(address="good", queues=["good"], text="x") + one + END, "utf-8")
+    with a_broker(tmp_path, "new") as broker:
+        told = data("imp", path, "--stomp", url(broker))
+        assert told.returncode == 1
+        assert "and made 1 queue\n" in told.stdout
+        bad, new, own = told.stderr.splitlines()
+        assert bad.startswith("MISSING queue bad: ")
+        assert "filter" in bad
+        assert bad.endswith("; 1 message of it was not imported (later: --queue bad)")
+        assert "of-later-versions" in new
+        assert own.startswith("MISSING queue own: it is a broker's own")
+        assert rows(broker, "queues")["good"]["messageCount"] == 2
+        asked(broker, "POST", "/api/queues", {"name": "bad", "routing-type": "ANYCAST", "auto-create-address": True})
+        told = data("imp", path, "--stomp", url(broker), "--queue", "bad")
+        assert told.returncode == 0, told.stderr
+        assert rows(broker, "queues")["bad"]["messageCount"] == 1
+
+
+def test_an_import_that_is_killed_after_it_made_queues(tmp_path: Path) -> None:
+    """It goes on, makes what is missing still, tells what it left out before, and disables a queue in the end."""
+    first = [
+        {"name": "good", "address": "good", "routing_type": "ANYCAST", "attributes": {"enabled": False}},
+        {"name": "bad", "address": "bad", "routing_type": "ANYCAST", "filter": "color = = 'red'"},
+    ]
+    head = FIRST + "".join(json.dumps({"queue": one}) + "\n" for one in first)
+
+    def messages(numbers: range) -> str:
+        lines = (
+            a_line(address="x", queues=["good", "bad"], text=str(number)).replace('"id": 1', f'"id": {number}')
+            for number in numbers
+        )
+        return "".join(lines)
+
+    path = tmp_path / "out.jsonl"
+    notes = Path(f"{path}.imported")
+    os.mkfifo(path)
+    with a_broker(tmp_path, "new") as broker:
+        command = [sys.executable, "-m", "artemis_py", "data", "imp", str(path), "--stomp", url(broker)]
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process, path.open("w") as feed:
+            feed.write(head + messages(range(600)))
+            feed.flush()
+            eventually("noted", lambda: _noted(notes), lambda noted: noted.get("lines", 0) > 500)
+            process.send_signal(signal.SIGKILL)
+        noted = _noted(notes)
+        assert (noted["to_disable"], noted["left_out"]["bad"]) == (["good"], noted["messages"])
+        path.unlink()
+        path.write_text(head + messages(range(1000)) + END, "utf-8")
+        assert rows(broker, "queues")["good"]["enabled"] is True
+        told = data("imp", path, "--stomp", url(broker), "--queue", "good")
+        assert "is about an import with other --queue" in told.stderr
+        asked(broker, "POST", "/api/queues", {"name": "bad", "routing-type": "ANYCAST", "auto-create-address": True})
+        told = data("imp", path, "--stomp", url(broker))
+        assert told.returncode == 1
+        missing = noted["left_out"]["bad"]
+        assert told.stderr == (
+            f"MISSING queue bad: it could not be made before; {missing} messages of it were not imported (later: "
+            "--queue bad)\n"
+        )
+        found = rows(broker, "queues")
+        assert (found["good"]["messageCount"], found["good"]["enabled"]) == (1000, False)
+        assert found["bad"]["messageCount"] == 1000 - missing
+        broker.eventually(
+            "no queue of replies", lambda: set(rows(broker, "queues")), lambda seen: seen == {"good", "bad"}
+        )
+        assert not notes.exists()
+
+
+def _noted(notes: Path) -> dict[str, Any]:
+    try:
+        found: dict[str, Any] = json.loads(notes.read_text("utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found
+
+
+def test_what_lies_on_other_addresses(tmp_path: Path) -> None:
+    """Queues of wildcard addresses get their messages alone. What a view had cannot be put on it alone: it is told."""
+    addresses = """
+      <address name="news.#"><multicast><queue name="all"/></multicast></address>
+      <address name="news.a"><multicast/></address>
+      <address name="view"><anycast><queue name="view" underlying-address="news.a"/></anycast></address>
+    """
+    with a_broker(tmp_path, "old", addresses) as broker:
+        with connected(broker.port) as client:
+            send(client, "/topic/news.a", 3)
+        path = an_export(tmp_path, broker)
+    with a_broker(tmp_path, "new") as broker:
+        told = data("imp", path, "--stomp", url(broker))
+        assert told.returncode == 1
+        assert told.stdout == f"imported 3 messages into 3 places on queues of {url(broker)}, and made 2 queues\n"
+        assert told.stderr == (
+            "queue view: 3 messages of it were not imported: it is a view, and what is sent to it goes to the "
+            "addresses under it, so to other queues, too\n"
+        )
+        assert {name: row["messageCount"] for name, row in rows(broker, "queues").items()} == {"all": 3, "view": 0}
+        with connected(broker.port) as client:
+            send(client, "/topic/news.a", 1)
+        assert rows(broker, "queues")["view"]["messageCount"] == 1
+
+
+# ---- where nobody manages --------------------------------------------------------------------------
+
+
+def test_a_user_who_may_not_manage(tmp_path: Path) -> None:
+    """One warning; the broker makes the queues as it makes them for any client."""
+    path = tmp_path / "out.jsonl"
+    queue = {
+        "queue": {"name": "fresh", "address": "fresh", "routing_type": "ANYCAST", "attributes": {"exclusive": True}}
+    }
+    messages = a_line(address="fresh", queues=["fresh"], text="x") + a_line(address="jobs", queues=["jobs"], text="y")
+    path.write_text(FIRST + json.dumps(queue) + "\n" + messages + END, "utf-8")
+    password = tmp_path / "password"
+    password.touch(0o600)
+    with secured_broker(tmp_path) as broker:
+        for user, made in (("eve", False), ("ann", True)):
+            password.write_text(USERS[user], "utf-8")
+            login = ("--stomp", url(broker), "--user", user, "--password-file", password)
+            told = data("imp", path, *login)
+            assert told.returncode == 0, told.stderr
+            if made:
+                assert (told.stderr, "and made 0 queues" in told.stdout) == ("", True)
+            else:
+                (warning,) = told.stderr.splitlines()
+                assert warning.startswith(f"no queues are made: {url(broker)} refuses: ")
+                assert "manage" in warning
+                assert told.stdout == f"imported 2 messages into 2 places on queues of {url(broker)}\n"
+                assert data("imp", path, *login, "--no-create").stderr == ""
+
+
+def test_a_user_who_may_manage_but_not_edit(tmp_path: Path) -> None:
+    path = tmp_path / "out.jsonl"
+    queue = {"queue": {"name": "fresh", "address": "fresh", "routing_type": "ANYCAST"}}
+    path.write_text(FIRST + json.dumps(queue) + "\n" + a_line(address="fresh", queues=["fresh"], text="x") + END)
+    password = tmp_path / "password"
+    password.touch(0o600)
+    password.write_text(USERS["bob"], "utf-8")
+    with secured_broker(tmp_path, "<management-message-rbac>true</management-message-rbac>") as broker:
+        told = data("imp", path, "--stomp", url(broker), "--user", "bob", "--password-file", password)
+        assert told.returncode == 0, told.stderr
+        (warning,) = told.stderr.splitlines()
+        assert warning.startswith("no queues are made: ")
+        assert "createQueue" in warning
+
+
+def test_management_is_elsewhere(tmp_path: Path) -> None:
+    """The address is one like all others, so nobody answers."""
+    path = tmp_path / "out.jsonl"
+    queue = {"queue": {"name": "fresh", "address": "fresh", "routing_type": "ANYCAST"}}
+    path.write_text(FIRST + json.dumps(queue) + "\n" + a_line(address="fresh", queues=["fresh"], text="x") + END)
+    elsewhere = "<management-address>elsewhere</management-address>"
+    with a_broker(tmp_path, "deaf", more=elsewhere) as broker:
+        told = data("imp", path, "--stomp", url(broker))
+        assert told.returncode == 1
+        warning, error = told.stderr.splitlines()
+        assert warning.startswith("no queues are made: ")
+        assert error.startswith(f"artemis-py: {url(broker)} refuses: ")
+    with a_broker(tmp_path, "mute", creates=True, more=elsewhere) as broker:
+
+        async def manage() -> None:
+            sender = await Sender.to(url(broker), LOOPBACK, broker.port, ClientLogin(), None, 0.5)
+            try:
+                await Manager.of(sender)
+            finally:
+                sender.close()
+
+        with pytest.raises(UnmanageableError, match=r"sent no MESSAGE within 0\.5 s"):
+            asyncio.run(manage())
+
+
+# ---- words -----------------------------------------------------------------------------------------
+
+
+def test_the_words_of_other_commands(tmp_path: Path) -> None:
+    path = tmp_path / "out.jsonl"
+    path.write_text(FIRST + END, "utf-8")
+    told = data("imp", path, "--url", "stomp://127.0.0.1:1")
+    assert told.returncode == 2
+    assert "an import goes to a STOMP acceptor: write --stomp URL instead of --url" in told.stderr
+    assert "--url" not in data("imp", "--help").stdout
+    config = tmp_path / "config" / "artemis-py"
+    config.mkdir(parents=True)
+    with secured_broker(tmp_path) as broker:
+        password = config / "password"
+        password.touch(0o600)
+        password.write_text(USERS["ann"], "utf-8")
+        (config / "contexts.toml").write_text(
+            f'[here]\nstomp-url = "{url(broker)}"\nuser = "ann"\npassword-file = "password"\n', "utf-8"
+        )
+        environment = {**os.environ, "XDG_CONFIG_HOME": str(tmp_path / "config")}
+        command = [sys.executable, "-m", "artemis_py", "data", "imp", str(path)]
+        for words, variables in (
+            (["--context", "here"], {}),
+            ([], {"ARTEMIS_PY_CONTEXT": "here"}),
+            ([], {"ARTEMIS_PY_STOMP_URL": url(broker), "ARTEMIS_PY_USER": "ann", "ARTEMIS_PY_PASSWORD": USERS["ann"]}),
+        ):
+            done = subprocess.run(
+                [*command, *words], env={**environment, **variables}, capture_output=True, text=True, check=False
+            )
+            assert (done.returncode, done.stderr) == (0, "")
+            assert done.stdout == f"imported 0 messages into 0 places on queues of {url(broker)}\n"
+
+
+def test_a_destination_that_is_none(tmp_path: Path) -> None:
+    path = tmp_path / "out.jsonl"
+    with a_broker(tmp_path, "new") as broker:
+        for line, said in (
+            (
+                {"queue": {"name": "x"}},
+                "out.jsonl:2: this queue lacks something or has it wrong: KeyError('routing_type')",
+            ),
+            ({"address": {"name": "x", "routing_types": "ANYCAST"}}, "out.jsonl:2: this address lacks something"),
+            ({"queue": 3}, "out.jsonl:2: this queue lacks something"),
+        ):
+            path.write_text(FIRST + json.dumps(line) + "\n" + END, "utf-8")
+            told = data("imp", path, "--stomp", url(broker))
+            assert told.returncode == 1
+            assert said in told.stderr
+            assert "Traceback" not in told.stderr
