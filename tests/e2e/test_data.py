@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.broker_process import LOOPBACK, STOMP, WAIT_S, BrokerProcess, eventually, running
+from tests.e2e.forks import run_text
 from tests.e2e.stomp_socket import StompSocket, connected, frame
 
 pytestmark = pytest.mark.e2e
@@ -64,8 +65,7 @@ def a_broker(folder: Path, name: str, in_memory: int = 5) -> tuple[str, Path]:
 
 def data(*words: object) -> subprocess.CompletedProcess[str]:
     """The command."""
-    command = [sys.executable, "-m", "artemis_py", "data", *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    return run_text(["data", *map(str, words)], timeout=60)
 
 
 def exported(text: str, folder: Path, fill: Any) -> Path:

@@ -15,6 +15,7 @@ import pytest
 
 from tests.e2e.broker_process import COMMAND, HTTP, STOMP, BrokerProcess, configuration, eventually, running
 from tests.e2e.foreign_clients import PROGRAMS, Absent, node_modules, tool
+from tests.e2e.forks import run_text
 from tests.e2e.span_collector import SpanCollector, collecting
 from tests.e2e.stomp_socket import StompSocket
 
@@ -52,14 +53,7 @@ def url_of(broker: BrokerProcess) -> str:
 
 
 def spans(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*COMMAND, "spans", *arguments],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-        stdin=subprocess.DEVNULL,
-    )
+    return run_text(["spans", *arguments], timeout=60)
 
 
 def command_for(name: str, file: Path) -> list[str]:
