@@ -11,6 +11,7 @@ import json
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from datetime import UTC, datetime
 from typing import Any, TextIO
 
 
@@ -19,6 +20,12 @@ def escaped(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
+
+
+def shown_time(time_ms: int) -> str:
+    """UTC, ISO 8601, with milliseconds."""
+    whole, part = divmod(time_ms, 1000)
+    return f"{datetime.fromtimestamp(whole, UTC):%Y-%m-%dT%H:%M:%S}.{part:03}Z"
 
 
 def many(count: int, one: str) -> str:

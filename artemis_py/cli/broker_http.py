@@ -22,6 +22,14 @@ _PIECE_BYTES: Final = 1 << 18
 _LINE_BYTES_MAX: Final = 1 << 20
 
 
+class RefusedError(ArtemisError):
+    """What a broker answers with a status that is not 2xx; ``status`` is that."""
+
+    def __init__(self, said: str, status: int) -> None:
+        super().__init__(said)
+        self.status = status
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments about logins and TLS."""
     running = parser.add_argument_group("a running broker")
@@ -64,14 +72,14 @@ class BrokerHttp:
         """Where it is."""
         return self._url
 
-    def ask(self, path: str, method: str = "GET") -> bytes:
-        """The body of an answer with status 2xx. Raises ArtemisError with what the broker says otherwise, and if there
-        is no answer.
+    def ask(self, path: str, method: str = "GET", body: bytes | None = None) -> bytes:
+        """The body of an answer with status 2xx; ``body`` is JSON to send. Raises RefusedError with what the broker
+        says otherwise, and ArtemisError if there is no answer.
         """
-        status, body = self.answer(path, method)
+        status, said = self.answer(path, method, body)
         if status < HTTPStatus.BAD_REQUEST:
-            return body
-        raise self._refused(path, status, body)
+            return said
+        raise self._refused(path, status, said)
 
     def fetch(self, path: str, write: Callable[[bytes], object]) -> None:
         """Write the body of an answer with status 2xx, a piece at a time. Raises ArtemisError as ``ask`` does."""
@@ -99,25 +107,26 @@ class BrokerHttp:
         except (OSError, HTTPException) as error:
             raise self._unanswered(path, error) from None
 
-    def _refused(self, path: str, status: int, body: bytes) -> ArtemisError:
+    def _refused(self, path: str, status: int, body: bytes) -> RefusedError:
         said = _said(body) or f"HTTP status {status}"
         if status == HTTPStatus.UNAUTHORIZED:
             url = self._url + path
             said = f"{url}: the broker refuses {self._login} (--user, --password-file, --token-file): {said}"
-        return ArtemisError(said)
+        return RefusedError(said, status)
 
-    def answer(self, path: str, method: str = "GET") -> tuple[int, bytes]:
+    def answer(self, path: str, method: str = "GET", body: bytes | None = None) -> tuple[int, bytes]:
         """Status and body, whatever they are. Raises ArtemisError if there is no answer."""
         try:
-            with self._open(path, method, {}) as answer:
+            with self._open(path, method, {}, body) as answer:
                 return answer.status, answer.read()
         except urllib.error.HTTPError as error:
             return error.code, error.read()
         except OSError as error:
             raise self._unanswered(path, error) from None
 
-    def _open(self, path: str, method: str, headers: Mapping[str, str]) -> HTTPResponse:
-        request = urllib.request.Request(self._url + path, method=method, headers={**headers})
+    def _open(self, path: str, method: str, headers: Mapping[str, str], body: bytes | None = None) -> HTTPResponse:
+        of_body = {} if body is None else {"Content-Type": "application/json"}
+        request = urllib.request.Request(self._url + path, body, method=method, headers={**headers, **of_body})
         if self._login.authorization is not None:
             request.add_unredirected_header("Authorization", self._login.authorization)
         answer: HTTPResponse = urllib.request.urlopen(request, timeout=self._timeout_s, context=self._context)

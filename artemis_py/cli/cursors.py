@@ -10,10 +10,9 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from artemis_py.cli import broker_http
-from artemis_py.cli.journal_records import shown_time
 from artemis_py.cli.read_only import ReadOnlyDisk
 from artemis_py.errors import ArtemisError
-from artemis_py.shown import as_json, say, say_made
+from artemis_py.shown import as_json, say, say_made, shown_time
 from artemis_py.storage.disk.committer import ThreadCommitter
 from artemis_py.storage.disk.disk import FileDisk, LockedError
 from artemis_py.storage.disk.lock import DirectoryLock

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -20,8 +19,6 @@ from artemis_py.shown import as_json, say, say_made, warn
 
 HELP = "show what another configuration would change, and what would need a restart"
 
-_URL: Final = "http://127.0.0.1:8161"
-_URL_NAME: Final = "ARTEMIS_PY_URL"
 _HEADS: Final = (
     (NOW, "in force at once"),
     (WHEN_IDLE, "in force once the queue is empty and has no consumers (at once without message groups)"),
@@ -41,13 +38,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="compare what is in force in a running broker with its file as it is now, and count the messages that "
         "would be affected",
     )
-    parser.add_argument(
-        "--url",
-        default=os.environ.get(_URL_NAME, _URL),
-        help=f"with --running: the broker's HTTP acceptor (else {_URL_NAME}, else {_URL})",
-    )
     parser.add_argument("--json", action="store_true", help="print JSON")
-    broker_http.add_arguments(parser)
+    broker_http.add_broker(parser)
     parser.epilog = "exit codes: 0 nothing would change; 1 something would; 2 a configuration is refused"
 
 
@@ -71,8 +63,13 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _of_files(args: argparse.Namespace) -> dict[str, Any]:
-    if args.old is None or args.new is None:
+    if args.old is None:
         raise ArtemisError("diff needs two configurations, OLD and NEW, or --running")
+    if args.new is None:
+        raise ArtemisError(
+            f"diff compares {args.old} with nothing: name the other configuration, too. To see what a running broker "
+            "would read now: artemis-py diff --running"
+        )
     old = load(args.old)
     plan = plan_of(old, load(args.new))
     return {"file": str(args.new), "changes": [change.as_row() for change in plan.changes]}
@@ -80,8 +77,11 @@ def _of_files(args: argparse.Namespace) -> dict[str, Any]:
 
 def _of_running(args: argparse.Namespace) -> dict[str, Any]:
     if args.old is not None:
-        raise ArtemisError("--running compares a broker with its own file; name no other one")
-    answer: dict[str, Any] = json.loads(broker_http.BrokerHttp(args, args.url).ask("/api/broker/changes"))
+        raise ArtemisError(
+            f"--running compares what is in force in a broker with its own file, and not with {args.old}: leave "
+            f"{args.old} away, or name two files without --running: artemis-py diff OLD {args.old}"
+        )
+    answer: dict[str, Any] = json.loads(broker_http.BrokerHttp.of(args).ask("/api/broker/changes"))
     return answer
 
 

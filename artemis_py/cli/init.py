@@ -56,7 +56,10 @@ TEMPLATE: Final = """\
          -->
          <acceptor name="stomp">tcp://127.0.0.1:${{STOMP_PORT:61613}}?protocols=STOMP;anycastPrefix=/queue/;multicastPrefix=/topic/</acceptor>
 
-         <!-- HTTP: metrics at /metrics, health at /health/ready, and what the commands of artemis-py ask. -->
+         <!--
+           HTTP: a console for a browser, http://localhost:8161; metrics at /metrics, health at /health/ready, and what
+           the commands of artemis-py ask.
+         -->
          <acceptor name="http">tcp://127.0.0.1:${{HTTP_PORT:8161}}?protocols=HTTP</acceptor>
       </acceptors>
 

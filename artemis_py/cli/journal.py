@@ -11,12 +11,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from artemis_py.cli.journal_records import fields_of, shown_time, summary_of
+from artemis_py.cli.journal_records import fields_of, summary_of
 from artemis_py.cli.journal_verify import EXIT_DAMAGED, Verification, run_repair
 from artemis_py.cli.read_only import ReadOnlyDisk
 from artemis_py.errors import ArtemisError
 from artemis_py.shown import as_json as json_text
-from artemis_py.shown import say, say_made, warn
+from artemis_py.shown import say, say_made, shown_time, warn
 from artemis_py.storage.disk.owner import LOCK_NAME, owner_in, read_lock_file
 from artemis_py.storage.format import codec
 from artemis_py.storage.format.reader import Entry, Range, read_entries

@@ -5,10 +5,10 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
-from datetime import UTC, datetime
 from typing import Any, Final
 
 from artemis_py.message import LargeBody
+from artemis_py.shown import shown_time
 from artemis_py.storage.format import codec
 from artemis_py.storage.format.body_names import body_name
 from artemis_py.storage.format.codec import Kept, QueueState
@@ -41,12 +41,6 @@ from artemis_py.storage.format.log_events import (
 )
 
 _IDS_SHOWN: Final = 8
-
-
-def shown_time(time_ms: int) -> str:
-    """UTC, ISO 8601, with milliseconds."""
-    whole, part = divmod(time_ms, 1000)
-    return f"{datetime.fromtimestamp(whole, UTC):%Y-%m-%dT%H:%M:%S}.{part:03}Z"
 
 
 def fields_of(event: Event) -> dict[str, Any]:

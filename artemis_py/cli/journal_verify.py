@@ -6,10 +6,9 @@ import struct
 from pathlib import Path
 from typing import Final
 
-from artemis_py.cli.journal_records import shown_time
 from artemis_py.cli.read_only import ReadOnlyDisk
 from artemis_py.message import LargeBody
-from artemis_py.shown import many, say
+from artemis_py.shown import many, say, shown_time
 from artemis_py.storage.disk.lock import DirectoryLock
 from artemis_py.storage.format import codec
 from artemis_py.storage.format.body_names import body_name, checksum_of, find_body

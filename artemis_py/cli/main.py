@@ -53,7 +53,10 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "trace": ("artemis_py.cli.trace", "tell the life of a message, from the log"),
     "simulate": ("artemis_py.cli.simulate", "compute when a configuration would page, block, drop or expire"),
     "spans": ("artemis_py.cli.spans", "print or export the traces of messages, from the log"),
-    "cursors": ("artemis_py.cli.cursors", "list or drop the cursors in a broker's log"),
+    "cursor": (
+        "artemis_py.cli.cursor",
+        "list or remove the cursors in the log of a running broker, or in the files of a stopped one",
+    ),
     "test-broker": (
         "artemis_py.cli.test_broker",
         "start a broker for the tests of a program in any language, on a free port",

@@ -27,10 +27,36 @@ def add_password(parser: argparse.ArgumentParser, variable: str) -> None:
     parser.add_argument(
         "--password", metavar="PASSWORD", help="the password itself; others on this machine may see it while this runs"
     )
-    parser.set_defaults(password_variable=variable)
+    parser.set_defaults(password_variable=variable, password_option="--password-file")
     parser.epilog = (
         f"Without these options the password comes from {variable} of the environment, else it is asked for."
     )
+
+
+def add_new_password(parser: argparse.ArgumentParser) -> None:
+    """Add ``--new-password-file``, for commands that log in with a password of their own."""
+    parser.add_argument(
+        "--new-password-file",
+        metavar="FILE",
+        help=f"read the user's new password from the first line of FILE; - is standard input (else {NEW_PASSWORD} of "
+        "the environment, else it is asked for)",
+    )
+
+
+def has_new_password(args: argparse.Namespace) -> bool:
+    """Is a new password given, so that nobody need be asked?"""
+    return args.new_password_file is not None or NEW_PASSWORD in os.environ
+
+
+def new_password_from(args: argparse.Namespace, prompt: str) -> str:
+    """Return the new password; a prompt asks twice. Raises PasswordError if there is none, or an empty one."""
+    given = argparse.Namespace(
+        password=None,
+        password_file=args.new_password_file,
+        password_variable=NEW_PASSWORD,
+        password_option="--new-password-file",
+    )
+    return password_from(given, prompt)
 
 
 def has_password(args: argparse.Namespace) -> bool:
@@ -58,11 +84,11 @@ def _given(args: argparse.Namespace) -> str | None:
         )
         return str(args.password)
     if args.password_file is not None:
-        return _first_line(args.password_file)
+        return _first_line(args.password_file, args.password_option)
     return os.environ.get(args.password_variable)
 
 
-def _first_line(name: str) -> str:
+def _first_line(name: str, option: str) -> str:
     try:
         if name == "-":
             line = sys.stdin.readline(_LENGTH_MAX)
@@ -71,14 +97,14 @@ def _first_line(name: str) -> str:
                 line = file.readline(_LENGTH_MAX)
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not text in UTF-8"
-        raise PasswordError(f"--password-file {name}: {reason}") from None
+        raise PasswordError(f"{option} {name}: {reason}") from None
     return line.rstrip("\r\n")
 
 
 def _asked(args: argparse.Namespace, prompt: str) -> str:
     if not sys.stdin.isatty():
         raise PasswordError(
-            f"there is no password and nobody to ask: use --password-file, or set {args.password_variable}"
+            f"there is no password and nobody to ask: use {args.password_option}, or set {args.password_variable}"
         )
     try:
         password = getpass(f"{prompt}: ")

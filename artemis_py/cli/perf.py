@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from artemis_py.cli import logins
+from artemis_py.cli.contexts import STOMP_URL, stomp_url_for
 from artemis_py.errors import ArtemisError, PerfError
 from artemis_py.shown import say, say_made, warn
 
@@ -39,8 +40,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "url",
         metavar="URL",
         nargs="?",
-        default="stomp://127.0.0.1:61613",
-        help="stomp://host:port or stomp://user@host:port; stomp+ssl://… for TLS (default %(default)s)",
+        help=f"stomp://host:port or stomp://user@host:port; stomp+ssl://… for TLS (default {STOMP_URL})",
+    )
+    parser.add_argument(
+        "--context",
+        metavar="NAME",
+        help="the broker and login of this name; the context in use does not count: this is a load on the broker",
     )
     parser.add_argument("--scenario", metavar="IDS", help="comma-separated ids, or all (default: see --list)")
     parser.add_argument("--list", action="store_true", help="list the scenarios and exit")
@@ -178,9 +183,11 @@ def _target(args: argparse.Namespace) -> Target:
     from artemis_py.perf.target import Target, is_tls_url, parse_header, parse_url
     from artemis_py.security.client_login import ClientLogin
 
-    url, user = logins.without_user(args.url)
+    given = stomp_url_for(args, args.url) if args.context else args.url or STOMP_URL
+    url, user = logins.without_user(given)
     host, port = parse_url(url)
-    if is_tls_url(url) != (args.trust is not None):
+    trust = args.trust if args.trust is not None else getattr(args, "ca_file", None) if is_tls_url(url) else None
+    if is_tls_url(url) != (trust is not None):
         raise PerfError("a URL stomp+ssl://host:port and --trust FILE belong together")
     has_own = args.login is not None or args.passcode is not None
     login = ClientLogin() if has_own else logins.login_of(args, user)
@@ -197,7 +204,7 @@ def _target(args: argparse.Namespace) -> Target:
         send_headers=tuple(map(parse_header, args.send_header)),
         receipts=not args.no_receipts,
         stall_s=args.stall,
-        trust=args.trust,
+        trust=trust,
     )
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from artemis_py.cli import colour, logins
+from artemis_py.cli.contexts import url_for
 from artemis_py.errors import ArtemisError
 from artemis_py.shown import say_made
 from artemis_py.spark.jobs.commands import JOBS, Call
@@ -54,6 +55,11 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
     )
     source.add_argument(
         "--url", metavar="URL", action="append", help="a running broker, http://host:8161; may be repeated"
+    )
+    source.add_argument(
+        "--context",
+        metavar="NAME",
+        help="a running broker, and its login, by the name of its context (artemis-py context ls)",
     )
     source.add_argument(
         "--archive", metavar="DIR", type=Path, help=("an archive that the job archive wrote"), dest="archived"
@@ -134,10 +140,12 @@ def _check_files(args: argparse.Namespace) -> None:
 
 def source_of(args: argparse.Namespace) -> Source:
     """The log that the arguments name. Raises ArtemisError if they name none or more than one."""
+    if args.context and not (args.journal or args.archived):
+        args.url = [url_for(args, None if args.url is None else args.url[0]), *(args.url or ())[1:]]
     given = [name for name in ("journal", "url", "archived") if getattr(args, name)]
-    if len(given) != 1:
+    if len(given) != 1 or (args.context and not args.url):
         said = "only one of these" if given else "the place of the log"
-        raise ArtemisError(f"give {said}: --journal DIR, --url http://HOST:PORT or --archive DIR")
+        raise ArtemisError(f"give {said}: --journal DIR, --url http://HOST:PORT, --context NAME or --archive DIR")
     if args.from_ms is not None and args.to_ms is not None and args.from_ms >= args.to_ms:
         raise ArtemisError("--from must be before --to")
     span = Span(args.from_ms, args.to_ms)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from artemis_py.cli import logins
+from artemis_py.cli.contexts import URL, URL_NAME, add_context, url_for
 from artemis_py.errors import ArtemisError
 from artemis_py.shown import as_json, many, say, say_made, warn
 from artemis_py.spark.jobs.moments import FORMS, moment_ms
@@ -23,7 +24,8 @@ from artemis_py.storage.retention.cursors import check_name
 from artemis_py.tracing.export import Collector
 from artemis_py.tracing.export_loop import OPEN_S_MAX, Cursor, Export
 from artemis_py.tracing.journeys import Journeys
-from artemis_py.tracing.reading import Beginning, BrokerSource, DirectorySource, LogSource
+from artemis_py.tracing.reading import BrokerSource, DirectorySource
+from artemis_py.tracing.source import Beginning, LogSource
 from artemis_py.tracing.span import FinishedSpan
 
 HELP: Final = "print or export the traces of messages, from the log"
@@ -36,10 +38,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of the command."""
     parser.epilog = "docs/tracing.md has examples"
     source = parser.add_argument_group("the log")
-    source.add_argument("--url", metavar="URL", help="a running broker, http://host:8161")
+    source.add_argument(
+        "--url", help=f"a running broker, by its HTTP acceptor (else {URL_NAME}, else that of the context, else {URL})"
+    )
+    add_context(source)
     source.add_argument(
         "--journal", metavar="DIR", type=Path, action="extend", nargs="+", default=[],
-        help="journal and retention directory of one broker",
+        help="instead of a running broker: journal and retention directory of one, which may be stopped",
     )  # fmt: skip
     logins.add_login(source)
     logins.add_tls(source)
@@ -47,10 +52,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     source.add_argument(
         "--from", dest="from_ms", type=now, metavar="TIME", default=0, help=f"leave out earlier messages: {FORMS}"
     )
-    source.add_argument("--follow", action="store_true", help="continue until Ctrl-C; needs --url")
-    source.add_argument(
-        "--cursor", metavar="NAME", help="remember the place on the broker, and continue there; needs --url"
-    )
+    source.add_argument("--follow", action="store_true", help="continue until Ctrl-C; needs a running broker")
+    source.add_argument("--cursor", metavar="NAME", help="remember the place on the running broker, and continue there")
     output = parser.add_argument_group("the spans")
     output.add_argument(
         "--otlp", metavar="URL", help="send them to this collector, such as http://127.0.0.1:4318/v1/traces"
@@ -98,10 +101,12 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _check(args: argparse.Namespace) -> None:
-    if bool(args.url) == bool(args.journal):
-        raise ArtemisError("give one place of the log: --url http://HOST:PORT or --journal DIR …")
+    if args.journal and (args.url or args.context):
+        raise ArtemisError("give one place of the log: --journal DIR …, or a broker by --url or --context")
     if args.journal and (args.follow or args.cursor):
-        raise ArtemisError("--follow and --cursor need --url: only a running broker keeps a cursor and adds to the log")
+        raise ArtemisError(
+            "--follow and --cursor do not go with --journal: only a running broker keeps a cursor and adds to the log"
+        )
     for directory in args.journal:
         if not directory.is_dir():
             raise ArtemisError(f"{directory} is not a directory")
@@ -112,7 +117,7 @@ def _check(args: argparse.Namespace) -> None:
 def _opened(args: argparse.Namespace) -> tuple[LogSource, Cursor | None]:
     if args.journal:
         return DirectorySource(args.journal), None
-    url, user = logins.without_user(args.url)
+    url, user = logins.without_user(url_for(args, args.url))
     if not url.startswith(("http://", "https://")):
         raise ArtemisError(f"{url} is not the URL of an HTTP acceptor; write http://host:port")
     tls = logins.tls_of(args) if url.startswith("https://") else None

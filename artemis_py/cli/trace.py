@@ -3,24 +3,33 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
+from urllib.parse import urlencode
 
-from artemis_py.cli import logins
-from artemis_py.cli.contexts import URL, URL_NAME, add_context, url_for
-from artemis_py.cli.journal_records import shown_time
+from artemis_py.cli import broker_http, logins
+from artemis_py.cli.contexts import url_for
 from artemis_py.errors import ArtemisError
 from artemis_py.message import Message
 from artemis_py.selector import compile_selector
-from artemis_py.shown import as_json, escaped, many, say, say_made, warn
+from artemis_py.shown import as_json, escaped, many, say, say_made, shown_time, warn
 from artemis_py.spark.log.http import Broker, HttpLog
-from artemis_py.tracing.lives import LIVES_MAX, Lives, Moment
-from artemis_py.tracing.reading import BrokerSource, DirectorySource, LogSource
+from artemis_py.tracing.following import follow
+from artemis_py.tracing.lives import LIVES_MAX, Lives
+from artemis_py.tracing.reading import BrokerSource, DirectorySource
+from artemis_py.tracing.source import LogSource
 
 HELP: Final = "tell the life of a message, from the log"
 _WAIT_S: Final = 5
+_ANSWER_S: Final = 60.0
 _WORD: Final = 12
+_NOW: Final = "now"
+_DATE: Final = 24
+
+Answers = Iterator[Mapping[str, Any]]
+"""Of the operation traceMessage, or like those."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -34,18 +43,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the message-id of a MESSAGE frame, or its number",
     )
     parser.add_argument("--where", metavar="SELECTOR", help="messages whose headers match, such as \"order = '17'\"")
-    parser.add_argument("--json", action="store_true", help="one JSON object for each moment")
-    source = parser.add_argument_group("the log")
-    source.add_argument(
-        "--url", metavar="URL", help=f"a running broker (else {URL_NAME}, else that of the context, else {URL})"
-    )
-    source.add_argument(
+    parser.add_argument("--json", action="store_true", help="print the answer as JSON")
+    parser.add_argument(
         "--journal", metavar="DIR", type=Path, action="extend", nargs="+", default=[],
-        help="instead of --url: journal and retention directory of one broker, which may be stopped",
+        help="instead of a running broker: journal and retention directory of one, which may be stopped",
     )  # fmt: skip
-    add_context(source)
-    logins.add_login(source)
-    logins.add_tls(source)
+    broker_http.add_broker(parser)
 
 
 def _number(text: str) -> int:
@@ -60,29 +63,60 @@ def run(args: argparse.Namespace) -> int:
     """Prints what happened to the messages, in order. Returns 1 if the log has none of them. Raises ArtemisError."""
     if bool(args.message) == bool(args.where):
         raise ArtemisError("give a MESSAGE-ID, or --where with a selector")
-    lives = Lives(set(args.message), _matching(args.where))
-    source = _opened(args)
-    source.may_be_among = lives.may_be_among
-    try:
-        count = _read(source, lives, _print_json if args.json else _print)
-    finally:
-        source.close()
-    for damage in source.damages:
-        warn(damage)
-    if source.lost:
-        warn("retention had removed parts of the log before they were read")
-    if lives.left_out:
-        warn(f"{many(lives.left_out, 'message')} more match; {LIVES_MAX} are shown")
-    if not count:
+    answers = _told(args) if args.message and not args.journal else _read(args)
+    moments: dict[str, Mapping[str, Any]] = {}
+    last: Mapping[str, Any] = {}
+    for last in answers:
+        for moment in last["data"]:
+            text = as_json(moment)
+            if text not in moments and not args.json:  # two wanted messages may have the same copy
+                _print(moment)
+            moments[text] = moment
+    if args.json:
+        say_made(as_json({**last, "count": len(moments), "data": [*moments.values()]}))
+    _warn(last)
+    if not moments:
         warn(
             "the log has no such message. It has persistent messages on durable queues, from the beginning of the "
             "retained log (journal-retention-directory); without that, only what the journal still needs"
         )
         return 1
-    if not args.json:
-        for number, queue, who in lives.still_there():
-            say(f"message {number} is on queue {queue}" + (f", with {escaped(who)}" if who else ""))
     return 0
+
+
+def _told(args: argparse.Namespace) -> Answers:
+    """What a running broker tells, a part after the other."""
+    broker = broker_http.BrokerHttp.of(args, _ANSWER_S)
+    for number in args.message:
+        after = 0
+        while True:
+            query = urlencode({"after": after}) if after else ""
+            answer = json.loads(broker.ask(f"/api/messages/{number}/life" + (f"?{query}" if query else "")))
+            yield answer
+            if answer["isWhole"]:
+                break
+            after = answer["readTo"]
+
+
+def _read(args: argparse.Namespace) -> Answers:
+    """What the log tells that is read here."""
+    lives = Lives(set(args.message), _matching(args.where))
+    source = _opened(args)
+    told = {"count": 0, "isWhole": True, "lostParts": 0, "leftOut": 0}
+    try:
+        for moments in follow(source, lives):
+            if moments:
+                yield {**told, "data": [moment.fields() for moment in moments]}
+    finally:
+        source.close()
+    for damage in source.damages:
+        warn(damage)
+    yield {
+        **told,
+        "lostParts": source.lost,
+        "leftOut": lives.left_out,
+        "data": [moment.fields() for moment in lives.still_there()],
+    }
 
 
 def _matching(text: str | None) -> Callable[[Message], bool] | None:
@@ -106,29 +140,16 @@ def _opened(args: argparse.Namespace) -> LogSource:
     return BrokerSource(HttpLog(broker, "trace"))
 
 
-def _read(source: LogSource, lives: Lives, show: Callable[[Moment], None]) -> int:
-    """Show each moment. Returns how many there were."""
-    count = 0
-    for fields in source.begin(0, 0).queues:
-        if fields.get("name"):
-            lives.know_queue(fields)
-    for part in source.parts():
-        if part.begins_segment:
-            lives.begin_segment()
-        for event in part.events_about(lives.wants):
-            for moment in lives.take(event):
-                count += 1
-                show(moment)
-    return count
+def _warn(told: Mapping[str, Any]) -> None:
+    """Say what is missing."""
+    if told.get("lostParts"):
+        warn(f"{many(told['lostParts'], 'part')} of the log could not be read: damaged, or removed by retention")
+    if told.get("leftOut"):
+        warn(f"{many(told['leftOut'], 'message')} more match; {LIVES_MAX} are shown")
 
 
-def _print_json(moment: Moment) -> None:
-    say_made(as_json(moment.fields()))
-
-
-def _print(moment: Moment) -> None:
-    where = f" {escaped(moment.queue)}:" if moment.queue else ""
-    who = f"  [{escaped(moment.who)}]" if moment.who else ""
-    say(
-        f"{shown_time(moment.time_ms)}  {moment.message_id}  {moment.what:<{_WORD}}{where} {escaped(moment.text)}{who}"
-    )  # fmt: skip
+def _print(moment: Mapping[str, Any]) -> None:
+    where = f" {escaped(moment['queue'])}:" if moment["queue"] else ""
+    who = f"  [{escaped(moment['who'])}]" if moment["who"] else ""
+    date = shown_time(moment["time"]) if moment["time"] else f"{_NOW:<{_DATE}}"
+    say(f"{date}  {moment['messageID']}  {moment['what']:<{_WORD}}{where} {escaped(moment['text'])}{who}")

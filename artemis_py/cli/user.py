@@ -1,4 +1,4 @@
-"""``artemis-py user``: the users of a configuration, in its files."""
+"""``artemis-py user``: the users of a configuration, in its files, and those that a running broker knows."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Final
 from artemis_py.cli import colour
 from artemis_py.cli.configuration import file_or_default
 from artemis_py.cli.login_trial import add_trial_arguments, try_login
+from artemis_py.cli.operate import command as operating
 from artemis_py.cli.password_input import add_password, has_password, password_from
 from artemis_py.config.reader import load
 from artemis_py.security.client_login import PASSWORD
@@ -25,11 +26,16 @@ HELP: Final = "add, list, change, remove and test users"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """``add``, ``rm``, ``list``, ``reset`` and ``test``."""
-    commands = parser.add_subparsers(dest="command", required=True, metavar="add|rm|list|reset|test")
+    """``add``, ``rm``, ``list``, ``reset`` and ``test`` are about files; the others ask a running broker."""
+    actions = "add|rm|list|reset|test|ls|create|update|delete"
+    parser.epilog = (
+        "add, rm, list, reset and test work on the files that a configuration names. "
+        "ls, create, update and delete ask a running broker, which does it to its files."
+    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar=actions)
     adding = commands.add_parser("add", help="add a user; the users file is made if there is none")
     removing = commands.add_parser("rm", help="remove a user and its roles")
-    listing = commands.add_parser("list", help="print one line per user")
+    listing = commands.add_parser("list", help="print one line per user of the files")
     resetting = commands.add_parser("reset", help="change the password of a user, or its roles, or both")
     testing = commands.add_parser("test", help="would this login work, and as what?")
     for each in (adding, removing, resetting, testing):
@@ -50,6 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     listing.add_argument("--format", choices=("table", "json"), default="table", help="json: one object per line")
     add_password(testing, PASSWORD)
     add_trial_arguments(testing)
+    operating.add_actions(commands, "user")
 
 
 def role_names(text: str) -> list[str]:
@@ -59,6 +66,8 @@ def role_names(text: str) -> list[str]:
 
 def run(args: argparse.Namespace) -> int:
     """Runs the subcommand. Raises ConfigError for a refused configuration, and ArtemisError if it cannot be done."""
+    if "operation" in args:
+        return operating.run(args)
     config = load(file_or_default(args.config, f"user {args.command} … --config"))
     if args.command == "test":
         return try_login(config, args)

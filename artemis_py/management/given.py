@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
+from artemis_py.config.secrets_in_text import MASK
 from artemis_py.errors import BadRequestError
 from artemis_py.management.lists.field import FLAG, NUMBER
 from artemis_py.management.operation import AMOUNT, TEXTS, Argument, Operation
@@ -42,7 +43,7 @@ def _argument(argument: Argument, values: Sequence[object]) -> Any:
 
 def _text(argument: Argument, value: object) -> str:
     if not isinstance(value, str):
-        raise BadRequestError(f"{argument.name} is a text, and {str(value)[:_SHOWN_MAX]} is none")
+        raise BadRequestError(f"{argument.name} is a text, and {_shown(argument, value)} is none")
     return value
 
 
@@ -51,13 +52,13 @@ def _number(argument: Argument, value: object) -> int:
         return value
     if isinstance(value, str) and _DIGITS.fullmatch(value):
         return int(value)
-    raise BadRequestError(f"{argument.name} is a number, and {str(value)[:_SHOWN_MAX]!r} is none")
+    raise BadRequestError(f"{argument.name} is a number, and {_shown(argument, value)!r} is none")
 
 
 def _flag(argument: Argument, value: object) -> bool:
     found = value if isinstance(value, bool) else _FLAGS.get(value.lower()) if isinstance(value, str) else None
     if found is None:
-        raise BadRequestError(f"{argument.name} is true or false, and not {str(value)[:_SHOWN_MAX]!r}")
+        raise BadRequestError(f"{argument.name} is true or false, and not {_shown(argument, value)!r}")
     return found
 
 
@@ -68,6 +69,10 @@ def _amount(argument: Argument, value: object) -> str:
 
 
 _VALUES: Final[dict[str, Callable[[Argument, object], object]]] = {NUMBER: _number, FLAG: _flag, AMOUNT: _amount}
+
+
+def _shown(argument: Argument, value: object) -> str:
+    return MASK if argument.is_secret else str(value)[:_SHOWN_MAX]
 
 
 def _names(operation: Operation) -> str:

@@ -17,10 +17,12 @@ from artemis_py.management.lists.connections import Connected
 from artemis_py.management.lists.field import Row
 from artemis_py.management.lists.places import Port
 from artemis_py.management.lists.selection import Selection
+from artemis_py.management.messages.cursors import Cursors
 from artemis_py.management.steps import Step, Until
 from artemis_py.management.stored import Stored
 from artemis_py.management.why.vitals import Vitals
 from artemis_py.message import LargeBody
+from artemis_py.security.known_users import KnownUser
 
 Owner = TypeVar("Owner")
 Given = Mapping[str, Any]
@@ -35,7 +37,20 @@ class Download(NamedTuple):
     name: str
 
 
-Result = Mapping[str, Any] | Selection[Any] | Download
+class InPieces(NamedTuple):
+    """A body that goes out as lines of ``piece``, a little at a time."""
+
+    body: bytes | LargeBody
+
+
+class Lines(NamedTuple):
+    """Lines of an export, for a file with this name: whole ones, and bodies between them."""
+
+    parts: Sequence[bytes | InPieces]
+    name: str
+
+
+Result = Mapping[str, Any] | Selection[Any] | Download | Lines
 Steps = Generator[Step, None, Result]
 _SHOWN_MAX: Final = 200
 _NAMES_COMPARED_MAX: Final = 1_000
@@ -52,6 +67,30 @@ class Configuration(Protocol):
 
     def show(self) -> Row:
         """What is in force, and what is wrong with the file as it is now."""
+
+
+class Users(Protocol):
+    """The users that the files of the configuration name. The works raise BrokerError."""
+
+    def known(self) -> Generator[Step, None, Sequence[KnownUser]]:
+        """All of them."""
+
+    def is_changeable(self, user: KnownUser) -> bool:
+        """Is it in the files that operations change?"""
+
+    def last_login_ms(self, name: str) -> int:
+        """When the user was last let in, in epoch ms; 0: not since the start."""
+
+    def add(self, name: str, password: str, roles: Sequence[str], *, is_plain: bool) -> Generator[Step, None, Row]:
+        """Adds a user. Returns where, and whether it counts without a restart."""
+
+    def reset(
+        self, name: str, password: str | None, roles: Sequence[str] | None, *, is_plain: bool
+    ) -> Generator[Step, None, Row]:
+        """Changes the password or all roles of a user; None changes nothing. Returns what ``add`` does."""
+
+    def remove(self, name: str) -> Generator[Step, None, Row]:
+        """Removes a user. Returns what ``add`` does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +115,11 @@ class Managed:
     begin: Callable[[Steps], object]
     """Begins a work that goes on by itself. Nobody gets its result."""
     jobs: Jobs = field(default_factory=Jobs)
+    cursors: Cursors = field(default_factory=Cursors)
     configuration: Configuration | None = None
     """The configuration of a broker that can read it again; None: nobody keeps one."""
+    users: Users | None = None
+    """None: the broker has no files that could name some."""
 
     def in_a_moment(self) -> Until:
         """What a step yields that waits for something which tells nobody when it is there, such as the disk."""

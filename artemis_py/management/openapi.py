@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from artemis_py.management.lists.field import FLAG, MAP, NUMBER, TEXT, AnyKind, Field
@@ -87,6 +87,7 @@ def _operation(operation: Operation) -> dict[str, Any]:
         "x-command": operation.command,
         "x-right": operation.right,
         "x-watchable": operation.is_watchable,
+        **({"x-destroys": operation.destroys} if operation.destroys else {}),
         "description": f"Command: `artemis-py {operation.command}`. Permission: `{operation.right}` on "
         f"`mops.{operation.permission}`.",
         "responses": {
@@ -102,8 +103,24 @@ def _operation(operation: Operation) -> dict[str, Any]:
         },
     }
     if operation.arguments:
-        found["parameters"] = [_parameter(operation, argument) for argument in operation.arguments]
+        found["parameters"] = [
+            _parameter(operation, argument) for argument in operation.arguments if not argument.is_secret
+        ]
+    secrets = [argument for argument in operation.arguments if argument.is_secret]
+    if secrets:
+        found["requestBody"] = _body(secrets)
     return found
+
+
+def _body(secrets: Sequence[Argument]) -> dict[str, Any]:
+    """What has no place in a URL. The body may have the other arguments, too."""
+    properties = {
+        argument.name: {**_TYPES[argument.type], "format": "password", "description": argument.sentence}
+        for argument in secrets
+    }
+    needed = [argument.name for argument in secrets if argument.is_required]
+    schema = {"type": "object", "properties": properties, **({"required": needed} if needed else {})}
+    return {"required": bool(needed), "content": {"application/json": {"schema": schema}}}
 
 
 def _content(operation: Operation) -> dict[str, Any]:

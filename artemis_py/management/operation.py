@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from artemis_py.config.secrets_in_text import MASK
 from artemis_py.management.lists.field import AnyKind, Field
 from artemis_py.management.managed import Given, Managed, Steps, Work
 
@@ -24,12 +25,19 @@ BROKER: Final = "broker"
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """An argument. ``default`` is what counts when it is not given; None: nothing does."""
+    """An argument. ``default`` is what counts when it is not given; None: nothing does. ``is_secret``: it is a
+    password, which is taken from a body only, and told to nobody.
+    """
 
     name: str
     type: str
     sentence: str
     default: Any = REQUIRED
+    is_secret: bool = False
+    destroys: str = ""
+    """What a flag that is set destroys besides. ``{consumers}`` stands for how many consumers the queue has, or else
+    the queues of the address.
+    """
 
     @property
     def is_required(self) -> bool:
@@ -42,7 +50,7 @@ class Operation:
     """One operation. ``on`` says on what: ``broker``, or the argument that names it. ``path`` is that of HTTP, and has
     the names of arguments in braces; ``command`` has the words of the command line.
 
-    ``lists`` is the list that it answers with (``also``: what is told of the list besides), ``shows`` the kind of one
+    ``lists`` is the list that it answers with, ``shows`` the kind of one
     thing; None: the ``result`` says what. ``is_download``: it is no JSON, but a file.
 
     ``mbean`` has its signatures in Artemis' beans (``management/artemis/signature.py``), for Jolokia; ``no_mbean`` says
@@ -66,8 +74,13 @@ class Operation:
     messages the queue has (that match, if there is a filter), or else the queues of the address, and a name in braces
     for that argument.
     """
+    previews: str = ""
+    """The path of the look that says what would be ``affected``, for a question before it; empty: there is none."""
     also: Sequence[Field[Any]] = ()
+    """What an answer has besides what it lists, or some of what ``result`` names: with their units, for people."""
     is_download: bool = False
+    permitted_as: str = ""
+    """The name of the operation on the same thing whose permission it needs; empty: its own."""
     is_watchable: bool = False
     """May clients of ``/api/events`` have it carried out once a second, to be told what changes?"""
     mbean: Sequence[str] = ()
@@ -78,7 +91,8 @@ class Operation:
         """What a security-setting must match behind the prefix, as in Artemis: ``queue.orders.pause``. A name in braces
         is that argument.
         """
-        return f"{BROKER}.{self.name}" if self.on == BROKER else f"{self.on}.{{{self.on}}}.{self.name}"
+        name = self.permitted_as or self.name
+        return f"{BROKER}.{name}" if self.on == BROKER else f"{self.on}.{{{self.on}}}.{name}"
 
     @property
     def id(self) -> str:
@@ -88,6 +102,11 @@ class Operation:
     def begin(self, managed: Managed, given: Given) -> Steps:
         """Its work, none of which is done before the first step. It raises BrokerError in a step."""
         return (yield from self.work(managed, given))
+
+    def shown(self, given: Given) -> dict[str, Any]:
+        """The arguments as others may see them, such as in the audit log."""
+        secrets = {argument.name for argument in self.arguments if argument.is_secret}
+        return {name: MASK if name in secrets and value is not None else value for name, value in given.items()}
 
     def is_in_path(self, argument: Argument) -> bool:
         """Does the path of HTTP name the argument?"""

@@ -17,11 +17,13 @@ from artemis_py.management.lists.dead_letters import DEAD_LETTERS
 from artemis_py.management.lists.explained import ROLES, SETTINGS
 from artemis_py.management.lists.field import FLAG, MAP, NUMBER, TEXT, AnyKind
 from artemis_py.management.lists.jobs import JOBS
+from artemis_py.management.lists.log import CURSORS, SEGMENTS
 from artemis_py.management.lists.messages import WHOLE
 from artemis_py.management.lists.places import ACCEPTORS, DISKS, DIVERTS
 from artemis_py.management.lists.queues import QUEUES
 from artemis_py.management.lists.reasons import REASONS
 from artemis_py.management.lists.sessions import PRODUCERS, SESSIONS, TRANSACTIONS
+from artemis_py.management.lists.users import USERS
 from artemis_py.management.notifications import HEADERS, SENTENCES
 from artemis_py.management.operation import EDIT, Operation
 from artemis_py.management.operations.listing import LISTING
@@ -127,7 +129,7 @@ What tools read of Artemis' beans by [Jolokia](jolokia.md). Nothing of it can be
 
 _KINDS: Final[tuple[AnyKind, ...]] = (
     QUEUES, WHOLE, DEAD_LETTERS, JOBS, ADDRESSES, CONSUMERS, CONNECTIONS, SESSIONS, PRODUCERS, TRANSACTIONS, ACCEPTORS,
-    DIVERTS, DISKS, SETTINGS, ROLES, REASONS,
+    DIVERTS, DISKS, SETTINGS, ROLES, REASONS, USERS, SEGMENTS, CURSORS,
 )  # fmt: skip
 _PLACE: Final = re.compile(r"{(\w+)}")
 _TYPES: Final = {TEXT: "text", NUMBER: "number", FLAG: "true or false", MAP: "texts by name"}
@@ -181,7 +183,8 @@ def _beans(operation: Operation) -> str:
 
 
 def _words(operation: Operation) -> str:
-    return "".join(f" {argument.name.upper()}" for argument in operation.arguments if argument.is_required)
+    words = [one.name.upper() for one in operation.arguments if one.is_required and not one.is_secret]
+    return "".join(f" {word}" for word in words)
 
 
 def _fields(kind: AnyKind) -> str:

@@ -16,13 +16,17 @@ from artemis_py.management.operations.configuration import CONFIGURATION_OPERATI
 from artemis_py.management.operations.connections import CONNECTION_OPERATIONS
 from artemis_py.management.operations.consumers import CONSUMER_OPERATIONS
 from artemis_py.management.operations.dead_letters import DEAD_LETTER_OPERATIONS
+from artemis_py.management.operations.exporting import EXPORT_OPERATIONS
 from artemis_py.management.operations.jobs import JOB_OPERATIONS
+from artemis_py.management.operations.log import LOG_OPERATIONS
 from artemis_py.management.operations.message_changes import MESSAGE_CHANGES
 from artemis_py.management.operations.places import PLACE_OPERATIONS
 from artemis_py.management.operations.queue_changes import QUEUE_CHANGE_OPERATIONS
 from artemis_py.management.operations.queues import QUEUE_OPERATIONS
 from artemis_py.management.operations.sessions import SESSION_OPERATIONS
 from artemis_py.management.operations.settings import SETTINGS_OPERATIONS
+from artemis_py.management.operations.tracing import TRACING_OPERATIONS
+from artemis_py.management.operations.users import USER_OPERATIONS
 from artemis_py.management.operations.why import WHY_OPERATIONS
 
 OPERATIONS: Final[tuple[Operation, ...]] = (
@@ -33,6 +37,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     *QUEUE_CHANGE_OPERATIONS,
     *BROWSING_OPERATIONS,
     *MESSAGE_CHANGES,
+    *EXPORT_OPERATIONS,
     *DEAD_LETTER_OPERATIONS,
     *JOB_OPERATIONS,
     *ADDRESS_OPERATIONS,
@@ -41,5 +46,8 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     *CONSUMER_OPERATIONS,
     *CONNECTION_OPERATIONS,
     *SESSION_OPERATIONS,
+    *USER_OPERATIONS,
+    *LOG_OPERATIONS,
     *WHY_OPERATIONS,
+    *TRACING_OPERATIONS,
 )

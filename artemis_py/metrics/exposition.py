@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from artemis_py.core.broker import Broker
     from artemis_py.core.queue.queue import Queue
 
-# How much is written before the caller may do something else: about two milliseconds of work.
-SAMPLES_PER_CHUNK: Final = 5_000
-_ROWS_PER_CHUNK: Final = 1_000
+# How much is written before the caller may do something else: two milliseconds of work at most.
+SAMPLES_PER_CHUNK: Final = 2_000
+_ROWS_PER_CHUNK: Final = 500
 """How many labels are written before the caller may do something else."""
 
 

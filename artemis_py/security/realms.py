@@ -17,6 +17,7 @@ from artemis_py.errors import ArtemisError, AuthenticatorError, ConfigError
 from artemis_py.security.authenticator import ENTRY_POINTS, Authenticator
 from artemis_py.security.identity import Credentials, Identity
 from artemis_py.security.masked import MaskedError, codec_of, reveal
+from artemis_py.security.user_files import domains_of, has_plain_files
 from artemis_py.security.users.authenticator import PropertiesUsers
 from artemis_py.security.users.files import files_of
 from artemis_py.security.users.lint import problems_of_users
@@ -129,15 +130,8 @@ def _open_domains(config: BrokerConfig, jaas: JaasConfig, problems: Problems) ->
     login_config = read_login_config(jaas.file, config.properties, jaas.origin, problems)
     if problems.has_errors:
         return Domains({}, jaas.domain, jaas.certificate_domain)
-    wanted = {jaas.domain: jaas.origin}
-    if jaas.certificate_domain is not None:
-        wanted.setdefault(jaas.certificate_domain, jaas.origin)
-    for acceptor in config.acceptors:
-        domain = acceptor.params.get("securityDomain")
-        if domain and acceptor.is_opened:
-            wanted.setdefault(domain, acceptor.origin)
     stacks: dict[str, ModuleStack] = {}
-    for domain, origin in wanted.items():
+    for domain, origin in domains_of(config, jaas).items():
         if not login_config.modules_of(domain):
             problems.error(
                 origin,
@@ -182,8 +176,7 @@ def _open_files(config: BrokerConfig, problems: Problems) -> Authenticator | Non
     """Return the users file that is named, or beside broker.xml if nothing else is named. It may come into being later:
     it is read at a login.
     """
-    logins = config.logins
-    if config.users_file is None and (logins.of_instance or (logins.are_known and not logins.has_files)):
+    if not has_plain_files(config):
         return None
     problems.take(problems_of_users(config))
     files = files_of(config)

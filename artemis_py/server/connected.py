@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import final
 
+from artemis_py.config.settings import AcceptorConfig
 from artemis_py.core.queue.works import QueueWork
 from artemis_py.core.transaction import Transaction
 from artemis_py.errors import ArtemisError, BrokerError, StorageError
@@ -33,6 +34,11 @@ class ConnectedClient:
     def address(self) -> str:
         """Host and port of the client; empty if unknown."""
         return self._client.session.state.address
+
+    @property
+    def acceptor(self) -> AcceptorConfig:
+        """The acceptor that it came to."""
+        return self._client.session.service.acceptor
 
     @property
     def local_address(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
 from http.cookies import CookieError, SimpleCookie
 from typing import Final, final
@@ -35,6 +35,8 @@ class Sessions:
         self._steady_ms = steady_ms
         self._date_ms = date_ms
         self._sessions: OrderedDict[str, _Session] = OrderedDict()
+        self.before_login: Callable[[], None] | None = None
+        """Called before somebody logs in who wants a session."""
 
     def __len__(self) -> int:
         return len(self._sessions)
@@ -69,6 +71,13 @@ class Sessions:
         session.used_ms = now_ms
         self._sessions.move_to_end(token)
         return session.identity
+
+    def end_of(self, users: Container[str]) -> int:
+        """The sessions of these users end. Returns how many they were."""
+        ended = [token for token, session in self._sessions.items() if session.identity.user in users]
+        for token in ended:
+            del self._sessions[token]
+        return len(ended)
 
     def end(self, headers: Mapping[str, str]) -> None:
         """The session of a request with these headers ends."""

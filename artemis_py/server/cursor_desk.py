@@ -9,7 +9,7 @@ from typing import Any
 from artemis_py.errors import ArtemisError
 from artemis_py.storage.journal.journal import Journal
 from artemis_py.storage.retention.cursors import CURSORS_MAX, Cursor, Cursors, Lag, wanted_cursor
-from artemis_py.storage.retention.retention import Retention
+from artemis_py.storage.retention.retention import Kept, Retention
 
 
 class CursorRefusedError(ArtemisError):
@@ -55,12 +55,16 @@ class CursorDesk:
 
     def all(self) -> list[CursorView]:
         """Every cursor, by name."""
-        return self._viewed([] if self._cursors is None else self._cursors.all())
+        return self.viewing()()
+
+    def viewing(self) -> Callable[[], list[CursorView]]:
+        """A function for another thread that returns every cursor as it is now, by name."""
+        return self._viewing([] if self._cursors is None else self._cursors.all())
 
     def get(self, name: str) -> CursorView | None:
         """A cursor by name, or None."""
         cursor = None if self._cursors is None else self._cursors.get(name)
-        return None if cursor is None else self._viewed([cursor])[0]
+        return None if cursor is None else self._viewing([cursor])()[0]
 
     def is_set(self, name: str) -> bool:
         """Is there a cursor of that name?"""
@@ -98,41 +102,45 @@ class CursorDesk:
             "overrun_bytes": 0 if cursors is None else cursors.overrun_bytes,
         }
 
-    def _viewed(self, cursors: list[Cursor]) -> list[CursorView]:
+    def _viewing(self, cursors: list[Cursor]) -> Callable[[], list[CursorView]]:
+        """Segments leaving the journal are noted before the retained ones, so that a moving one is in one of them."""
         if not cursors:
-            return []
-        now_ms = self._clock_ms()
-        spans = self._spans(min(cursor.lsn for cursor in cursors))
-        lag = Lag(spans)
-        first_lsn = spans[0][0]  # where the log begins, or the segment that the slowest reader is in
-        return [
-            CursorView(
-                cursor,
-                holds=cursor.holds(now_ms),
-                lag_bytes=lag.bytes_behind(cursor.lsn),
-                is_overtaken=cursor.lsn + 1 < first_lsn,
-                idle_ms=max(now_ms - cursor.moved_ms, 0),
-            )
-            for cursor in cursors
-        ]
-
-    def _spans(self, after_lsn: int) -> list[tuple[int, int, int]]:
-        """First lsn, last lsn and bytes of every segment with records after an lsn. Segments leaving the journal are
-        read before the retained ones, so that a moving segment is in one of them.
-        """
-        journal = self._journal
-        found = {
-            one.number: (one.first_lsn, one.written_bytes)
+            return list
+        journal, now_ms = self._journal, self._clock_ms()
+        own = [
+            (one.number, one.first_lsn, one.written_bytes)
             for one in [*journal.files.leaving.values(), *journal.segments]
-        }
-        if self._retention is not None:
-            found |= {one.file.number: (one.first_lsn, one.size_bytes) for one in self._retention.since(after_lsn)}
-        begun: list[tuple[int, int]] = []
-        for number in sorted(found):
-            first_lsn, size_bytes = found[number]
-            if begun and not first_lsn:  # a damaged header: who knows where it begins
-                first_lsn, before_bytes = begun.pop()
-                size_bytes += before_bytes
-            begun.append((first_lsn, size_bytes))
-        ends = [first_lsn - 1 for first_lsn, _ in begun[1:]] + [journal.records.last_lsn]
-        return [(first_lsn, end, size_bytes) for (first_lsn, size_bytes), end in zip(begun, ends, strict=True)]
+        ]
+        kept = () if self._retention is None else self._retention.since(min(cursor.lsn for cursor in cursors))
+        end_lsn = journal.records.last_lsn
+        return lambda: _viewed(cursors, _spans(own, kept, end_lsn), now_ms)
+
+
+def _viewed(cursors: list[Cursor], spans: list[tuple[int, int, int]], now_ms: int) -> list[CursorView]:
+    lag = Lag(spans)
+    first_lsn = spans[0][0]  # where the log begins, or the segment that the slowest reader is in
+    return [
+        CursorView(
+            cursor,
+            holds=cursor.holds(now_ms),
+            lag_bytes=lag.bytes_behind(cursor.lsn),
+            is_overtaken=cursor.lsn + 1 < first_lsn,
+            idle_ms=max(now_ms - cursor.moved_ms, 0),
+        )
+        for cursor in cursors
+    ]
+
+
+def _spans(own: list[tuple[int, int, int]], kept: tuple[Kept, ...], end_lsn: int) -> list[tuple[int, int, int]]:
+    """First lsn, last lsn and bytes of every segment: those of the journal by number, and retained ones."""
+    found = {number: (first_lsn, size_bytes) for number, first_lsn, size_bytes in own}
+    found |= {one.file.number: (one.first_lsn, one.size_bytes) for one in kept}
+    begun: list[tuple[int, int]] = []
+    for number in sorted(found):
+        first_lsn, size_bytes = found[number]
+        if begun and not first_lsn:  # a damaged header: who knows where it begins
+            first_lsn, before_bytes = begun.pop()
+            size_bytes += before_bytes
+        begun.append((first_lsn, size_bytes))
+    ends = [first_lsn - 1 for first_lsn, _ in begun[1:]] + [end_lsn]
+    return [(first_lsn, end, size_bytes) for (first_lsn, size_bytes), end in zip(begun, ends, strict=True)]

@@ -22,7 +22,7 @@ from artemis_py.server.faults import TurnError
 from artemis_py.server.malloc import keep_freed_memory
 from artemis_py.server.notify import Notifier
 from artemis_py.server.operational import write_to_stderr
-from artemis_py.server.ports import Bound, shown_port
+from artemis_py.server.ports import Bound, console_url, shown_port
 from artemis_py.server.server import Server, Taken
 from artemis_py.server.stop_signals import SIGNALS, StopSignals
 from artemis_py.shown import say, warn
@@ -206,6 +206,7 @@ class _Life:
             return 1
         self._notifier.ready(_report(config, server))
         self._collector.begin()
+        server.turns.collector = self._collector
         signals.on_hangup = server.configuration.reload_soon
         await signals.stopping.wait()
         signals.on_hangup = None
@@ -245,6 +246,9 @@ def _report(config: BrokerConfig, server: Server) -> str:
         warn(line)
     for bound in server.ports.bound:
         _tell_of_port(bound)
+    for bound in server.ports.bound:
+        if "HTTP" in bound[0].protocols:
+            warn(f"console: {console_url(bound)}")
     is_open = any("STOMP" in acceptor.protocols for acceptor, _, _ in server.ports.bound)
     state = "ready" if is_open else "up, but no port is open for STOMP, so no client can connect"
     counts = f"{len(server.broker.addresses)} addresses, {len(server.broker.queues)} queues"

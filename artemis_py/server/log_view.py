@@ -11,6 +11,7 @@ import os
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, Final
@@ -27,6 +28,10 @@ from artemis_py.storage.journal.sidecars import index_beside, index_text
 from artemis_py.storage.retention.retention import Kept, Retention
 
 _PIECE_BYTES: Final = 65536
+
+
+Segments = Iterator[tuple[dict[str, Any], Callable[[], tuple[int, int]]]]
+"""The fields of each segment's index, and a function that opens it."""
 
 
 class NotInLogError(ArtemisError):
@@ -104,6 +109,13 @@ class LogView:
         wanted = _Listed(number, self._directory / segment_name(number), 0, None, is_current=False)
         return lambda: self._open_places(wanted)
 
+    def segments(self) -> Callable[[], Segments]:
+        """A function for another thread: the segments of now in order, each with the fields of its index, and a
+        function that opens it as that of ``opening`` does. What cannot be read or is gone has no field ``bytes``.
+        """
+        journal, kept = self._in_journal(), self._retained(-1)
+        return lambda: ((self._described(one) or {}, partial(self._open, one)) for one in _merged(journal, kept))
+
     def indexing(self) -> Callable[[], None]:
         """A function for another thread that makes the indexes that a crash prevented."""
         journal, kept = self._in_journal(), self._retained(-1)
@@ -112,6 +124,11 @@ class LogView:
     def stop(self) -> None:
         """The broker ends: the next start makes the indexes still missing."""
         self._is_stopping = True
+
+    @property
+    def is_stopping(self) -> bool:
+        """Does the broker end? Then threads read no further."""
+        return self._is_stopping
 
     def _in_journal(self, after_lsn: int = -1) -> list[_Listed]:
         """The journal's segments with durable records after an lsn, and those leaving it. Read these before the

@@ -28,6 +28,7 @@ from artemis_py.server.http.guards import guard_of
 from artemis_py.server.http.jolokia_routes import jolokia_routes
 from artemis_py.server.http.management_routes import management_routes
 from artemis_py.server.http.routing import Route
+from artemis_py.server.known_users import OperatedUsers
 from artemis_py.server.managed_parts import open_ports, stored_files
 from artemis_py.server.management_messages import ManagementMessages
 from artemis_py.server.ports import Ports
@@ -64,10 +65,11 @@ def operating(  # noqa: PLR0913 - all but the first five are named where they ar
         uptime_ms=lambda: round(1000 * (loop.time() - begun_s)),
         now_ms=lambda: turns.isolation.turn_ms,
         acceptors=lambda: open_ports(config, ports),
-        stored=stored_files(config, store, disk_watch.probe),
+        stored=stored_files(config, store, disk_watch.probe, loop, broker.by_id),
         vitals=ServerVitals(stats, turns, store.durability, is_busy, disk_watch.headroom_bytes),
         begin=lambda work: calls.begin(work, changes=True),
         configuration=OperatedConfiguration(configuration),
+        users=OperatedUsers(loop, lambda: configuration.in_force, gate),
     )
     hub = Hub(broker.notices, loop, broker.holdings, date_ms)
     turns.notifying = notifying = Notifying(broker, hub, turns.schedule)

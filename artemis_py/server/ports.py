@@ -14,7 +14,7 @@ from artemis_py.config.settings import AcceptorConfig, BrokerConfig
 from artemis_py.errors import ArtemisError
 from artemis_py.server.complaints import Complaints
 from artemis_py.server.connection import Acceptance
-from artemis_py.server.descriptors import Descriptors
+from artemis_py.server.descriptors import Descriptors, lowest_free
 from artemis_py.server.encryption import Encryption
 from artemis_py.server.gate import SecurityGate
 from artemis_py.server.http_ports import BACKLOG_MIN, HttpPorts
@@ -33,6 +33,8 @@ _KEEP_ALIVE_INTERVAL_S: Final = 15
 _KEEP_ALIVE_PROBES: Final = 4
 """After a minute of silence the system probes four times, 15 seconds apart."""
 
+_ANYWHERE: Final = frozenset({"0.0.0.0", "::"})
+"""Hosts that stand for all addresses of the machine; a browser on it needs a name."""
 
 Bound = tuple[AcceptorConfig, str, int]
 """An open acceptor, with the host and the port that it listens on."""
@@ -116,6 +118,14 @@ class Ports:
         """How many clients each open acceptor serves, by its name."""
         counts = {name: acceptance.open_count for name, acceptance in self._acceptances.items()}
         return {**counts, **self.http.connection_counts()}
+
+    def room_for_clients(self) -> int:
+        """For how many more STOMP clients the open files of this process are enough."""
+        try:
+            used = lowest_free() - self._stored()
+        except OSError:  # there is none at all
+            return 0
+        return max(self._descriptors.stomp_max - used, 0)
 
     # ---- open ------------------------------------------------------------------------------------
 
@@ -271,6 +281,13 @@ def shown_port(bound: Bound) -> str:
     shown = f"[{host}]" if ":" in host else host
     tls = " over TLS" if acceptor.is_tls else ""
     return f"listening on {shown}:{port} for {', '.join(acceptor.protocols)}{tls} (acceptor {acceptor.name})"
+
+
+def console_url(bound: Bound) -> str:
+    """What a browser on this machine opens to see the console of an acceptor for HTTP."""
+    acceptor, host, port = bound
+    shown = "localhost" if host in _ANYWHERE else f"[{host}]" if ":" in host else host
+    return f"{'https' if acceptor.is_tls else 'http'}://{shown}:{port}/ui/"
 
 
 def _is_same(one: AcceptorConfig, other: AcceptorConfig) -> bool:

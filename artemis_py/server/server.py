@@ -47,6 +47,7 @@ from artemis_py.shown import many, warn
 from artemis_py.storage.disk.lock import DirectoryLock
 
 if TYPE_CHECKING:
+    from artemis_py.server.realm_watch import RealmWatch
     from artemis_py.server.standby import FailbackWatch
 
 _CLOCK_LOOK_S: Final = 5.0
@@ -149,9 +150,21 @@ class Server:
         )
         self.configuration = ConfigurationKeeper(source, config, loop, self.turns, self.ports, self._gate)
         self.ports.http.routes = self._routes(store) + console_routes(has_another=config.console_war is not None)
+        self._realm_watch = self._watch_of_realm()
         self.gives_back = False
         """Does the broker end because a primary waits for its directory?"""
         self._failback = self._failback_watch()
+
+    def _watch_of_realm(self) -> RealmWatch | None:
+        """Only the console has sessions. Without one nobody need read the files of users."""
+        if self._gate is None or self.config.console_war is None:
+            return None
+        from artemis_py.server.realm_watch import RealmWatch
+
+        watch = RealmWatch(self._loop, lambda: self.configuration.in_force, self._gate, warn)
+        self._gate.sessions.before_login = watch.begin
+        self._gate.desk.on_change = watch.look_soon
+        return watch
 
     def _failback_watch(self) -> FailbackWatch | None:
         part = self.config.shared_store
@@ -312,7 +325,7 @@ class Server:
         not wait for clients that do not read.
         """
         self._is_stopping = True
-        self.configuration.end()
+        self._end_watches()
         left = remains(self.broker)
         if self.gives_back:
             self.store.hand_over()
@@ -339,11 +352,16 @@ class Server:
     def abandon(self) -> None:
         """End at once: no further frame is sent. The files stay open until ``release`` or the end of the process."""
         self._is_stopping = True
-        self.configuration.end()
+        self._end_watches()
         self.ports.abandon()
         self.turns.end()
         for connection in list(self.stats.connections):
             connection.cut()
+
+    def _end_watches(self) -> None:
+        self.configuration.end()
+        if self._realm_watch is not None:
+            self._realm_watch.end()
 
     def release(self) -> None:
         """Close the files and end the threads; only after ``stop`` or ``abandon``. Raises DiskError."""

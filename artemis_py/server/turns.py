@@ -31,6 +31,7 @@ from artemis_py.errors import ArtemisError, StorageError
 from artemis_py.records import Durability
 from artemis_py.server.calls import Calls
 from artemis_py.server.client import Client
+from artemis_py.server.collector import Collector
 from artemis_py.server.events.notifying import Notifying
 from artemis_py.server.faults import TurnError, shown
 from artemis_py.server.isolation import Isolation
@@ -96,6 +97,8 @@ class Turns:
         """Answers management messages."""
         self.notifying: Notifying | None = None
         """Tells of notifications."""
+        self.collector: Collector | None = None
+        """Is told of the work of each turn; None: Python's cycle collector does as it likes."""
         self.on_end: Callable[[], None] | None = None
         """Called at the end of each turn, when what happened in it can be looked at."""
         self._wakeup = Wakeup(loop, broker.clock, self.run)
@@ -212,6 +215,8 @@ class Turns:
         if self._has_more:
             self._wakeup.schedule_behind()
         self._wakeup.set_timer(broker.next_due_ms(), self._next_watch_ms(), now_ms)
+        if self.collector is not None:
+            self.collector.note_turn(self.units - broker.budget.left, broker.memory.account.message_count)
         self.stats.turn_took(perf_counter_ns() - started_ns)
         if self.on_end is not None:
             self.on_end()

@@ -98,6 +98,7 @@ class StompService:
         self.routes = Routes()
         self._large = large
         self.traffic = traffic
+        self.acceptor = acceptor
         self.limits = Limits.of(acceptor)
         self.prefixes = Prefixes.of(acceptor)
         self.dialects = {version: Dialect(version, acceptor, asked_address=self.asked_address) for version in VERSIONS}

@@ -17,7 +17,7 @@ from artemis_py.spark.log.log import AwayError
 from artemis_py.tracing.errors import CollectorAwayError
 from artemis_py.tracing.export import BATCH_SPANS
 from artemis_py.tracing.journeys import Journeys
-from artemis_py.tracing.reading import LogSource
+from artemis_py.tracing.source import LogSource
 from artemis_py.tracing.span import FinishedSpan
 
 SENT: Final = ".sent"

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from struct import Struct
 from typing import Any, Final, final
 
+from artemis_py.core.handling.origin import original_number
 from artemis_py.message import HeaderName, Message
 from artemis_py.storage.format.codec import Kept
 from artemis_py.storage.format.log_events import (
@@ -33,20 +34,20 @@ from artemis_py.storage.format.log_events import (
 
 LIVES_MAX: Final = 1_000
 """So many messages are followed at most, with their copies."""
-_ORIGINAL: Final = HeaderName("_AMQ_ORIG_MESSAGE_ID")
+THERE: Final = "there"
+"""What a message is that no queue is done with."""
 _ORIGINAL_QUEUE: Final = HeaderName("_AMQ_ORIG_QUEUE")
 _ORIGINAL_ADDRESS: Final = HeaderName("_AMQ_ORIG_ADDRESS")
 _REASON: Final = HeaderName("reason")
 _MARK: Final = b"_AMQ_ORIG_MESSAGE_ID"
 _NUMBER: Final = Struct("<Q")
-_DIGITS_MAX: Final = 20
 
 ENDS: Final = {
     "acked": ("acknowledged", "acknowledged"),
     "replaced": ("replaced", "pushed out of a full ring"),
     "superseded": ("replaced", "replaced by a newer value"),
     "expired": ("expired", "expired"),
-    "dead": ("dead", "dead: its last delivery failed"),
+    "dead": ("dead", "its last delivery failed"),
     "killed": ("killed", "removed (dead, purged or dropped)"),
     "cancelled": ("cancelled", "discarded by a consumer or an operator"),
     "purged": ("purged", "removed by an operator"),
@@ -66,7 +67,7 @@ CAUSES: Final = {
 @dataclass(frozen=True, slots=True)
 class Moment:
     """Something happened to a message. ``what`` is a word; ``who`` is the client that did it, empty if nobody did or
-    nobody knows.
+    nobody knows. A ``time_ms`` of 0: it is so at the end of the log.
     """
 
     time_ms: int
@@ -76,17 +77,20 @@ class Moment:
     text: str
     queue: str = ""
     who: str = ""
+    original: int = 0
+    """Of a copy: the number of the message that it was made of."""
 
     def fields(self) -> dict[str, Any]:
-        """For JSON."""
+        """For JSON, with the names of the operation's rows."""
         return {
-            "time_ms": self.time_ms,
-            "lsn": self.lsn,
-            "message_id": self.message_id,
+            "time": self.time_ms,
+            "messageID": self.message_id,
             "what": self.what,
             "queue": self.queue,
             "who": self.who,
             "text": self.text,
+            "original": self.original,
+            "lsn": self.lsn,
         }
 
 
@@ -105,15 +109,21 @@ class _Life:
 @final
 class Lives:
     """Takes the events of one log in order. ``ids`` are the numbers of wanted messages; those that ``matches`` accepts
-    are wanted, too.
+    are wanted, too. ``name_of`` knows the names of queues that the log has not named so far; empty: it does not.
     """
 
-    def __init__(self, ids: set[int], matches: Callable[[Message], bool] | None = None) -> None:
+    def __init__(
+        self,
+        ids: set[int],
+        matches: Callable[[Message], bool] | None = None,
+        name_of: Callable[[int], str] = lambda _: "",
+    ) -> None:
         self.ids = ids
         """The numbers of all messages that are followed; copies are added."""
         self.left_out = 0
         """How many more would have been followed."""
         self._matches = matches
+        self._name_of = name_of
         self._lives: dict[int, _Life] = {}
         self._queues: dict[int, str] = {}
         self._sessions: dict[int, str] = {}
@@ -153,20 +163,23 @@ class Lives:
         told, self._told = self._told, []
         return told
 
-    def still_there(self) -> list[tuple[int, str, str]]:
-        """The messages that are in queues at the end of the log: number, queue, and who has it."""
+    def still_there(self) -> list[Moment]:
+        """A moment for each message that is on a queue at the end of the log, and for each of its queues."""
         return [
-            (number, self._name(queue_id), self._who(holder) if holder else "")
+            Moment(0, 0, number, THERE, "with a consumer" if holder else "still there", self._name(queue_id), who)
             for number, life in self._lives.items()
             for queue_id, holder in life.holders.items()
+            for who in [self._who(holder)]
         ]
 
-    def _tell(self, event: Event, number: int, what: str, text: str, queue_id: int = 0, who: str = "") -> None:
+    def _tell(
+        self, event: Event, number: int, what: str, text: str, queue_id: int = 0, who: str = "", original: int = 0
+    ) -> None:
         queue = self._name(queue_id) if queue_id else ""
-        self._told.append(Moment(event.time_ms, event.lsn, number, what, text, queue, who))
+        self._told.append(Moment(event.time_ms, event.lsn, number, what, text, queue, who, original))
 
     def _name(self, queue_id: int) -> str:
-        return self._queues.get(queue_id, f"#{queue_id}")
+        return self._queues.get(queue_id) or self._name_of(queue_id) or f"#{queue_id}"
 
     def _who(self, consumer: int) -> str:
         return self._consumers.get(consumer, f"consumer {consumer}") if consumer else ""
@@ -175,18 +188,18 @@ class Lives:
 
     def _published(self, event: Published) -> None:
         message, kept = event.kept.message, event.kept
-        original = _original(message)
-        is_copy = original in self.ids if original is not None else False
+        original = original_number(message.head)
+        is_copy = original in self.ids
         if not self._follow(message, is_copy=is_copy):
             return
         queues = ", ".join(self._name(one) for one in kept.queue_ids) or "no durable queue"
         size = f"{message.size_bytes} bytes"
-        if is_copy:
+        if is_copy or (original and not event.session):  # only the broker itself makes copies
             reason = message.head.first(_REASON)
             origin = message.head.first(_ORIGINAL_QUEUE) or message.head.first(_ORIGINAL_ADDRESS) or ""
             why = f" ({reason})" if reason else ""
             text = f"copy of message {original} from {origin}{why}: sent to {message.head.address}, on {queues}, {size}"
-            self._tell(event, message.id, "copied", text, who=self._sender(event.session))
+            self._tell(event, message.id, "copied", text, who=self._sender(event.session), original=original)
         else:
             text = f"sent to {message.head.address}, on {queues}, {size}, priority {message.head.priority}"
             self._tell(event, message.id, "arrived", text, who=self._sender(event.session))
@@ -351,9 +364,3 @@ _TAKERS: Final[dict[type[Event], Callable[[Lives, Any], None]]] = {
     PageOpened: Lives._page_opened,
     PageGrew: Lives._page_grew,
 }
-
-
-def _original(message: Message) -> int | None:
-    """The number of the message of which this is a copy. A client may have written anything there."""
-    text = message.head.first(_ORIGINAL) or ""
-    return int(text) if text.isascii() and text.isdigit() and len(text) <= _DIGITS_MAX else None

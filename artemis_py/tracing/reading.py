@@ -1,110 +1,22 @@
-"""Reads the log for spans, one part after the other, from directories or from a running broker over HTTP. Only one part
-is in memory: a file, or a block of a few MiB.
-"""
+"""The sources of traces: the log of a broker in directories, or of a running one over HTTP."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from artemis_py.errors import ArtemisError
 from artemis_py.spark.log.http import HttpLog
 from artemis_py.spark.log.log import GoneError, Segment
 from artemis_py.storage.format import codec
 from artemis_py.storage.format.codec import CodecError
-from artemis_py.storage.format.log_events import FRAMING, Event
-from artemis_py.storage.format.reader import Entry, LogReader, entries_of
-from artemis_py.storage.format.scan import Damage, log_files, whole_records
+from artemis_py.storage.format.reader import LogReader, entries_of
+from artemis_py.storage.format.scan import log_files, whole_records
 from artemis_py.storage.format.segment_index import index_fields
 from artemis_py.storage.log_id import known_id
-from artemis_py.tracing.parent import MARK
-
-Spans = list[tuple[int, int]]
-"""Numbers of messages, from each first to each last one."""
-_MESSAGES: Final = frozenset({codec.MESSAGE})
-_NOT_NEEDED: Final = FRAMING | {
-    codec.ADDRESS, codec.DUPLICATE, codec.DUPLICATES_CLEARED, codec.REFUSED, codec.DEPTHS, codec.CURSOR,
-}  # fmt: skip
-"""What no span needs is not decoded."""
-
-
-class Part:
-    """A part of the log, to be read once."""
-
-    def __init__(self, name: str, entries: Iterator[Entry], *, begins_segment: bool) -> None:
-        self.name = name
-        self.begins_segment = begins_segment
-        self.last_lsn = 0
-        """The highest lsn so far."""
-        self.is_news = False
-        """Was there anything but moved cursors?"""
-        self._entries = entries
-
-    def events(self) -> Iterator[Event]:
-        """The events that spans need. Messages without ``traceparent`` are left out."""
-        for entry in self._entries:
-            record = entry.record
-            kind = record.type_code
-            self.last_lsn = max(self.last_lsn, record.lsn)
-            if kind not in (codec.CURSOR, codec.BATCH):
-                self.is_news = True
-            if kind in _NOT_NEEDED or (kind in _MESSAGES and MARK not in record.payload):
-                continue
-            yield entry.event
-
-    def events_about(self, wants: Callable[[bytes], bool]) -> Iterator[Event]:
-        """The events, but of messages only those whose payload ``wants`` accepts."""
-        for entry in self._entries:
-            kind = entry.record.type_code
-            if kind not in _NOT_NEEDED and (kind not in _MESSAGES or wants(entry.record.payload)):
-                yield entry.event
-
-
-def _any(_spans: Spans | None) -> bool:
-    return True
-
-
-@dataclass(frozen=True, slots=True)
-class Beginning:
-    """The log, and the fields of its queues. Segments that are not read may name them; and later ones, because a queue
-    is described again before the segment that did so is removed.
-    """
-
-    log: str
-    broker: str
-    queues: Sequence[Mapping[str, Any]]
-
-
-class LogSource(ABC):
-    """One broker's log. ``damages`` says what could not be read, ``lost`` how often a part was gone already.
-
-    A segment is left out that mentions none of the wanted messages: ``may_be_among`` is asked with the spans of their
-    numbers (None: unknown) when it is the segment's turn.
-    """
-
-    def __init__(self) -> None:
-        self.may_be_among: Callable[[Spans | None], bool] = _any
-        self.damages: list[Damage] = []
-        self.lost = 0
-
-    @abstractmethod
-    def begin(self, after_lsn: int, from_ms: int) -> Beginning:
-        """Begin where there are records above an lsn and from a time on. Raises ArtemisError."""
-
-    @abstractmethod
-    def parts(self) -> Iterator[Part]:
-        """What there is to read now; asked again, what has come since. Each part must be read before the next. Raises
-        ArtemisError.
-        """
-
-    @abstractmethod
-    def close(self) -> None:
-        """Close connections."""
+from artemis_py.tracing.source import Beginning, LogSource, Part, Spans, cuts
 
 
 class DirectorySource(LogSource):
@@ -198,12 +110,7 @@ class BrokerSource(LogSource):
     def _parts_of(self, segment: Segment) -> Iterator[Part]:
         if segment.number != self._segment:
             self._segment, self._offset = segment.number, 0
-        begins = [offset for offset, _, _ in segment.blocks]
-        first = self._offset or (begins[0] if begins else segment.size_bytes)
-        cuts = [first, *(offset for offset in begins if offset > first), segment.size_bytes]
-        for begin, end in pairwise(cuts):
-            if begin >= end:
-                continue
+        for begin, end in cuts(segment.blocks, segment.size_bytes, self._offset):
             try:
                 data = self._log.read(segment.number, begin, end, segment.name)
             except GoneError:

@@ -45,6 +45,7 @@ _CONFIGURATION: Final = """\
         <permission type="view" roles="viewers,editors"/>
         <permission type="edit" roles="editors"/>
       </security-setting>
+      {permissions}
     </security-settings>
     <acceptors>
 {acceptors}
@@ -66,16 +67,18 @@ _CONFIGURATION: Final = """\
 
 
 @contextmanager
-def secured_broker(folder: Path, authentication: str = "", **acceptors: str) -> Iterator[BrokerProcess]:
+def secured_broker(
+    folder: Path, authentication: str = "", permissions: str = "", **acceptors: str
+) -> Iterator[BrokerProcess]:
     """The broker, from its readiness to its end; ``acceptors`` are further ones by name. ``authentication`` is XML that
-    names other users.
+    names other users, ``permissions`` more security-settings.
     """
     (folder / "artemis-users.properties").write_text("".join(f"{user}={text}\n" for user, text in USERS.items()))
     (folder / "artemis-roles.properties").write_text(_ROLES)
     uris = {"stomp": STOMP, "http": HTTP, **acceptors}
     lines = "\n".join(f'      <acceptor name="{name}">{uri}</acceptor>' for name, uri in uris.items())
     file = folder / "broker.xml"
-    text = _CONFIGURATION.format(folder=folder, acceptors=lines, authentication=authentication)
+    text = _CONFIGURATION.format(folder=folder, acceptors=lines, authentication=authentication, permissions=permissions)
     file.write_text(text, "utf-8")
     broker = BrokerProcess(["run", str(file)], folder / "broker.log")
     try:

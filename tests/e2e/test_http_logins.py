@@ -212,10 +212,11 @@ def test_the_commands_log_in(broker: BrokerProcess, tmp_path: Path) -> None:
         "a cursor", lambda: editor.ask("PUT", "/log/cursors/mine", b'{"lsn": 0}')[0], lambda status: status < 300
     )
     assert made == 201
-    listing, dropping = ("cursors", "list", f"http://{place}"), ("cursors", "drop", f"http://{place}", "mine")
-    by_url = ("cursors", "list", f"http://ann@{place}", "--password-file", secret, "--format=json")
+    listing = ("cursor", "ls", "--url", f"http://{place}")
+    dropping = ("cursor", "delete", "mine", "--yes", "--url", f"http://{place}")
+    by_url = ("cursor", "ls", "--url", f"http://ann@{place}", "--password-file", secret, "--json")
     listed = cli(broker, tmp_path, *by_url)
-    assert (listed.returncode, json.loads(listed.stdout)["name"]) == (0, "mine"), listed.stderr
+    assert (listed.returncode, json.loads(listed.stdout)["data"][0]["name"]) == (0, "mine"), listed.stderr
     as_bob = {"ARTEMIS_PY_USER": "bob", "ARTEMIS_PY_PASSWORD": USERS["bob"]}
     assert "mine" in cli(broker, tmp_path, *listing, **as_bob).stdout
     no = cli(broker, tmp_path, *dropping, **as_bob)
@@ -224,7 +225,7 @@ def test_the_commands_log_in(broker: BrokerProcess, tmp_path: Path) -> None:
     assert (wrong.returncode, "refuses user 'ann'" in wrong.stderr) == (1, True), wrong.stderr
     assert "a wrong one" not in wrong.stderr
     dropped = cli(broker, tmp_path, *dropping, "--user", "ann", "--password-file", secret)
-    assert dropped.stdout == "dropped mine\n"
+    assert dropped.stdout.split() == ["removed", "mine"]
     perf = ("perf", f"stomp://ann@{LOOPBACK}:{broker.port}", "--scenario", "1", "--messages", "100", "--warmup", "0")
     good = cli(broker, tmp_path, *perf, "--password-file", secret)
     assert good.returncode == 0, good.stderr
@@ -267,7 +268,7 @@ def test_a_certificate_is_a_login(tmp_path: Path) -> None:
         assert status("GET", "/log", "somebody") == 401
         assert status("GET", "/log", None) == 401
         assert status("GET", "/metrics", None) == 200
-        listing = ("cursors", "list", f"https://localhost:{broker.ports['https']}")
+        listing = ("cursor", "ls", "--url", f"https://localhost:{broker.ports['https']}")
         known, own = ("--ca-file", str(tmp_path / "trust.pem")), authority.issue("reader").pem(tmp_path / "own.pem")
         good = cli(broker, tmp_path, *listing, *known, "--certificate-file", str(own))
         assert (good.returncode, good.stderr) == (0, "")

@@ -451,17 +451,18 @@ def test_cursors_by_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
         url = f"http://{LOOPBACK}:{broker.ports['http']}"
         send(broker, 3)
         Reader(broker).put("one", lsn=2, owner="the owner")
-        assert main(["cursors", "list", url]) == 0
-        line = capsys.readouterr().out.splitlines()[1]
+        assert main(["cursor", "ls", "--url", url]) == 0
+        (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("one ")]
         assert line.split()[:2] == ["one", "2"]
-        assert line.endswith("the owner")
-        assert main(["cursors", "drop", url, "one"]) == 0
-        assert main(["cursors", "drop", url, "one"]) == 1
+        assert line.rstrip().endswith("the owner")
+        delete = ["cursor", "delete", "one", "--yes", "--url", url]
+        assert main(delete) == 0
+        assert main(delete) == 1
         captured = capsys.readouterr()
-        assert captured.out == "dropped one\n"
+        assert captured.out.split() == ["removed", "one"]
         assert captured.err == "artemis-py: there is no cursor 'one'\n"
         assert broker.stop() == 0
-    assert main(["cursors", "list", url]) == 1
+    assert main(["cursor", "ls", "--url", url]) == 1
     assert "nothing listens there" in capsys.readouterr().err
 
 

@@ -387,6 +387,34 @@ def test_force_deletes_with_consumers_and_with_pages(tmp_path: Path, persistent:
             it.broker.eventually("no pages", lambda: list(pages.glob("*.page")), lambda left: left == [])
 
 
+def test_a_reload_by_command_asks_when_messages_are_affected(tmp_path: Path) -> None:
+    settings = _FORCE.format("")
+    before = text_of(queue("q"), queue("p"), settings=settings, core=_UNWATCHED)
+    with edited(before, tmp_path) as it:
+
+        def reload(*words: str) -> subprocess.CompletedProcess[str]:
+            return it.told.command("broker", "reload", *words)
+
+        with it.told.client() as client:
+            client.ask("SEND", {"destination": "/queue/q"}, b"x")
+            client.subscribe("/queue/p")
+            it.write(text_of(queue("p", 'max-consumers="3"'), queue("q"), settings=settings, core=_UNWATCHED))
+            assert reload().returncode == 0, "nothing is lost, so nobody is asked"
+            it.write(text_of(queue("p"), settings=settings, core=_UNWATCHED))
+            asked = reload()
+            assert (asked.returncode, asked.stdout) == (1, "")
+            assert "this affects queue q with 1 message and 0 consumers (deleted, with its messages" in asked.stderr
+            assert "nobody is here to ask: add --yes" in asked.stderr
+            assert it.names() >= {"q", "p"}
+            assert reload("--yes").returncode == 0
+            assert "q" not in it.names()
+        shown = it.told.command("broker", "configuration").stdout
+        dates = [line.split()[1] for line in shown.splitlines() if line.startswith(("readAt", "triedAt"))]
+        assert [len(date) for date in dates] == [10, 10], "a date as people write it"
+        raw = json.loads(it.told.command("broker", "configuration", "--json").stdout)["readAt"]
+        assert raw > 10**12
+
+
 def test_killed_while_a_reload_is_under_way(tmp_path: Path) -> None:
     """What the file says is in force after the start, and no message is lost that FORCE does not name."""
     many = [queue(f"m.{number}") for number in range(300)]
@@ -429,6 +457,10 @@ def test_diff_of_two_files(tmp_path: Path) -> None:
     wrong = run_text([*run, str(broken)])
     assert (wrong.returncode, wrong.stdout) == (2, "")
     assert "not well-formed XML" in wrong.stderr
+    alone = subprocess.run(run, capture_output=True, text=True, check=False)
+    assert (alone.returncode, f"diff compares {one} with nothing" in alone.stderr) == (2, True)
+    both = subprocess.run([*run, "--running"], capture_output=True, text=True, check=False)
+    assert (both.returncode, f"without --running: artemis-py diff OLD {one}" in both.stderr) == (2, True)
 
 
 def test_listeners_are_told(tmp_path: Path) -> None:

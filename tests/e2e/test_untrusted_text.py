@@ -102,7 +102,7 @@ def test_what_the_broker_says(folder: Path) -> None:
     "command",
     [
         ["journal", "dump", "journal"], ["journal", "verify", "journal"], ["pages", "list", "paging"],
-        ["pages", "dump", "PAGE"], ["cursors", "list", "journal"],
+        ["pages", "dump", "PAGE"], ["cursor", "ls", "journal"],
     ],
     ids=lambda command: " ".join(command[:2]),
 )  # fmt: skip
@@ -110,8 +110,11 @@ def test_what_commands_print(
     folder: Path, command: Sequence[str], form: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     page = next((folder / "paging").rglob("*.page"))
-    arguments = [*command[:2], str(page if command[2] == "PAGE" else folder / command[2])]
-    arguments += [] if command[1] == "verify" else ["--format", form]
+    place = str(page if command[2] == "PAGE" else folder / command[2])
+    if command[0] == "cursor":
+        arguments = [*command[:2], "--journal", place, *(["--json"] if form == "json" else [])]
+    else:
+        arguments = [*command[:2], place, *([] if command[1] == "verify" else ["--format", form])]
     assert main(arguments) == 0
     printed = capsys.readouterr()
     check_printed(printed.out)

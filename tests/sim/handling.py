@@ -76,8 +76,8 @@ def handle(life: Incarnation, rng: random.Random) -> None:
 def _deliver(life: Incarnation, name: str) -> None:
     queue = life.broker.queues[name]
     round = Round(queue.parts, (SCHEDULED,))
-    entries = []
+    ids = []
     while (sight := round.next(Budget())) is not None:
-        entries.append(sight.entry)
+        ids.append(sight.message.id)
     round.close()
-    life.broker.handling.deliver(queue, entries, life.loop.now_ms)
+    life.broker.handling.deliver(queue, ids, life.loop.now_ms)

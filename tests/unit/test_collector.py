@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import gc
 import weakref
+from collections import deque
 from collections.abc import Iterator
 
 import pytest
 
+from artemis_py.core.budget import TURN_UNITS
 from artemis_py.server import collector
 from artemis_py.server.collector import Collector
 from tests.loops import called_back
@@ -54,6 +56,38 @@ def test_what_has_lived_for_a_while_is_not_walked_again(loop: asyncio.AbstractEv
     assert len(walked) > 20
     assert max(walked) < 25_000, "of 600,000"
     assert gc.get_freeze_count() > len(kept) // 2
+
+
+@pytest.mark.parametrize("message_count", [collector._MESSAGES_MIN, collector._MESSAGES_MIN - 1])
+def test_where_as_much_comes_as_goes_it_is_searched_as_well(
+    loop: asyncio.AbstractEventLoop, message_count: int
+) -> None:
+    """Python counts what goes against what comes, and would not search at all, until it is very much at once."""
+    held = Collector(loop)
+    kept = deque(Node() for _ in range(100_000))
+    held.begin()
+    searched: list[int] = []
+
+    def note(phase: str, info: dict[str, int]) -> None:
+        if phase == "start":
+            searched.append(len(gc.get_objects(generation=0)))
+
+    gc.callbacks.insert(0, note)
+    for _ in range(100):
+        for _ in range(1000):
+            kept.popleft()
+            kept.append(Node())
+        held.note_turn(TURN_UNITS, message_count)
+    if message_count < collector._MESSAGES_MIN:
+        assert not searched, "there is little to search"
+    else:
+        assert 40 <= len(searched) <= 60
+        assert max(searched) < 5_000
+    held.rest()
+    searched.clear()
+    for _ in range(10):
+        held.note_turn(TURN_UNITS, message_count)
+    assert not searched, "the broker has ended"
 
 
 def test_young_cycles_go(loop: asyncio.AbstractEventLoop) -> None:

@@ -29,6 +29,7 @@ _LISTS: Final = {
     "queue": ("queues", "name"),
     "address": ("addresses", "name"),
     "connection": ("connections", "connectionID"),
+    "cursor": ("cursors", "name"),
 }
 """The argument that names something, its list, and the field with its name."""
 _FILE_METAVARS: Final = frozenset({"FILE", "PATH", "DIR", "DIRECTORY", "WHERE"})

@@ -1,16 +1,16 @@
-"""``artemis-py data exp`` and ``imp``: takes messages out of a stopped broker, and brings them into a running one."""
+"""``artemis-py data exp`` and ``imp``: takes messages out of a broker, and brings them into a running one."""
 
 from __future__ import annotations
 
 import argparse
 import asyncio
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
-from artemis_py.cli import logins
+from artemis_py.cli import broker_http, logins
 from artemis_py.cli.configuration import add_file, add_properties, file_or_default
 from artemis_py.errors import ArtemisError
 from artemis_py.shown import many, say, warn
@@ -18,25 +18,29 @@ from artemis_py.shown import many, say, warn
 if TYPE_CHECKING:
     from artemis_py.cli.data.stopped import Found
 
-HELP: Final = "export the messages of a stopped broker to a file, and import them into a running one"
+HELP: Final = "export the messages of a broker, stopped or running, to a file, and import them into a running one"
 _URL: Final = "stomp://127.0.0.1:61613"
 _WAIT_S: Final = 30.0
+_PATIENCE_S: Final = 600.0
+"""Beside others who keep a broker busy, a page takes its time."""
 _EXIT_DAMAGED: Final = 1
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """``exp [FILE] --output OUT`` and ``imp IN [--url URL]``."""
+    """``exp [FILE] --output OUT``, ``exp --url URL --output OUT`` and ``imp IN [--url URL]``."""
     commands = parser.add_subparsers(dest="command", required=True, metavar="exp|imp")
     out = commands.add_parser(
         "exp",
-        help="write the messages of a stopped broker as lines of JSON",
-        description="Write the addresses, queues and messages of a stopped broker as lines of JSON, with bodies. Its "
-        "files are not changed.",
+        help="write the messages of a broker as lines of JSON",
+        description="Write the addresses, queues and messages of a broker as lines of JSON, with bodies: of a stopped "
+        "one from its files, which are not changed; of a running one with --url or --context. An export of a running "
+        "broker that broke off goes on where it was when the same command runs again.",
     )
     add_file(out)
     add_properties(out)
     out.add_argument("--output", metavar="OUT", default="-", help="the file to write; - is standard output (default)")
     out.add_argument("--queue", action="append", default=[], metavar="NAME", help="only of this queue; may be repeated")
+    broker_http.add_broker(out)
     back = commands.add_parser(
         "imp",
         help="send the messages of an export to a running broker",
@@ -55,7 +59,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Runs the subcommand. Raises ArtemisError, and ConfigError for a broker.xml that is refused."""
-    return _export(args) if args.command == "exp" else _import(args)
+    if args.command == "imp":
+        return _import(args)
+    return _export(args) if args.url is None and args.context is None else _export_live(args)
 
 
 # ---- exp -------------------------------------------------------------------------------------------
@@ -100,6 +106,46 @@ def _export(args: argparse.Namespace) -> int:
     return _EXIT_DAMAGED if broker.damages else 0
 
 
+def _export_live(args: argparse.Namespace) -> int:
+    from artemis_py.cli.data.exporting import TO_STDOUT
+    from artemis_py.cli.data.live import LiveExport, ToStdout
+    from artemis_py.cli.data.part import Noted, Part
+
+    if args.file is not None:
+        raise ArtemisError(f"{args.file} is for a stopped broker, and --url and --context for a running one: give one")
+    broker = broker_http.BrokerHttp.of(args, _PATIENCE_S)
+    wanted = sorted(set(args.queue))
+    if args.output == TO_STDOUT:
+        part, done = None, Noted(broker.url, wanted)
+    else:
+        part = Part(Path(args.output))
+        done = part.read(broker.url, wanted)
+    before = done.messages
+    try:
+        with _progress("messages", 0) as progress:
+            LiveExport(broker, part or ToStdout(), done, progress).run()
+        if part is not None:
+            part.finish()
+    except ArtemisError as error:
+        if part is None or not part.is_noted:
+            raise
+        raise ArtemisError(f"{error}; run the same command again to go on") from None
+    finally:
+        if part is not None:
+            part.close()
+    if before:
+        warn(f"went on behind {many(before, 'message')} that had been exported before")
+    where = "" if part is None else f" to {part.path}"
+    warn(f"exported {many(done.messages, 'message')}{where} ({done.body_bytes:,} bytes of bodies)")
+    for name in done.gone:
+        warn(f"queue {name} was deleted meanwhile")
+    for name in done.denied:
+        warn(f"MISSING queue {name}: you may not browse it")
+    for name in done.unsure:
+        warn(f"UNSURE queue {name}: messages came back to it all the time, and some of those may be missing")
+    return _EXIT_DAMAGED if done.denied or done.unsure else 0
+
+
 # ---- imp -------------------------------------------------------------------------------------------
 
 
@@ -135,11 +181,18 @@ def _import(args: argparse.Namespace) -> int:
 # ---- progress --------------------------------------------------------------------------------------
 
 
+class Bar(Protocol):
+    """Shows how much is done, and of how much, if that is known only now."""
+
+    def __call__(self, done: int, total: int | None = None, /) -> None:
+        """So much."""
+
+
 @contextmanager
-def _progress(what: str, total: int) -> Iterator[Callable[[int], None]]:
+def _progress(what: str, total: int) -> Iterator[Bar]:
     """A bar on a terminal; elsewhere nothing is shown. ``total`` 0: it is unknown."""
     if not sys.stderr.isatty():
-        yield lambda _done: None
+        yield lambda _done, _total=None: None
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
@@ -147,4 +200,4 @@ def _progress(what: str, total: int) -> Iterator[Callable[[int], None]]:
     columns = TextColumn("{task.completed:,.0f} of {task.total:,.0f} {task.description}"), BarColumn()
     with Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(what, total=max(total, 1))
-        yield lambda done: bar.update(task, completed=done)
+        yield lambda done, total=None: bar.update(task, completed=done, total=total)

@@ -15,9 +15,9 @@ from typing import Any, Final, Protocol
 import aiofiles
 import aiofiles.os
 
-from artemis_py.cli.data.lines import FORMAT, line_of, piece_of, taken_of
 from artemis_py.cli.data.stopped import Found, StoppedBroker
 from artemis_py.errors import ArtemisError
+from artemis_py.management.messages.lines import FORMAT, line_of, message_line, piece_line
 from artemis_py.message import LargeBody
 from artemis_py.version import VERSION
 
@@ -112,10 +112,10 @@ def _lines(broker: StoppedBroker, found: Found, queues: list[str], done: Exporte
     done.body_bytes += len(message.body)
     attempts = {name: count for name, count in found.attempts.items() if name in queues}
     due_ms = {name: when_ms for name, when_ms in found.due_ms.items() if name in queues}
-    yield taken_of(message, queues, attempts, due_ms)
+    yield message_line(message, queues, attempts, due_ms, in_pieces=isinstance(message.body, LargeBody))
     if isinstance(message.body, LargeBody):
         for data in broker.pieces(message.body):
-            yield piece_of(data)
+            yield piece_line(data)
 
 
 def _totals(done: Exported) -> dict[str, Any]:

@@ -14,7 +14,8 @@ import aiofiles
 import aiofiles.os
 
 from artemis_py.cli.data.client import Sender
-from artemis_py.cli.data.lines import PIECE_BYTES, ExportError, Taken, read_export, read_line, read_message, read_piece
+from artemis_py.cli.data.lines import ExportError, Taken, read_export, read_line, read_message, read_piece
+from artemis_py.management.messages.lines import PIECE_BYTES
 from artemis_py.message import encode_headers
 
 SENDS_PER_RECEIPT: Final = 500

@@ -1,26 +1,17 @@
-"""The lines of an export. Each is a JSON object with one member, which says what it is.
-
-``export`` comes first, then ``address`` and ``queue``, then each ``message`` once, in the order in which they were
-published, with the queues that need it. The body of a message is ``text``, or ``base64`` if it is no UTF-8; one that
-has a file of its own follows in lines of ``piece``. ``end`` comes last, so a file that was cut off is recognised.
-"""
+"""Reads the lines of an export. ``management/messages/lines.py`` writes them, and says what they are."""
 
 from __future__ import annotations
 
 import base64
 import binascii
 import json
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from artemis_py.cli.journal_records import shown_time
 from artemis_py.errors import ArtemisError
-from artemis_py.message import Message
+from artemis_py.management.messages.lines import FORMAT
 
-FORMAT: Final = 1
-PIECE_BYTES: Final = 1 << 20
 KINDS: Final = frozenset({"export", "address", "queue", "message", "piece", "end"})
 _SHOWN_MAX: Final = 80
 
@@ -47,53 +38,6 @@ class Taken:
     body: bytes = b""
     piece_bytes: int = -1
     """The size of a body that follows in pieces; -1: ``body`` is all of it."""
-
-
-def line_of(kind: str, value: object) -> bytes:
-    """One line."""
-    return json.dumps({kind: value}, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
-
-
-def taken_of(message: Message, queues: list[str], attempts: Mapping[str, int], due_ms: Mapping[str, int]) -> bytes:
-    """The line of a message whose body is in memory, or of one whose pieces follow. ``attempts`` has the failed
-    deliveries by queue.
-    """
-    head, body = message.head, message.body
-    value: dict[str, Any] = {
-        "id": message.id,
-        "address": head.address,
-        "queues": queues,
-        "persistent": head.persistent,
-        "priority": head.priority,
-        "sent": shown_time(message.timestamp_ms),
-    }
-    if message.expires_ms:
-        value["expires"] = shown_time(message.expires_ms)
-    if due_ms:
-        value["due"] = {name: shown_time(when_ms) for name, when_ms in due_ms.items()}
-    if attempts:
-        value["attempts"] = dict(attempts)
-    if head.sized:
-        value["sized"] = True
-    value["headers"] = [list(pair) for pair in head.headers()]
-    if isinstance(body, bytes):
-        value |= body_fields(body)
-    else:
-        value["piece_bytes"] = len(body)
-    return line_of("message", value)
-
-
-def body_fields(body: bytes) -> dict[str, str]:
-    """A body as text, or in Base64."""
-    try:
-        return {"text": body.decode()}
-    except UnicodeDecodeError:
-        return {"base64": base64.b64encode(body).decode()}
-
-
-def piece_of(data: bytes) -> bytes:
-    """The line of a part of a body."""
-    return line_of("piece", base64.b64encode(data).decode())
 
 
 def read_line(line: str, place: str) -> tuple[str, Any]:
@@ -147,12 +91,6 @@ def read_piece(value: Any, place: str) -> bytes:
         return _bytes(value)
     except (TypeError, ValueError):
         raise ExportError(f"{place}: this piece of a body is no Base64") from None
-
-
-def pieces(data: bytes) -> Iterator[bytes]:
-    """A body in parts that fit into lines."""
-    for start in range(0, len(data), PIECE_BYTES):
-        yield data[start : start + PIECE_BYTES]
 
 
 def _text(value: object) -> str:

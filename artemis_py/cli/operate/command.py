@@ -10,8 +10,9 @@ from typing import Any, Final, final
 from urllib.parse import quote, urlencode
 
 from artemis_py.cli import broker_http
-from artemis_py.cli.operate import confirming, downloads, reasons, shown
+from artemis_py.cli.operate import confirming, downloads, reasons, secrets, shown
 from artemis_py.cli.operate.words import WORDS
+from artemis_py.cli.password_input import add_new_password
 from artemis_py.management.lists.field import FLAG
 from artemis_py.management.lists.reasons import REASONS
 from artemis_py.management.operation import TEXTS, Argument, Operation
@@ -39,22 +40,34 @@ class Operating:
         return run(args)
 
 
-def add(parser: argparse.ArgumentParser, word: str) -> None:
-    """Adds an action for each operation whose command begins with the word."""
-    actions = {operation.command.partition(" ")[2]: operation for operation in OPERATIONS if _word(operation) == word}
-    subparsers = parser.add_subparsers(dest="action", required=True, metavar="|".join(actions))
-    for action, operation in actions.items():
+def add(parser: argparse.ArgumentParser, word: str) -> list[argparse.ArgumentParser]:
+    """Adds an action for each operation whose command begins with the word. Returns their parsers."""
+    return add_actions(parser.add_subparsers(dest="action", required=True, metavar="|".join(_actions(word))), word)
+
+
+def _actions(word: str) -> dict[str, Operation]:
+    return {operation.command.partition(" ")[2]: operation for operation in OPERATIONS if _word(operation) == word}
+
+
+def add_actions(
+    subparsers: argparse._SubParsersAction[argparse.ArgumentParser], word: str
+) -> list[argparse.ArgumentParser]:
+    """Adds them to a command that may have actions of its own, too. Returns their parsers."""
+    parsers: list[argparse.ArgumentParser] = []
+    for action, operation in _actions(word).items():
         sentence = operation.sentence.rstrip(".")
         one = subparsers.add_parser(action, help=sentence[0].lower() + sentence[1:], description=operation.sentence)
         one.set_defaults(operation=operation)
         for argument in operation.arguments:
             _add_argument(one, argument)
-        if operation.destroys:
+        if operation.destroys or operation.previews:
             confirming.add_yes(one)
         if operation.is_download:
             one.add_argument("--output", metavar="FILE", help="write to this new file (else to standard output)")
         one.add_argument("--json", action="store_true", help="print what the broker answers, as JSON")
         broker_http.add_broker(one)
+        parsers.append(one)
+    return parsers
 
 
 def _word(operation: Operation) -> str:
@@ -62,6 +75,9 @@ def _word(operation: Operation) -> str:
 
 
 def _add_argument(parser: argparse.ArgumentParser, argument: Argument) -> None:
+    if argument.is_secret:
+        add_new_password(parser)
+        return
     name, option = argument.name, f"--{argument.name}"
     help = argument.sentence.replace("%", "%%")
     if argument.is_required:
@@ -79,26 +95,35 @@ def run(args: argparse.Namespace) -> int:
     """Asks the broker and prints its answer. Raises ArtemisError with what it says otherwise."""
     operation: Operation = args.operation
     broker = broker_http.BrokerHttp.of(args, _PATIENCE_S)
+    body = secrets.body_of(operation, args)
     confirming.confirm(operation, args, broker)
     if operation.is_download:
         downloads.save(broker, path_of(operation, vars(args)), args.output)
         return 0
-    answer = json.loads(broker.ask(path_of(operation, vars(args)), operation.method))
+    answer = json.loads(broker.ask(path_of(operation, vars(args)), operation.method, body))
     if args.json:
         say_made(as_json(answer))
     elif operation.lists is REASONS:
         reasons.print_reasons(answer)
     elif operation.lists is not None:
         shown.print_list(operation.lists, answer)
+    elif operation.shows is not None and operation.method != "GET":
+        shown.print_changed(answer, operation.shows, _given(operation, args))
     else:
-        shown.print_fields(answer, operation.shows)
+        shown.print_fields(answer, operation.shows, operation.also)
     return 0
 
 
+def _given(operation: Operation, args: argparse.Namespace) -> list[str]:
+    return [argument.name for argument in operation.arguments if vars(args)[argument.name] is not None]
+
+
 def path_of(operation: Operation, given: dict[str, Any]) -> str:
-    """The path of the request, with its query."""
+    """The path of the request, with its query; a secret is in no URL."""
     path, query = operation.path, []
     for argument in operation.arguments:
+        if argument.is_secret:
+            continue
         value = given[argument.name]
         if operation.is_in_path(argument):
             path = path.replace(f"{{{argument.name}}}", quote(value, safe=""))

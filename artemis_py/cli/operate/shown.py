@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from artemis_py.management.lists.field import EPOCH_MS, NUMBER, AnyKind
+from artemis_py.management.lists.field import EPOCH_MS, NUMBER, AnyKind, Field
 from artemis_py.shown import escaped, say
 
 _WIDE: Final = 10_000
@@ -42,18 +42,32 @@ def _footer(kind: AnyKind, answer: Mapping[str, Any], shown_count: int) -> str:
     return f"{shown_count:,} of {count:,} {kind.several}: page {answer['page']} of {pages} (--page, --size)"
 
 
-def print_fields(answer: Mapping[str, Any], kind: AnyKind | None) -> None:
-    """One thing: a line for each of its fields, with what it means."""
+def print_fields(answer: Mapping[str, Any], kind: AnyKind | None, also: Sequence[Field[Any]] = ()) -> None:
+    """One thing: a line for each of its fields, with what it means. ``also`` has fields that are of no kind."""
+    units = {field.name: field.unit for field in also}
     table = _table(has_head=False)
     table.add_column(style="bold")
     table.add_column(overflow="fold")
     for name, value in answer.items():
         field = None if kind is None else kind.fields.get(name)
         if field is None:
-            table.add_row(Text(name), _cell(value))
+            table.add_row(Text(name), _cell(value, units.get(name, "")))
         else:
             table.add_row(Text(name), _cell(value, field.unit), Text(field.sentence, "dim"))
     _console().print(table)
+
+
+def print_changed(answer: Mapping[str, Any], kind: AnyKind, given: Sequence[str]) -> None:
+    """What became of a thing that was changed: the fields that a list shows, and those that arguments ``given`` with
+    these names have set.
+    """
+    wanted = {*kind.brief, *map(_camel_case, given)}
+    print_fields({name: value for name, value in answer.items() if name in wanted}, kind)
+
+
+def _camel_case(name: str) -> str:
+    first, *others = name.split("-")
+    return first + "".join(map(str.capitalize, others))
 
 
 def _table(*, has_head: bool = True) -> Table:

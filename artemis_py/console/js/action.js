@@ -3,6 +3,7 @@
 
 import { ask, download } from "./api.js";
 import { isDestructive, label, target } from "./description.js";
+import { dialog } from "./dialog.js";
 import { h } from "./dom.js";
 import { commandLine, curlLine } from "./lines.js";
 import { answerView } from "./any.js";
@@ -16,6 +17,7 @@ const FIELDS_SHOWN = 6;
 export class Action {
   problem = null;
   result = null;
+  #isDry = false;
   isRunning = false;
   typed = "";
 
@@ -60,11 +62,11 @@ export class Action {
     this.problem = null;
     this.draw();
     try {
-      const { path, query } = target(this.operation, { ...this.given, ...more });
+      const { path, query, body } = target(this.operation, { ...this.given, ...more });
       if (this.operation.isDownload) this.result = await download(path, query);
-      else this.result = await ask(this.operation.method, path, { query });
-      const isDry = Object.keys(more).length > 0;
-      if (!isDry) this.done(this.result);
+      else this.result = await ask(this.operation.method, path, { query, body });
+      this.#isDry = Object.keys(more).length > 0;
+      if (!this.#isDry) this.done(this.result);
     } catch (error) {
       this.problem = error;
     }
@@ -76,11 +78,11 @@ export class Action {
     const { operation } = this;
     const isBad = isDestructive(operation);
     const mayRun = !this.isRunning && !this.#lacks && (!this.#mustType || this.typed === this.name);
-    const fields = operation.parameters.filter((one) => !this.fixed.has(one.name));
+    const fields = operation.parameters.filter((one) => !this.fixed.has(one.name) && one !== this.#dryRun); // that has a button
     const shown = Math.max(FIELDS_SHOWN, fields.filter((one) => one.required).length);
-    return h(
-      "dialog",
-      { key: `action ${operation.id}`, class: this.result !== null && operation.isList ? "wide" : "", "aria-labelledby": "action-title", mount: modal, oncancel: (event) => (event.preventDefault(), this.close()) },
+    return dialog(
+      this.close,
+      { key: `action ${operation.id}`, class: this.result !== null && operation.isList ? "wide" : "", "aria-labelledby": "action-title" },
       h("div", { class: "dialog-head" }, h("h2", { id: "action-title", class: "grow" }, label(operation), this.name !== null && ` ${this.name}`)),
       h(
         "form",
@@ -114,11 +116,12 @@ export class Action {
   }
 
   #warning() {
-    const lost = this.lost ? `It has ${several(this.lost, "message")}. ` : "";
+    const count = this.lost === null ? "the messages" : several(this.lost, "message");
+    const what = this.operation.destroys.replace("{messages}", count).replace(/\{([^}]+)\}/g, (_, name) => this.given[name] || "…");
     return h(
       "div",
       { class: "danger-box" },
-      h("span", null, lost, "This cannot be taken back."),
+      h("span", null, `This destroys ${what}. It cannot be taken back.`),
       this.#mustType &&
         h(
           "label",
@@ -133,12 +136,13 @@ export class Action {
     const { result } = this;
     const entries = Object.entries(result ?? {});
     const isSmall = entries.length > 0 && entries.length <= 3 && entries.every(([, value]) => typeof value !== "object");
-    const said = isSmall ? entries.map(([name, value]) => `${title(name)}: ${value}`).join(", ") : "Done";
+    const isOpen = !this.operation.isChange || this.#isDry;
+    const said = this.#isDry ? "Dry run: nothing was changed" : isSmall ? entries.map(([name, value]) => `${title(name)}: ${value}`).join(", ") : "Done";
     return h(
       "div",
-      { class: "field", role: "status", id: "action-result" },
+      { class: "field", role: "status", id: "action-result", mount: (element) => element.scrollIntoView({ block: "nearest" }) },
       h("span", { class: "chips" }, h("span", { class: "chip good" }, said)),
-      !isSmall && h("details", { open: !this.operation.isChange }, h("summary", null, "What the broker answered"), answerView(this.operation, result)),
+      (!isSmall || this.#isDry) && h("details", { open: isOpen }, h("summary", null, this.#isDry ? "What it would do" : "What the broker answered"), answerView(this.operation, result)),
     );
   }
 
@@ -185,10 +189,10 @@ export class Action {
     return [
       h("input", {
         ...shared,
-        type: "text",
+        type: schema.format === "password" ? "password" : "text",
         inputmode: isNumber ? "numeric" : null,
         list: known ? `${id}-known` : null,
-        autocomplete: "off",
+        autocomplete: schema.format === "password" ? "new-password" : "off",
         spellcheck: "false",
         placeholder: schema.default === undefined ? "" : String(schema.default),
         value: value ?? "",
@@ -197,15 +201,4 @@ export class Action {
       known && h("datalist", { id: `${id}-known` }, known.map((one) => h("option", { value: one, key: one }))),
     ];
   }
-}
-
-/** Opens a dialog over the page; the focus goes back to where it was. */
-export function modal(element) {
-  const before = document.activeElement;
-  element.showModal();
-  (element.querySelector("[autofocus]") ?? element.querySelector("#action-name, #action-run:enabled"))?.focus();
-  return () => {
-    element.close();
-    before?.focus?.();
-  };
 }

@@ -74,7 +74,7 @@ function made(element, series, data) {
     {
       width: element.clientWidth || 300,
       height: element.clientHeight || 200,
-      padding: [8, 4, 0, 0],
+      padding: [8, 26, 0, 0],
       cursor: { y: false, drag: { x: false, y: false } },
       legend: { show: false },
       scales: { x: { time: true }, y: { auto: false } },

@@ -44,7 +44,9 @@ function read(path, method, described) {
     result: described.responses?.["200"]?.description ?? "",
     command: described["x-command"] ?? "",
     isChange: method !== "GET",
-    parameters: described.parameters ?? [],
+    /** What is lost for good, with names in braces; "": nothing. */
+    destroys: described["x-destroys"] ?? "",
+    parameters: [...(described.parameters ?? []), ...secretsOf(described)],
     /** The fields of a row, or of the one thing that it shows. */
     fields: fieldsOf(rows ?? schema.properties),
     isList: rows !== undefined,
@@ -52,6 +54,18 @@ function read(path, method, described) {
     /** May the stream of events tell what changes in its answer? */
     isWatchable: described["x-watchable"] === true,
   };
+}
+
+/** Passwords: they are in the body, because URLs are kept in logs. */
+function secretsOf(described) {
+  const { properties = {}, required = [] } = described.requestBody?.content?.["application/json"]?.schema ?? {};
+  return Object.entries(properties).map(([name, schema]) => ({
+    name,
+    in: "body",
+    required: required.includes(name),
+    description: schema.description ?? "",
+    schema,
+  }));
 }
 
 function fieldsOf(properties) {
@@ -93,16 +107,16 @@ export function reportsOf(...on) {
   return operations.filter((one) => !one.isChange && one.on.join() === on.join() && !one.path.endsWith(last));
 }
 
-/** What makes new things of a collection, such as `queues`. */
-export function creatorsOf(collection) {
+/** What can be changed in a collection as a whole, such as `queues`. */
+export function changesOfAll(collection) {
   return operations.filter((one) => one.isChange && one.on.length === 0 && one.collection === collection);
 }
 
+/** Does it make a new thing of its collection? */
+export const isCreator = (one) => one.method === "POST" && one.path === `/api/${one.collection}`;
+
 /** Does it take away what cannot be had back? Then the console asks twice. */
-export function isDestructive(one) {
-  if (!one.isChange) return false;
-  return one.method === "DELETE" || /^(remove|destroy|delete|purge|expire|drop|discard|kill|close|rollback)/.test(one.name);
-}
+export const isDestructive = (one) => one.destroys !== "";
 
 /** What a button says: the last words of the command. */
 export function label(one) {
@@ -111,17 +125,22 @@ export function label(one) {
   return words.charAt(0).toUpperCase() + words.slice(1).replaceAll("-", " ");
 }
 
-/** The path with the values of its names in it; the others are the query. */
+/** The path with the values of its names in it; the others are the query, and secrets the body. */
 export function target(one, given) {
   const query = {};
+  let body;
   let path = one.path;
   for (const parameter of one.parameters) {
     const value = given[parameter.name];
     if (parameter.in === "path") {
       path = path.replace(`{${parameter.name}}`, encodeURIComponent(value ?? ""));
-    } else if (value !== undefined && value !== "") {
+    } else if (value === undefined || value === "") {
+      continue;
+    } else if (parameter.in === "body") {
+      body = { ...body, [parameter.name]: value };
+    } else {
       query[parameter.name] = value;
     }
   }
-  return { path, query };
+  return { path, query, body };
 }

@@ -93,7 +93,7 @@ function patch(node, one) {
 function setProp(node, name, value, before) {
   if (name === "key" || name === "mount" || name === "opaque") return;
   if (name.startsWith("on")) {
-    node[name] = value;
+    node[name] = value ? (event) => void value(event) : null; // else a false that it returns would undo what was done
   } else if (name === "style") {
     for (const part of Object.keys(before ?? {})) if (!(part in (value ?? {}))) node.style.removeProperty(part);
     for (const [part, to] of Object.entries(value ?? {})) if (before?.[part] !== to) node.style.setProperty(part, to);

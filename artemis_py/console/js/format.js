@@ -50,6 +50,9 @@ function two(first, firstUnit, second, secondUnit) {
   return first >= 10 || second === 0 ? large : `${large} ${second}${THIN}${secondUnit}`;
 }
 
+/** How long ago something was, by this machine's clock. */
+export const ago = (ms) => duration(Math.max(0, Date.now() - ms));
+
 export function percent(share) {
   if (share === null || share === undefined) return NONE;
   return `${share > 0 && share < 0.01 ? "<1" : Math.round(share * 100)}${THIN}%`;
@@ -78,7 +81,7 @@ export function value(given, unit, name = "") {
   if (typeof given !== "number") return String(given);
   if (unit === "bytes" && given >= 0) return bytes(given);
   if (unit === "ms" && given >= 0) return duration(given);
-  if (unit === "epoch ms" && given > 0) return date(given);
+  if (unit === "epoch ms") return given > 0 ? date(given) : NONE;
   if (unit === "percent") return `${count(given)}${THIN}%`;
   return /ID$|^id$|[Nn]umber$|lsn$/.test(name) ? String(given) : count(given);
 }

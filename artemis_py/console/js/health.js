@@ -6,7 +6,7 @@ import { several } from "./format.js";
 import { link, to } from "./parts.js";
 
 const FEW = 3;
-const NOT_DEAD = ["name!~dlq", "name!~expiry", "name!~dead"];
+const NOT_DEAD = ["name!~dlq", "name!~expiry", "name!~dead", "name!=EXP"];
 const list = (path, where, fields, sort = null) => url(path, { where, sort, size: FEW, fields });
 
 /** What the sentence asks for, by name. */
@@ -15,7 +15,8 @@ export const ASKED = {
   paused: list("queues", ["paused=true"], "name"),
   waiting: list("connections", ["state=blocked"], "connectionID,clientID"),
   stalled: list("connections", ["state=stalled"], "connectionID,clientID"),
-  full: list("addresses", ["addressLimitPercent>=80"], "name"),
+  full: list("addresses", ["addressLimitPercent>=80", "paging=false"], "name"),
+  blocked: list("addresses", ["blocked=true"], "name"),
   paging: list("addresses", ["paging=true"], "name"),
   dead: list("queues", ["messageCount>0", "name~dlq"], "name,messageCount"),
 };
@@ -51,7 +52,9 @@ function troubles(answers) {
     bad(one ?? link("/queues?show=No%20consumer", several(unconsumed.count, "queue")), one ? " has messages and no consumer" : " have messages and no consumer");
   }
   const full = at("full");
-  if (full) bad(named(full, "name", "addresses") ?? link("/addresses?show=Nearly%20full", several(full.count, "address", "addresses")), full.count === 1 ? " is nearly full" : " are nearly full");
+  if (full) bad(named(full, "name", "addresses") ?? link("/addresses?show=Nearly%20full", several(full.count, "address", "addresses")), full.count === 1 ? " is full, or nearly" : " are full, or nearly");
+  const blocked = at("blocked");
+  if (blocked) warn(named(blocked, "name", "addresses") ?? link("/addresses?show=Blocked", several(blocked.count, "address", "addresses")), blocked.count === 1 ? " is blocked" : " are blocked");
   const paused = at("paused");
   if (paused) warn(named(paused, "name", "queues") ?? link("/queues?show=Paused", several(paused.count, "queue")), paused.count === 1 ? " is paused" : " are paused");
   const stalled = at("stalled");

@@ -1,6 +1,6 @@
 // The keys of the console and of the page.
 
-import { modal } from "./action.js";
+import { dialog } from "./dialog.js";
 import { h } from "./dom.js";
 import { button } from "./parts.js";
 
@@ -20,9 +20,9 @@ export class Help {
     ];
     const list = (rows) =>
       h("dl", { class: "keys" }, rows.map(([key, words]) => [h("dt", { key: `k${key}` }, key.split(" ").map((one) => [h("kbd", null, one), " "])), h("dd", { key: `w${key}` }, words)]));
-    return h(
-      "dialog",
-      { key: "help", "aria-label": "Keys", mount: modal, oncancel: (event) => (event.preventDefault(), this.close()) },
+    return dialog(
+      this.close,
+      { key: "help", "aria-label": "Keys", isLight: true },
       h("div", { class: "dialog-head" }, h("h2", { class: "grow" }, "Keys"), button("Close", this.close, "tiny", { autofocus: true })),
       h(
         "div",

@@ -14,8 +14,9 @@ export function quoted(text) {
 export function commandLine(operation, given) {
   const words = ["artemis-py", operation.command];
   const options = [];
-  for (const { name, required, schema } of operation.parameters) {
+  for (const { name, required, schema, in: place } of operation.parameters) {
     const value = given[name];
+    if (place === "body") continue; // the command asks for it
     if (required) {
       words.push(quoted(value === undefined || value === "" ? name.toUpperCase() : String(value)));
     } else if (value === undefined || value === "") {
@@ -26,15 +27,18 @@ export function commandLine(operation, given) {
       for (const one of [value].flat().filter((text) => text !== "")) options.push(`--${name} ${quoted(String(one))}`);
     }
   }
+  if (operation.destroys) options.push("--yes"); // a button has asked already
   if (location.origin !== USUAL_URL) options.push(`--url ${location.origin}`);
   if (login.user) options.push(`--user ${quoted(login.user)}`);
   return [...words, ...options].join(" ");
 }
 
-/** `curl -X POST 'http://…/api/queues/orders/pause'`. */
+/** `curl -X POST 'http://…/api/queues/orders/pause'`. No line shows a secret: it has the name of one in its place. */
 export function curlLine(operation, given) {
-  const { path, query } = target(operation, given);
+  const { path, query, body } = target(operation, given);
   const method = operation.method === "GET" ? "" : `-X ${operation.method} `;
   const user = login.user ? `-u ${quoted(login.user)} ` : "";
-  return `curl ${method}${user}${quoted(location.origin + url(path, query))}`;
+  const hidden = body && JSON.stringify(Object.fromEntries(Object.keys(body).map((name) => [name, name.toUpperCase()])));
+  const data = body ? ` -H 'Content-Type: application/json' -d ${quoted(hidden)}` : "";
+  return `curl ${method}${user}${quoted(location.origin + url(path, query))}${data}`;
 }

@@ -1,6 +1,6 @@
 // Everything that can be done with a thing, in a list with what each means.
 
-import { modal } from "./action.js";
+import { dialog } from "./dialog.js";
 import { isDestructive, label } from "./description.js";
 import { h } from "./dom.js";
 import { button } from "./parts.js";
@@ -19,9 +19,9 @@ export class Menu {
   }
 
   view() {
-    return h(
-      "dialog",
-      { key: "menu", "aria-label": this.title, mount: modal, onkeydown: (event) => this.#move(event), oncancel: (event) => (event.preventDefault(), this.close()), onclick: (event) => event.target.tagName === "DIALOG" && this.close() },
+    return dialog(
+      this.close,
+      { key: "menu", "aria-label": this.title, isLight: true, onkeydown: (event) => this.#move(event) },
       h("div", { class: "dialog-head" }, h("h2", { class: "grow cut" }, this.title), button("Close", this.close, "tiny")),
       h(
         "ul",

@@ -1,9 +1,10 @@
 // The command palette: pages, queues and operations by some of their letters.
 
 import { get } from "./api.js";
-import { modal } from "./action.js";
+import { dialog } from "./dialog.js";
 import * as description from "./description.js";
 import { h } from "./dom.js";
+import { LIFE, numberIn } from "../pages/life.js";
 import { to } from "./parts.js";
 
 const SHOWN_MAX = 40;
@@ -28,6 +29,8 @@ export class Palette {
       ...description.operations
         .map((one) => ({ text: `${one.command || one.id}`, kind: one.sentence, run: () => this.act(one) })),
     ].filter((entry) => fits(`${entry.text} ${entry.kind}`));
+    const number = description.at("GET", LIFE) && numberIn(this.text);
+    if (number) entries.unshift({ text: `Life of message ${number}`, kind: "from the log", run: () => this.go(to("life", number)) });
     this.#found = entries.slice(0, SHOWN_MAX);
     this.at = Math.min(this.at, Math.max(0, this.#found.length - 1));
     this.draw();
@@ -68,9 +71,9 @@ export class Palette {
   }
 
   view() {
-    return h(
-      "dialog",
-      { class: "palette", key: "palette", "aria-label": "Search and commands", mount: modal, oncancel: (event) => (event.preventDefault(), this.close()), onclick: (event) => event.target.tagName === "DIALOG" && this.close() },
+    return dialog(
+      this.close,
+      { class: "palette", key: "palette", "aria-label": "Search and commands", isLight: true },
       h("input", {
         type: "text",
         role: "combobox",

@@ -6,6 +6,15 @@ import { icon } from "./icons.js";
 
 export const button = (text, onclick, look = "", more = {}) => h("button", { type: "button", class: `button ${look}`, onclick, ...more }, text);
 
+/** A button that is pressed while something is chosen. */
+export const toggle = (words, isOn, onclick, more = {}) => h("button", { type: "button", class: "chip", key: words, "aria-pressed": String(isOn), onclick, ...more }, words);
+
+/** A field to search with; `words` say what for. */
+export const searchBox = (words, more) => h("input", { type: "search", "aria-label": words, placeholder: words, autocomplete: "off", spellcheck: "false", ...more });
+
+/** The field that filters what a page shows; the page has the text. */
+export const filterBox = (page, words) => searchBox(words, { id: "filter", key: "filter", value: page.filter, oninput: (event) => ((page.filter = event.target.value), page.app.draw()) });
+
 export const link = (to, text, look = null) => h("a", { href: `#${to}`, class: look }, text);
 
 export const chip = (text, look = "", sentence = null) => h("span", { class: `chip ${look}`, title: sentence }, text);
@@ -53,11 +62,11 @@ export function meter(label, used, of, shown, note = null, name = label) {
   return h(
     "div",
     { class: "meter", key: name },
-    h("div", { class: "line" }, h("span", null, label), h("span", { class: "soft number" }, shown === null ? percent(used / of) : `${shown(used)} of ${of > 0 ? shown(of) : "no limit"}`)),
+    h("div", { class: "line" }, h("span", null, label), h("span", { class: "soft number" }, shown === null ? `${percent(used / of)} used` : `${shown(used)} of ${of > 0 ? shown(of) : "no limit"}`)),
     h(
       "div",
       { class: "bar", role: "meter", "aria-label": name, "aria-valuemin": 0, "aria-valuemax": of > 0 ? of : used || 1, "aria-valuenow": used },
-      h("div", { class: look, style: { width: `${(share * 100).toFixed(1)}%` } }),
+      share > 0 && h("div", { class: look, style: { width: `${(share * 100).toFixed(1)}%` } }),
     ),
     note && h("span", { class: "faint small" }, note),
   );
@@ -91,6 +100,9 @@ export function facts(row, fields, leftOut = new Set()) {
       }),
   );
 }
+
+/** A file and its line: the end of the path is enough to find it, and the rest is there for who looks. */
+export const placeOf = (text) => h("code", { title: text }, text.replace(/^\S*\/(?=[^/\s]+:\d)/, ""));
 
 /** JSON with its parts coloured, as text nodes. */
 export function pretty(given, depth = 0) {

@@ -1,7 +1,7 @@
 // Why something is as it is: each reason with its word, its setting, where that is written, and what helps.
 
 import { h } from "./dom.js";
-import { chip, empty, link, to } from "./parts.js";
+import { chip, empty, link, placeOf, to } from "./parts.js";
 
 const CALM = new Set(["flows", "nothing-waits", "not-blocked", "nothing-dropped", "nothing-dead", "not-slow", "not-growing"]);
 
@@ -17,7 +17,7 @@ function reason(row) {
   return [
     h("div", { class: "chips" }, chip(row.reason, CALM.has(row.reason) ? "good" : "accent"), row.about && h("strong", null, row.connection > 0 ? link(to("connections", row.connection), row.about) : row.about)),
     h("p", null, row.sentence, share && h("span", { class: "soft" }, ` (${share})`)),
-    (setting || row.place) && h("p", { class: "small soft" }, setting, row.place && [" at ", h("code", null, row.place)]),
+    (setting || row.place) && h("p", { class: "small soft" }, setting, row.place && [" at ", placeOf(row.place)]),
     row.remedy && h("p", { class: "small" }, h("span", { class: "soft" }, "What helps: "), row.remedy),
   ];
 }

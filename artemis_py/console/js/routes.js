@@ -11,6 +11,7 @@ import { ConnectionsPage } from "../pages/connections.js";
 import { ConsumersPage } from "../pages/consumers.js";
 import { DeadPage } from "../pages/dead.js";
 import { EventsPage } from "../pages/events.js";
+import { LIFE, LifePage } from "../pages/life.js";
 import { LogPage } from "../pages/log.js";
 import { MessagePage } from "../pages/message.js";
 import { NotFoundPage } from "../pages/not_found.js";
@@ -19,11 +20,12 @@ import { OverviewPage } from "../pages/overview.js";
 import { QueuePage } from "../pages/queue.js";
 import { QueuesPage } from "../pages/queues.js";
 import { SettingsPage } from "../pages/settings.js";
+import { UserPage, UsersPage } from "../pages/users.js";
 import { streams } from "./feed.js";
 
 const always = () => true;
 
-const MADE = new Set(["queues", "addresses", "connections", "consumers", "dead-letters"]);
+const MADE = new Set(["queues", "addresses", "connections", "consumers", "dead-letters", "users"]);
 
 /** Pages by group; `key` is the second key after g, `badge(app)` a number beside the title. */
 const NAVIGATION = [
@@ -34,6 +36,7 @@ const NAVIGATION = [
       { path: "/queues", title: "Queues", icon: "queues", key: "q", isThere: always, badge: (app) => app.broker?.queueCount ?? null },
       { path: "/addresses", title: "Addresses", icon: "addresses", key: "a", isThere: always, badge: (app) => app.broker?.addressCount ?? null },
       { path: "/dead", title: "Dead letters", icon: "dead", key: "d", isThere: () => has("listDeadLetters") },
+      { path: "/life", title: "Life of a message", icon: "trace", key: "m", isThere: () => at("GET", LIFE) !== undefined },
     ],
   },
   {
@@ -41,6 +44,7 @@ const NAVIGATION = [
     pages: [
       { path: "/connections", title: "Connections", icon: "connections", key: "c", isThere: always, badge: (app) => app.broker?.connectionCount ?? null },
       { path: "/consumers", title: "Consumers", icon: "consumers", key: "n", isThere: always, badge: (app) => app.broker?.consumerCount ?? null },
+      { path: "/users", title: "Users", icon: "users", key: "u", isThere: () => has("listUsers") },
     ],
   },
   {
@@ -63,7 +67,7 @@ export function navigation() {
   return [...NAVIGATION, { title: "More", pages: more }];
 }
 
-const ICONS = { users: "users", sessions: "connections", producers: "consumers", jobs: "reload" };
+const ICONS = { sessions: "connections", producers: "consumers", jobs: "reload" };
 
 const PAGES = {
   "": OverviewPage,
@@ -76,6 +80,10 @@ const PAGES = {
   "connections/*": ConnectionPage,
   consumers: ConsumersPage,
   dead: DeadPage,
+  life: LifePage,
+  "life/*": LifePage,
+  users: UsersPage,
+  "users/*": UserPage,
   events: EventsPage,
   settings: SettingsPage,
   "settings/*": SettingsPage,

@@ -1,6 +1,6 @@
 // The form that sends a message to an address, with the curl line that does the same.
 
-import { modal } from "./action.js";
+import { dialog } from "./dialog.js";
 import { login, open, url } from "./api.js";
 import { others } from "./description.js";
 import { h } from "./dom.js";
@@ -53,9 +53,9 @@ export class Send {
 
   view() {
     const change = (set) => (event) => (set(event.target.value), this.draw());
-    return h(
-      "dialog",
-      { key: "send", "aria-labelledby": "send-title", mount: modal, oncancel: (event) => (event.preventDefault(), this.close()) },
+    return dialog(
+      this.close,
+      { key: "send", "aria-labelledby": "send-title" },
       h("div", { class: "dialog-head" }, h("h2", { id: "send-title", class: "grow cut" }, `Send to ${this.address}`)),
       h(
         "form",

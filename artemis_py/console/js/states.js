@@ -1,6 +1,6 @@
 // The words for how a queue is, from its numbers. Each has a sentence and a colour.
 
-const DEAD = /dlq|dead|expiry/i;
+const DEAD = /dlq|dead|expiry|^exp(\.|$)/i;
 export const STUCK_MS = 30_000;
 
 /** Is it where messages go that nobody could use? Then it is no wonder that nobody consumes it. */
@@ -20,11 +20,11 @@ export function words(row, seen, now) {
   if (row.sendersWait) say("senders wait", "bad", "It is full: senders wait until messages leave.");
   if (row.messageCount > 0 && row.consumerCount === 0) {
     if (isForDead(row.name)) say("dead letters", "warn", "Messages that could not be delivered, or expired, wait here.");
-    else say("no consumer", "bad", "Messages wait, and nobody takes them.");
+    else say("no-consumer", "bad", "Messages wait, and nobody takes them.");
   } else if (row.messageCount > 0 && row.messageCount === row.scheduledCount) {
     say("scheduled", "", "All messages wait for their time.");
   } else if (row.messageCount > 0 && row.deliveringCount >= row.messageCount && !(seen?.rates.messagesAcked > 0)) {
-    say("all in delivery", "", "Consumers have all messages and have not settled them.");
+    say("held", "", "Consumers have all messages and have not settled them.");
   } else if (isStuck(row, seen, now)) {
     say("stuck", "bad", "It has messages and consumers, and nothing was acknowledged lately.");
   }

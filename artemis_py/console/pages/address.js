@@ -43,7 +43,7 @@ export class AddressPage {
     }
     const options = () => ({ given: { address: this.name }, name: this.name, lost: row.messageCount });
     return [
-      head(this.name, { crumb, chips: [addressStates(row), row.routingTypes.split(",").map((one) => chip(one.toLowerCase()))], actions: sendButton(this.app, this.name).concat(actionButtons(this.app, ["address"], options, { name: this.name, first: ["pause", "resume", "updateAddress", "purge"], leftOut: new Set([row.paused ? "pause" : "resume"]) })) }),
+      head(this.name, { crumb, chips: [addressStates(row), row.routingTypes.split(",").map((one) => chip(one.toLowerCase()))], actions: sendButton(this.app, this.name).concat(actionButtons(this.app, ["address"], options, { name: this.name, first: ["pause", "resume", "updateAddress", "purge"], leftOut: new Set([row.paused ? "pause" : "resume", row.blocked ? "block" : "unblock"]) })) }),
       h(
         "div",
         { class: "tiles", key: "tiles" },

@@ -1,6 +1,6 @@
 // Which columns of a list somebody wants to see besides the usual ones: remembered in this browser.
 
-import { modal } from "../js/action.js";
+import { dialog } from "../js/dialog.js";
 import { h } from "../js/dom.js";
 import { button } from "../js/parts.js";
 
@@ -23,9 +23,9 @@ export class ColumnChoice {
   }
 
   view() {
-    return h(
-      "dialog",
-      { key: "columns", "aria-label": "Columns", mount: modal, oncancel: (event) => (event.preventDefault(), this.close()) },
+    return dialog(
+      this.close,
+      { key: "columns", "aria-label": "Columns", isLight: true },
       h("div", { class: "dialog-head" }, h("h2", { class: "grow" }, "More columns"), button("Done", this.close, "primary tiny", { autofocus: true })),
       h(
         "div",

@@ -6,7 +6,7 @@ import { h } from "../js/dom.js";
 import { count, date } from "../js/format.js";
 import { anyTable } from "../js/any.js";
 import { shortTable } from "../js/table.js";
-import { button, card, chip, empty, head, problemBox, tile } from "../js/parts.js";
+import { button, card, chip, empty, head, placeOf, problemBox, tile } from "../js/parts.js";
 
 const lastRead = (app) => app.feed.notifications.find((one) => one.type.startsWith("CONFIGURATION_"))?.id;
 
@@ -59,7 +59,7 @@ export class ConfigurationPage {
       h(
         "div",
         { class: "tiles", key: "tiles" },
-        tile("File", now.valid === false ? "has errors" : "is valid", { note: now.file }),
+        tile("File", now.valid === false ? h("span", { class: "bad" }, "has errors") : "is valid", { note: now.file }),
         tile("Read", now.readAt ? date(now.readAt).slice(11, 19) : "–", { note: now.readAt ? date(now.readAt).slice(0, 10) : null }),
         tile("Watched", now.watched ? "yes" : "no", { note: now.watched ? "an edit is brought into force by itself" : "reload to bring an edit into force" }),
         tile("After a restart", count((now.pendingRestart ?? []).length), { note: "changes wait for one" }),
@@ -92,7 +92,7 @@ const COLUMNS = [
   { name: "old", title: "From", width: "minmax(80px, 0.9fr)", cell: (row) => value(row.old) },
   { name: "new", title: "To", width: "minmax(80px, 0.9fr)", cell: (row) => value(row.new) },
   { name: "effect", title: "In force", width: "108px", cell: (row) => chip(row.effect === "restart" ? "after a restart" : row.effect, row.effect === "restart" ? "warn" : "good", row.note) },
-  { name: "place", title: "Line", width: "minmax(90px, 0.7fr)", from: 860, cell: (row) => h("code", null, row.line ? `${row.file}:${row.line}` : "–") },
+  { name: "place", title: "Line", width: "minmax(90px, 0.7fr)", from: 860, cell: (row) => row.line ? placeOf(`${row.file}:${row.line}`) : "–" },
 ];
 
 const changesTable = (label, rows) => shortTable(label, COLUMNS, rows, { key: (row) => `${row.part} ${row.name} ${row.setting} ${row.line}` });

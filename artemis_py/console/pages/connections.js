@@ -1,5 +1,6 @@
 // The clients that are connected.
 
+import { url } from "../js/api.js";
 import { bytes, count } from "../js/format.js";
 import { chip, link, to } from "../js/parts.js";
 import { ListPage } from "./list_page.js";
@@ -15,6 +16,14 @@ const SENTENCES = {
 
 export const connectionState = (row) => chip(row.state, LOOKS[row.state] ?? "", SENTENCES[row.state] ?? null);
 
+/** The acceptors that have an end. */
+export const ROOM = url("acceptors", { where: ["started=true", "connectionsLeft>=0"], fields: "name,connectionCount,connectionsLeft" });
+
+function room(app) {
+  const rows = app.feed.value(ROOM)?.data ?? [];
+  return rows.length > 0 ? rows.map((row) => `${row.name} has room for ${count(row.connectionsLeft)} more`).join(", ") + "." : null;
+}
+
 const columns = () => [
   { name: "connectionID", title: "No.", sort: "connectionID", width: "56px", isNumber: true, cell: (row) => link(to("connections", row.connectionID), String(row.connectionID)) },
   { name: "clientID", title: "Client", sort: "clientID", width: "minmax(100px, 1.4fr)", cell: (row) => row.clientID ?? row.user ?? "–" },
@@ -23,7 +32,7 @@ const columns = () => [
   { name: "user", title: "User", sort: "user", width: "minmax(80px, 0.8fr)", from: 860, cell: (row) => row.user ?? "–" },
   { name: "protocol", title: "Protocol", sort: "protocol", width: "92px", from: 1080, cell: (row) => row.protocol },
   { name: "subscriptionCount", title: "Subscriptions", sort: "subscriptionCount", width: "104px", isNumber: true, from: 700, cell: (row) => count(row.subscriptionCount) },
-  { name: "heldBytes", title: "Memory", sort: "heldBytes", width: "86px", isNumber: true, cell: (row) => bytes(row.heldBytes) },
+  { name: "heldBytes", title: "Memory", sort: "heldBytes", width: "86px", isNumber: true, from: 560, cell: (row) => bytes(row.heldBytes) },
 ];
 
 export class ConnectionsPage extends ListPage {
@@ -33,6 +42,8 @@ export class ConnectionsPage extends ListPage {
       path: "connections",
       title: "Connections",
       one: "connection",
+      wants: [ROOM],
+      sentence: () => room(app),
       several: "connections",
       filterBy: "clientID",
       example: "state=blocked",

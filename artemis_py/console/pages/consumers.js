@@ -1,13 +1,13 @@
 // All consumers.
 
 import { operation } from "../js/description.js";
-import { count } from "../js/format.js";
+import { ago, count } from "../js/format.js";
 import { chip, link, to } from "../js/parts.js";
 import { ListPage } from "./list_page.js";
 
 const LOOKS = { "takes messages": "good", browses: "", "does not read": "bad", "window used up": "warn", "backlog used up": "warn" };
 
-export const consumerState = (row) => chip(row.status, LOOKS[row.status] ?? "");
+const consumerState = (row) => chip(row.status, LOOKS[row.status] ?? "");
 
 export const consumerColumns = () => [
   { name: "id", title: "No.", sort: "id", width: "56px", isNumber: true, cell: (row) => String(row.id) },
@@ -16,9 +16,11 @@ export const consumerColumns = () => [
   { name: "clientID", title: "Client", sort: "clientID", width: "minmax(90px, 1fr)", from: 700, cell: (row) => link(to("connections", row.connection), row.clientID ?? row.user ?? `connection ${row.connection}`) },
   { name: "filter", title: "Selector", sort: "filter", width: "minmax(100px, 1.2fr)", from: 1000, cell: (row) => row.filter ?? "–" },
   { name: "messagesInTransit", title: "In flight", sort: "messagesInTransit", width: "76px", isNumber: true, sentence: "Messages that it has and has not settled", cell: (row) => count(row.messagesInTransit, true) },
+  { name: "creationTime", title: "Since", sort: "creationTime", width: "84px", isNumber: true, from: 1180, sentence: "For how long it is there", cell: (row) => ago(row.creationTime) },
+  { name: "lastAcknowledgedTime", title: "Last ack", sort: "lastAcknowledgedTime", width: "84px", isNumber: true, from: 860, sentence: "How long ago it last acknowledged a message", cell: (row) => (row.lastAcknowledgedTime > 0 ? ago(row.lastAcknowledgedTime) : "never") },
 ];
 
-export const CONSUMER_FIELDS = ["id", "queue", "status", "clientID", "user", "connection", "filter", "messagesInTransit"];
+const CONSUMER_FIELDS = ["id", "queue", "status", "clientID", "user", "connection", "filter", "messagesInTransit", "creationTime", "lastAcknowledgedTime"];
 
 export const consumerFields = () => {
   const known = new Set((operation("listConsumers")?.fields ?? []).map((field) => field.name));

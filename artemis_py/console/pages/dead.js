@@ -18,16 +18,24 @@ const CAUSES = {
   sent_by_operator: "An operator sent it here",
 };
 
+const text = (value) => `'${value.replaceAll("'", "''")}'`;
+
+/** The selector that finds the messages of a row. */
+function these(row) {
+  const conditions = [["_AMQ_ORIG_QUEUE", row.originalQueue], ["_AMQ_ORIG_ADDRESS", row.originalAddress], ["reason", row.cause]];
+  return conditions.map(([name, value]) => (value === null ? `${name} IS NULL` : `${name} = ${text(value)}`)).join(" AND ");
+}
+
 export class DeadPage {
   title = "Dead letters";
 
   constructor(app) {
     this.app = app;
     this.columns = [
-      { name: "origin", title: "From", width: "minmax(110px, 1.3fr)", cell: (row) => (row.originalQueue ? link(to("queues", row.originalQueue), row.originalQueue) : (row.originalAddress ?? "a client")) },
-      { name: "cause", title: "Why", width: "minmax(120px, 1.6fr)", cell: (row) => h("span", { title: row.cause }, CAUSES[row.cause] ?? row.cause ?? "A client sent it here") },
+      { name: "origin", title: "From", width: "minmax(80px, 1.3fr)", cell: (row) => (row.originalQueue ? link(to("queues", row.originalQueue), row.originalQueue) : (row.originalAddress ?? "a client")) },
+      { name: "cause", title: "Why", width: "minmax(80px, 1.6fr)", cell: (row) => h("span", { class: "wraps", title: row.cause }, CAUSES[row.cause] ?? row.cause ?? "A client sent it here") },
       { name: "queue", title: "Now on", width: "minmax(80px, 0.8fr)", from: 700, cell: (row) => link(to("queues", row.queue), row.queue) },
-      { name: "count", title: "Messages", width: "80px", isNumber: true, cell: (row) => count(row.count, true) },
+      { name: "count", title: "Messages", width: "80px", isNumber: true, sentence: "Leads to these messages, and from there to what the log tells of each", cell: (row) => link(`${to("queues", row.queue)}?filter=${encodeURIComponent(these(row))}`, count(row.count, true)) },
       { name: "retried", title: "Sent back before", width: "118px", from: 1080, isNumber: true, cell: (row) => count(row.retried, true) },
       { name: "size", title: "Size", width: "80px", from: 1000, isNumber: true, cell: (row) => bytes(row.size) },
       { name: "last", title: "Last one", width: "180px", from: 860, isNumber: true, cell: (row) => date(row.last) },
@@ -52,7 +60,7 @@ export class DeadPage {
     const sentence = answer === undefined ? null : total === 0 ? "No message has died." : `${several(total, "message")} of ${several(answer.count, "kind")}. Mend the cause first, try with a dry run, then send them back at a rate that the consumers can bear.`;
     const body = rows.length === 0 ? empty("There are no dead letters", "Messages come here when their deliveries failed too often, or when they expired.") : shortTable("Dead letters", this.columns, rows, { key: (row) => `${row.queue} ${row.originalQueue} ${row.originalAddress} ${row.cause}` });
     return [
-      head("Dead letters", { sentence, actions: rows.length > 0 ? button("Retry all", () => this.#retry(), "primary") : [] }),
+      head("Dead letters", { sentence, actions: rows.length > 0 ? [button("Retry all", () => this.#retry(), "primary")] : [] }),
       problem && problemBox(problem),
       answer && card("By origin and cause", body, { bare: true }),
       this.#jobs(),

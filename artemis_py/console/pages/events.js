@@ -2,7 +2,7 @@
 
 import { h } from "../js/dom.js";
 import { clock, title } from "../js/format.js";
-import { card, chip, empty, head, link, to } from "../js/parts.js";
+import { card, chip, empty, filterBox, head, link, to } from "../js/parts.js";
 
 const LEFT_OUT = new Set(["type", "at", "id"]);
 const TROUBLE = /DEAD|EXPIRED|DROPPED|KILLED|DENIED|SLOW|FULL|BLOCK|FAIL|ALERT|PROBLEM|REFUSED|VIOLATION/;
@@ -30,7 +30,7 @@ export class EventsPage {
     const rows = h("ol", { class: "stops" }, shown.map((one) => h("li", { class: "stop", key: one.id ?? `${one.at} ${one.type}` }, h("span", { class: "soft" }, clock(one.at)), eventWords(one))));
     return [
       head("Events", { sentence: "What has happened since this page was opened: queues made and deleted, clients that came and left, alarms." }),
-      h("div", { class: "filters" }, h("input", { type: "search", id: "filter", "aria-label": "Filter events", placeholder: "Filter events", value: this.filter, oninput: (event) => ((this.filter = event.target.value), this.app.draw()) })),
+      h("div", { class: "filters" }, filterBox(this, "Filter events")),
       card("The newest first", shown.length > 0 ? rows : empty("Nothing has happened yet", "Events appear here as they come.", "artemis-py events --follow"), { note: `${shown.length} of ${all.length}` }),
     ];
   }

@@ -7,7 +7,7 @@ import { STUCK_MS } from "../js/states.js";
 const MARKS = { good: "✓", bad: "✕", warn: "!" };
 const NAMES = { good: "Passes: ", bad: "Stopped: ", warn: "Mind: " };
 
-export const gate = (look, text, then = null, key = text) =>
+const gate = (look, text, then = null, key = text) =>
   h("li", { class: "gate", key }, h("span", { class: `mark ${look}` }, h("span", { class: "hidden" }, NAMES[look]), h("span", { "aria-hidden": "true" }, MARKS[look])), h("span", null, text), then && h("span", { class: "then" }, then));
 
 /** The gates of a queue, from its numbers. */

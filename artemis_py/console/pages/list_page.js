@@ -1,9 +1,9 @@
 // A page with one list: a filter, quick conditions, and the table. The broker does the work.
 
 import { url } from "../js/api.js";
-import { creatorsOf, label, operation } from "../js/description.js";
+import { changesOfAll, isCreator, isDestructive, label, operation } from "../js/description.js";
 import { h } from "../js/dom.js";
-import { button, empty, head, problemBox } from "../js/parts.js";
+import { button, empty, head, problemBox, searchBox, toggle } from "../js/parts.js";
 import { Table } from "../js/table.js";
 import { icon } from "../js/icons.js";
 import { ColumnChoice, chosen } from "./choice.js";
@@ -14,7 +14,7 @@ const CONDITION = /^[A-Za-z]\w*[!<>]?[=~<>]/;
 
 /** `spec` says what is listed: `list` (the operation), `path`, `title`, `one`, `several`, `filterBy` (the field that the
  * filter looks in), `columns`, `fields` (what these need; all if null), `quick` (`[words, conditions]`), `open(row)`,
- * `sort`, `nothing` (title, advice and command for an empty list). */
+ * `sort`, `sentence()`, `wants` (what else is asked for), `nothing` (title, advice and command for an empty list). */
 export class ListPage {
   search = "filter";
   #timer = null;
@@ -71,7 +71,7 @@ export class ListPage {
   }
 
   wants() {
-    return this.table.wants();
+    return [...this.table.wants(), ...(this.spec.wants ?? [])];
   }
 
   tick(now) {
@@ -122,22 +122,23 @@ export class ListPage {
   }
 
   view() {
-    const creators = creatorsOf(this.spec.path);
+    const changes = changesOfAll(this.spec.path);
+    const look = (one) => (isCreator(one) ? "primary" : isDestructive(one) ? "danger" : "");
     const problem = this.table.problem;
     return [
       head(this.spec.title, {
-        sentence: this.spec.sentence ?? null,
-        actions: creators.map((one) => button(label(one), () => this.app.act(one), "primary", { key: one.id })),
+        sentence: this.spec.sentence?.() ?? null,
+        actions: changes.map((one) => button(label(one), () => this.app.act(one), look(one), { key: one.id, title: one.sentence })),
       }),
       h(
         "div",
         { class: "filters", key: "filters" },
-        h("input", { type: "search", id: "filter", "aria-label": `Filter ${this.spec.several}`, placeholder: `Filter by ${this.spec.filterBy}, or ${this.spec.example}`, value: this.filter, autocomplete: "off", spellcheck: "false", oninput: (event) => this.#typed(event.target.value) }),
+        searchBox(`Filter by ${this.spec.filterBy}, or ${this.spec.example}`, { id: "filter", value: this.filter, oninput: (event) => this.#typed(event.target.value) }),
         h(
           "div",
           { class: "chips" },
-          (this.spec.quick ?? []).map((quick) => h("button", { type: "button", class: "chip", key: quick[0], "aria-pressed": String(this.quick === quick), onclick: () => this.#press(quick) }, quick[0])),
-          this.where.map((one) => h("button", { type: "button", class: "chip", key: `where ${one}`, "aria-pressed": "true", title: "Remove this condition", onclick: () => ((this.where = this.where.filter((other) => other !== one)), this.table.reset()) }, one, icon("close"))),
+          (this.spec.quick ?? []).map((quick) => toggle(quick[0], this.quick === quick, () => this.#press(quick))),
+          this.where.map((one) => toggle([one, icon("close")], true, () => ((this.where = this.where.filter((other) => other !== one)), this.table.reset()), { key: `where ${one}`, title: "Remove this condition" })),
         ),
         h("span", { class: "grow" }),
         this.#columnsButton(),

@@ -5,7 +5,8 @@ import { at, has, operation } from "../js/description.js";
 import { h } from "../js/dom.js";
 import { bytes, count, date } from "../js/format.js";
 import { reasons } from "../js/reasons.js";
-import { button, card, chip, copyLine, facts, head, link, pretty, tile, to } from "../js/parts.js";
+import { button, card, chip, facts, head, link, pretty, tile, to } from "../js/parts.js";
+import { LIFE } from "./life.js";
 import { actionButtons, missing, reportsCard } from "./thing_page.js";
 
 const LEFT_OUT = new Set(["body", "headers", "BodyPreview", "PropertiesText"]);
@@ -42,11 +43,11 @@ export class MessagePage {
   view() {
     const crumb = [link("/queues", "Queues"), " / ", link(to("queues", this.queue), this.queue)];
     const row = this.#message;
-    if (row === null) return [head(this.title, { crumb }), this.#problem && missing(this.#problem, "It was consumed, moved or removed.")];
+    if (row === null) return [head(this.title, { crumb }), this.#problem && missing(this.#problem, "It was consumed, moved or removed."), this.#problem && this.#life()];
     const given = { queue: this.queue, message: this.number };
     const options = () => ({ given, name: this.number, done: () => this.#look() });
     return [
-      head(this.title, { crumb, chips: [chip(row.state, row.state === "ready" ? "good" : "accent"), row.durable ? null : chip("not durable")], actions: actionButtons(this.app, ["queue", "message"], options, { name: `message ${this.number}`, first: ["moveMessage", "retryMessage", "removeMessage"] }) }),
+      head(this.title, { crumb, chips: [chip(row.state, row.state === "ready" ? "good" : "accent"), row.durable ? null : chip("not durable")], actions: actionButtons(this.app, ["queue", "message"], options, { name: `message ${this.number}`, first: ["moveMessage", "retryMessage", "removeMessage"], leftOut: new Set(row.originalAddress ? [] : ["retryMessage"]) }) }),
       this.#problem && missing(this.#problem, "This is how it was."),
       h(
         "div",
@@ -75,7 +76,12 @@ export class MessagePage {
   }
 
   #life() {
-    return card("Its life", h("div", { class: "lines" }, h("span", { class: "soft small" }, "The log knows when it came, who had it, and what became of it:"), copyLine("command", `artemis-py trace ${this.number} --url ${location.origin}`)));
+    if (!at("GET", LIFE)) return null;
+    const original = this.#message?.originalMessageID ?? 0;
+    return card("Its life", [
+      h("p", { class: "soft" }, "The log knows when it came, who had it, and what became of it."),
+      h("div", { class: "chips" }, link(to("life", this.number), "Show its life", "button"), original > 0 && link(to("life", original), `Life of its original, message ${original}`, "button")),
+    ]);
   }
 }
 

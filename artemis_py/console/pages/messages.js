@@ -1,35 +1,39 @@
 // The messages of a queue: those that match a selector, as text.
 
 import { ask } from "../js/api.js";
-import { changesOf } from "../js/description.js";
+import { at, changesOf } from "../js/description.js";
 import { h } from "../js/dom.js";
 import { bytes, count, date } from "../js/format.js";
-import { button, card, chip, empty, link, problemBox, to } from "../js/parts.js";
+import { button, card, chip, empty, link, problemBox, searchBox, to, toggle } from "../js/parts.js";
 import { shortTable } from "../js/table.js";
+import { LIFE } from "./life.js";
 
 const SIZE = 20;
-const FIELDS = "messageID,state,timestamp,priority,persistentSize,heldBy,contentType,BodyPreview,cause,originalQueue";
+const FIELDS = "messageID,state,timestamp,priority,persistentSize,heldBy,contentType,BodyPreview,cause,originalQueue,originalMessageID";
 const WHICH = [["all", "All"], ["ready", "Ready"], ["delivering", "In delivery"], ["scheduled", "Scheduled"], ["paged", "In pages"]];
 const LOOKS = { ready: "good", delivering: "accent", scheduled: "", paged: "warn", behind: "" };
 
+const from = (row) => [row.originalQueue, row.cause].filter(Boolean).join(": ");
+
 /** The card with the messages of one queue. It asks when it is told to, since a look goes through the queue. */
 export class Messages {
-  filter = "";
   which = "all";
   page = 1;
   #answer = null;
   #problem = null;
   #isAsking = false;
 
-  constructor(app, queue) {
+  constructor(app, queue, filter = "") {
+    this.filter = filter;
     this.app = app;
     this.queue = queue;
     this.columns = [
-      { name: "id", title: "Number", width: "92px", isNumber: true, cell: (row) => link(to("queues", queue, "messages", row.messageID), String(row.messageID)) },
-      { name: "state", title: "State", width: "100px", cell: (row) => chip(row.state, LOOKS[row.state] ?? "", row.heldBy) },
-      { name: "preview", title: "Body", width: "minmax(140px, 3fr)", cell: (row) => h("span", { class: "mono" }, row.BodyPreview ?? "in a file") },
-      { name: "cause", title: "From", width: "minmax(90px, 0.9fr)", from: 1180, cell: (row) => [row.originalQueue, row.cause].filter(Boolean).join(": ") || "–" },
+      { name: "id", title: "Number", width: "min(92px, 18vw)", isNumber: true, cell: (row) => link(to("queues", queue, "messages", row.messageID), String(row.messageID)) },
+      { name: "state", title: "State", width: "min(100px, 24vw)", cell: (row) => chip(row.state, LOOKS[row.state] ?? "", row.heldBy) },
+      { name: "preview", title: "Body", width: "minmax(100px, 3fr)", cell: (row) => h("span", { class: "mono" }, row.BodyPreview ?? "in a file") },
+      { name: "cause", title: "From", width: "minmax(90px, 0.9fr)", from: 1180, cell: (row) => h("span", { title: from(row) }, from(row)) },
       { name: "time", title: "Came", width: "178px", from: 1000, isNumber: true, cell: (row) => date(row.timestamp) },
+      { name: "life", title: "Life", width: "76px", from: 700, sentence: "What the log tells of it; of a dead letter: of its original", cell: (row) => at("GET", LIFE) && link(to("life", row.originalMessageID || row.messageID), "Trace", "soft") },
       { name: "size", title: "Size", width: "76px", from: 700, isNumber: true, cell: (row) => bytes(row.persistentSize) },
     ];
     this.look();
@@ -73,14 +77,14 @@ export class Messages {
         h(
           "form",
           { class: "filters card-body", onsubmit: (event) => (event.preventDefault(), this.look()) },
-          h("input", { type: "search", id: "selector", "aria-label": "Selector", placeholder: "Selector, such as amount > 100 AND country = 'DE'", value: this.filter, autocomplete: "off", spellcheck: "false", oninput: (event) => (this.filter = event.target.value) }),
-          h("div", { class: "chips" }, WHICH.map(([name, words]) => h("button", { type: "button", class: "chip", key: name, "aria-pressed": String(this.which === name), onclick: () => ((this.which = name), this.look()) }, words))),
+          searchBox("Selector, such as amount > 100", { id: "selector", value: this.filter, oninput: (event) => (this.filter = event.target.value) }),
+          h("div", { class: "chips" }, WHICH.map(([name, words]) => toggle(words, this.which === name, () => ((this.which = name), this.look())))),
           h("span", { class: "grow" }),
           h("button", { type: "submit", class: "button", disabled: this.#isAsking }, "Look"),
           answer?.count > 0 && button("Do with these", () => this.#offer(), "", { id: "with-these" }),
         ),
         this.#problem && problemBox(this.#problem),
-        answer && (rows.length > 0 ? shortTable("Messages", this.columns, rows, { key: (row) => row.messageID, open: (row) => this.app.go(to("queues", this.queue, "messages", row.messageID)) }) : empty("No message is like this", this.filter ? "Try another selector." : "The queue is empty.")),
+        answer && (rows.length > 0 ? shortTable("Messages", rows.some(from) ? this.columns : this.columns.filter((column) => column.name !== "cause"), rows, { key: (row) => row.messageID, open: (row) => this.app.go(to("queues", this.queue, "messages", row.messageID)) }) : empty("No message is like this", this.filter ? "Try another selector." : "The queue is empty.")),
         answer && h("div", { class: "table-foot" }, h("span", { role: "status" }, `${count(answer.count)}${more} match`), h("span", { class: "chips" }, button("Back", () => this.look(this.page - 1), "tiny", { disabled: this.page <= 1 }), `${this.page} of ${count(pages)}`, button("On", () => this.look(this.page + 1), "tiny", { disabled: this.page >= pages }))),
       ],
       { bare: true, note: "as they were when you looked" },

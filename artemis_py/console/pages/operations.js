@@ -3,7 +3,7 @@
 import { isDestructive, operations } from "../js/description.js";
 import { h } from "../js/dom.js";
 import { title } from "../js/format.js";
-import { button, card, chip, head } from "../js/parts.js";
+import { button, card, chip, filterBox, head } from "../js/parts.js";
 
 export class OperationsPage {
   title = "Operations";
@@ -20,7 +20,7 @@ export class OperationsPage {
     const groups = Map.groupBy ? Map.groupBy(shown, (one) => one.collection) : grouped(shown);
     return [
       head("Operations", { sentence: "Everything that this broker can be asked. Each is a button here, a command, and a request." }),
-      h("div", { class: "filters" }, h("input", { type: "search", id: "filter", "aria-label": "Filter operations", placeholder: "Filter operations", value: this.filter, oninput: (event) => ((this.filter = event.target.value), this.app.draw()) })),
+      h("div", { class: "filters" }, filterBox(this, "Filter operations")),
       [...groups].map(([name, some]) =>
         card(title(name), h("ul", { class: "stops" }, some.map((one) => this.#row(one))), { note: String(some.length) }),
       ),

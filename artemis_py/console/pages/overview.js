@@ -7,6 +7,7 @@ import { bytes, clock, count, rate } from "../js/format.js";
 import { ASKED, readiness, sentence } from "../js/health.js";
 import { card, empty, link, meter, tile, to } from "../js/parts.js";
 import { shortTable } from "../js/table.js";
+import { ROOM } from "./connections.js";
 import { eventWords } from "./events.js";
 import { ageField, baseFields, madeColumns, noteQueues } from "./queue_columns.js";
 
@@ -38,7 +39,7 @@ export class OverviewPage {
   }
 
   wants() {
-    return [this.largest, FULLEST, ...Object.values(ASKED)];
+    return [this.largest, FULLEST, ROOM, ...Object.values(ASKED)];
   }
 
   tick(now) {
@@ -60,7 +61,7 @@ export class OverviewPage {
   }
 
   #warnings() {
-    return (this.#ready?.warnings ?? []).map((text) => h("p", { class: "warning", key: text }, text));
+    return (this.#ready?.warnings ?? []).map((text) => h("p", { class: "warning", key: text }, text.charAt(0).toUpperCase() + text.slice(1)));
   }
 
   #tiles(broker, totals) {
@@ -88,6 +89,7 @@ export class OverviewPage {
     return card("Room left", [
       broker && meter("Memory for messages", broker.addressMemoryUsage, broker.globalMaxSize, bytes),
       broker?.diskStoreUsage !== undefined && meter("Disk", broker.diskStoreUsage, 100, null),
+      (this.app.feed.value(ROOM)?.data ?? []).map((row) => meter(link("/connections", `Connections to ${row.name}`), row.connectionCount, row.connectionCount + row.connectionsLeft, count, null, `Connections to ${row.name}`)),
       fullest.map((row) => meter(link(to("addresses", row.name), row.name), row.addressLimitPercent, 100, null, `then: ${row.fullPolicy?.toLowerCase() ?? "nothing"}`, row.name)),
     ]);
   }

@@ -5,7 +5,7 @@ import { chart } from "../js/chart.js";
 import { at, has, operation } from "../js/description.js";
 import { h } from "../js/dom.js";
 import { bytes, count, duration, rate, several } from "../js/format.js";
-import { card, chip, empty, facts, head, link, tile, to } from "../js/parts.js";
+import { card, chip, empty, facts, head, link, tile, to, toggle } from "../js/parts.js";
 import { drainMs, isForDead } from "../js/states.js";
 import { reasons } from "../js/reasons.js";
 import { shortTable } from "../js/table.js";
@@ -35,7 +35,7 @@ export class QueuePage {
     this.consumers = url("consumers", { where: `queue=${name}`, sort: "messagesInTransit:desc", size: CONSUMERS_MAX, fields: consumerFields().join(",") });
     this.why = has("queue.whyNotDelivered") ? `${this.request}/why/not-delivered` : null;
     this.wantsWhy = query.has("why");
-    this.messages = at("GET", "/api/queues/{queue}/messages") ? new Messages(app, name) : null;
+    this.messages = at("GET", "/api/queues/{queue}/messages") ? new Messages(app, name, query.get("filter") ?? "") : null;
     this.columns = consumerColumns().filter((column) => column.name !== "queue");
   }
 
@@ -123,8 +123,8 @@ export class QueuePage {
     const choice = h(
       "div",
       { class: "chips", role: "group", "aria-label": "What the chart shows" },
-      h("button", { type: "button", class: "chip", "aria-pressed": String(isRates), onclick: () => show("rates") }, "Rates"),
-      h("button", { type: "button", class: "chip", "aria-pressed": String(!isRates), onclick: () => show("depth") }, "Depth"),
+      toggle("Rates", isRates, () => show("rates")),
+      toggle("Depth", !isRates, () => show("depth")),
     );
     return card("Flow", chart(history, series, isRates ? "Messages in a second" : "Messages on the queue"), { right: choice });
   }

@@ -2,6 +2,7 @@
 
 import { spark } from "../js/chart.js";
 import { operation } from "../js/description.js";
+import { h } from "../js/dom.js";
 import { count, duration, rate, title, value } from "../js/format.js";
 import { chip, link, to } from "../js/parts.js";
 import { STATE_FIELDS, drainMs, words } from "../js/states.js";
@@ -34,7 +35,7 @@ export function madeColumns(app) {
   const age = ageField();
   return [
     { name: "name", title: "Name", sort: "name", width: "minmax(130px, 2.2fr)", cell: (row) => link(to("queues", row.name), row.name) },
-    { name: "state", title: "State", width: "minmax(96px, 1.1fr)", sentence: "Why it is as it is", cell: (row) => states(app, row) },
+    { name: "state", title: "State", width: "minmax(96px, 1.5fr)", sentence: "Why it is as it is", cell: (row) => states(app, row) },
     { name: "messageCount", title: "Messages", sort: "messageCount", width: "minmax(76px, 0.8fr)", isNumber: true, cell: (row) => count(row.messageCount, true) },
     age && { name: age, title: "Oldest", sort: age, width: "minmax(70px, 0.7fr)", from: 1000, isNumber: true, sentence: "How long its first message waits", cell: (row) => duration(row[age]) },
     { name: "in", title: "In/s", width: "60px", from: 700, isNumber: true, sort: "messagesAdded", sentence: "Messages that come in a second; sorted by all that came", cell: (row) => rate(seen(row)?.rates.messagesAdded) },
@@ -48,7 +49,7 @@ export function madeColumns(app) {
 
 export const states = (app, row) => {
   const found = words(row, app.rates.of(row.name), Date.now());
-  return found.map(({ word, look, sentence }) => chip(word, look, sentence));
+  return h("span", { class: "chips" }, found.map(({ word, look, sentence }) => chip(word, look, sentence)));
 };
 
 /** A column for a field of the description. */

@@ -3,15 +3,15 @@
 import { ask } from "../js/api.js";
 import { has } from "../js/description.js";
 import { h } from "../js/dom.js";
-import { card, empty, head, problemBox, to } from "../js/parts.js";
+import { card, empty, filterBox, head, placeOf, problemBox, searchBox, to, toggle } from "../js/parts.js";
 import { anyTable } from "../js/any.js";
 import { shortTable } from "../js/table.js";
 
 const SIZE = 500;
 const COLUMNS = [
   { name: "name", title: "Setting", width: "minmax(150px, 1.3fr)", cell: (row) => h("span", { title: row.meaning }, row.name) },
-  { name: "value", title: "Value", width: "minmax(80px, 0.8fr)", cell: (row) => h("strong", { title: row.value }, row.value === "" ? "–" : row.value, row.unit && h("span", { class: "soft" }, ` ${row.unit}`)) },
-  { name: "place", title: "Decided by", width: "minmax(100px, 0.9fr)", cell: (row) => (row.declaredAt ? h("code", null, row.declaredAt) : h("span", { class: "faint" }, "default")) },
+  { name: "value", title: "Value", width: "minmax(80px, 0.8fr)", cell: (row) => h("strong", { title: row.value }, row.value === "" ? "–" : row.value, row.unit && /^-?[\d.]+$/.test(row.value) && h("span", { class: "soft" }, ` ${row.unit}`)) },
+  { name: "place", title: "Decided by", width: "minmax(100px, 0.9fr)", cell: (row) => (row.declaredAt ? placeOf(row.declaredAt) : h("span", { class: "faint" }, "default")) },
   { name: "match", title: "Match", width: "minmax(60px, 0.5fr)", from: 860, cell: (row) => row.match ?? "" },
   { name: "meaning", title: "What it does", width: "minmax(120px, 2.4fr)", from: 1000, cell: (row) => h("span", { class: "soft", title: row.meaning }, row.meaning) },
 ];
@@ -50,10 +50,10 @@ export class SettingsPage {
       h(
         "form",
         { class: "filters", key: "form", onsubmit: (event) => (event.preventDefault(), this.app.go(to("settings", new FormData(event.target).get("name")))) },
-        h("input", { type: "search", name: "name", "aria-label": "Address, or ADDRESS::QUEUE", placeholder: "Address, or ADDRESS::QUEUE", value: this.name, mount: (element) => void (this.name === "" && element.focus()) }),
+        searchBox("Address, or ADDRESS::QUEUE", { name: "name", value: this.name, mount: (element) => void (this.name === "" && element.focus()) }),
         h("button", { type: "submit", class: "button primary" }, "Show"),
-        this.#settings && h("input", { type: "search", id: "filter", key: "filter", "aria-label": "Filter settings", placeholder: "Filter settings", value: this.filter, oninput: (event) => ((this.filter = event.target.value), this.app.draw()) }),
-        this.#settings && h("button", { type: "button", class: "chip", key: "written", "aria-pressed": String(this.#onlyWritten), onclick: () => ((this.#onlyWritten = !this.#onlyWritten), this.app.draw()) }, "Only what somebody has set"),
+        this.#settings && filterBox(this, "Filter settings"),
+        this.#settings && toggle("Only what somebody has set", this.#onlyWritten, () => ((this.#onlyWritten = !this.#onlyWritten), this.app.draw())),
       ),
       this.#problem && problemBox(this.#problem),
       this.name === "" && empty("Of which address?", "It need not exist: you see what it would have."),

@@ -113,14 +113,7 @@ class Registry:
     def note_address(self, address: Address) -> None:
         """Write down what a restart must know of an address."""
         if not address.temporary:
-            types = sorted(address.routing_types)
-            fields: dict[str, Any] = {
-                "name": address.name,
-                "routing_types": types,
-                "auto_created": address.auto_created,
-                **({"paused": True} if address.paused else {}),
-            }
-            self._host.log.address_changed(fields)
+            self._host.log.address_changed(kept_of_address(address))
 
     # ---- queues ----------------------------------------------------------------------------------
 
@@ -225,7 +218,11 @@ class Registry:
     def note_queue(self, queue: Queue) -> None:
         """Write down what a restart must know of a queue."""
         if queue.durable and not queue.temporary:
-            self._host.log.queue_changed(_kept(queue, self.quota.owner_of(queue.id)))
+            self._host.log.queue_changed(self.kept_of_queue(queue))
+
+    def kept_of_queue(self, queue: Queue) -> dict[str, Any]:
+        """What a restart must know of a queue."""
+        return _kept(queue, self.quota.owner_of(queue.id))
 
     def _bind(self, queue: Queue) -> None:
         address = self.bindings.bind(queue)
@@ -324,6 +321,16 @@ class Registry:
 
 def _address_bytes(address: Address) -> int:
     return ADDRESS_BYTES + len(address.name)
+
+
+def kept_of_address(address: Address) -> dict[str, Any]:
+    """What a restart must know of an address."""
+    return {
+        "name": address.name,
+        "routing_types": sorted(address.routing_types),
+        "auto_created": address.auto_created,
+        **({"paused": True} if address.paused else {}),
+    }
 
 
 def _kept(queue: Queue, owner: str | None) -> dict[str, Any]:

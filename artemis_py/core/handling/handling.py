@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final, final
 
 from artemis_py.core.addresses.bindings import Bindings
@@ -13,15 +14,14 @@ from artemis_py.core.handling.choice import Choice
 from artemis_py.core.handling.deeds import Bury, Copy, Deed, Expire, Move, Prioritize, Remove, Retry
 from artemis_py.core.handling.targets import QueueTarget, Target, Targets
 from artemis_py.core.host import Host
-from artemis_py.core.order.entry import Entry
 from artemis_py.core.order.priority import PRIORITIES
 from artemis_py.core.placing.enqueuer import Enqueuer
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.routing.admission import Admission
 from artemis_py.errors import BadRequestError, BrokerError
 
-_SORTED_MAX: Final = 10_000
-"""So many scheduled messages, at most, are put in the order of their time before they are delivered."""
+DELIVERED_MAX: Final = 5_000
+"""So many scheduled messages, at most, are put in the order of their time and delivered together."""
 
 
 @final
@@ -71,15 +71,21 @@ class Handling:
         """Send dead and expired messages back to where they came from; see ``Change`` for the allowance."""
         return self._begin(queue, choice, Retry(queue, self._targets), allowance=allowance)
 
-    def deliver(self, queue: Queue, entries: list[Entry], now_ms: int) -> None:
-        """Have scheduled messages delivered now: the earliest first, unless they are very many."""
-        waits = queue.contents.waits_until
-        if len(entries) <= _SORTED_MAX:
-            entries.sort(key=lambda entry: waits.of(entry.message.id))
+    def deliver(self, queue: Queue, ids: Iterable[int], now_ms: int) -> int:
+        """Have scheduled messages delivered now, at most ``DELIVERED_MAX``: the earliest first. Returns how many there
+        are.
+        """
+        contents = queue.contents
+        entries = [entry for one in ids if (entry := contents.scheduled.get(one)) is not None]
+        if not entries:
+            return 0
+        entries.sort(key=lambda entry: contents.waits_until.of(entry.message.id))
+        count = len(entries)
         budget = Budget()
         budget.refill(1)
         self._tell(queue, "delivered")
         queue.fall_due(entries, now_ms, budget)
+        return count
 
     def nudge(self, change: Change) -> None:
         """Let a change go on that has waited for something that is there now."""

@@ -15,7 +15,9 @@ _ROUTING_TYPE: Final = HeaderName("_AMQ_ORIG_ROUTING_TYPE")
 _CAUSE: Final = HeaderName("reason")
 _RETRIED: Final = HeaderName(RETRIED_HEADER)
 _ROUTING_TYPES: Final = {"0": MULTICAST, "1": ANYCAST}
-_DIGITS_MAX: Final = 9
+_NUMBER: Final = HeaderName("_AMQ_ORIG_MESSAGE_ID")
+_COUNT_DIGITS_MAX: Final = 9
+_NUMBER_DIGITS_MAX: Final = 20
 
 
 class Origin(NamedTuple):
@@ -53,5 +55,14 @@ def routing_type_of(head: Head) -> str | None:
 
 def retried_count(head: Head) -> int:
     """How often the message was sent back to where it came from."""
-    text = head.first(_RETRIED) or ""
-    return int(text) if text.isascii() and text.isdigit() and len(text) <= _DIGITS_MAX else 0
+    return _number(head, _RETRIED, _COUNT_DIGITS_MAX)
+
+
+def original_number(head: Head) -> int:
+    """The number of the message of which this is a copy; 0: it is none, or the header says nothing sensible."""
+    return _number(head, _NUMBER, _NUMBER_DIGITS_MAX)
+
+
+def _number(head: Head, name: HeaderName, digits_max: int) -> int:
+    text = head.first(name) or ""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= digits_max else 0

@@ -14,24 +14,31 @@ from artemis_py.core.order.entry import Entry
 from artemis_py.message import Message
 from artemis_py.selector import Expression
 
+Point = tuple[Any, ...]
+"""Where a cursor stands, as an order's own cursors tell and understand it: numbers and texts."""
 Place = tuple[Any, int]
 """The order key of an entry, smaller first: its rank in the order, and its sequence."""
 
 
 LOWEST: Final = -(1 << 62)
 """No sequence is lower."""
+HIGHEST: Final = 1 << 62
+"""No sequence is higher."""
 
 
 class Cursor(ABC):
     """One reader's place in an order. It shows each entry once, in the order's own sequence, and takes none out.
 
-    An entry that comes back to a place already passed is shown again only while ``sees_returns`` is true. One that
+    An entry that comes back to a place already passed is shown again only while ``sees_returns`` is true, and one that
+    comes there for the first time while ``looks_back`` is. One that
     comes from a page is shown only to a cursor that does not read pages itself (``reads_pages``).
     """
 
-    __slots__ = ("reads_pages", "seen_before", "sees_returns")
+    __slots__ = ("looks_back", "reads_pages", "seen_before", "sees_returns")
 
     def __init__(self) -> None:
+        self.looks_back = True
+        """Is anything shown that comes to a place already passed?"""
         self.sees_returns = True
         self.reads_pages = True
         self.seen_before = LOWEST
@@ -40,6 +47,11 @@ class Cursor(ABC):
     def is_news(self, sequence: int) -> bool:
         """Is an entry from a page, with this sequence, new to the reader?"""
         return not self.reads_pages or sequence >= self.seen_before
+
+    @property
+    @abstractmethod
+    def point(self) -> Point:
+        """Where it stands. Entries that came back before it, and were not shown, are not told."""
 
     @abstractmethod
     def skip_to(self, sequence: int) -> None:
@@ -139,6 +151,12 @@ class Order(ABC):
         """The entry with exactly this level and sequence, or None."""
 
     @abstractmethod
+    def next_from(self, sequence: int) -> Entry | None:
+        """The entry with the lowest sequence that is at least this, on whatever level; None when there is none. It
+        stays, and its ``sequence`` is filled in.
+        """
+
+    @abstractmethod
     def find_published(self, lsn: int) -> Entry | None:
         """The entry of the message that was published at this lsn; None when it is not here. It stays, and its
         ``sequence`` is filled in. Arrivals must have come in the order of their publication.
@@ -155,8 +173,10 @@ class Order(ABC):
         """Every entry, the next one first."""
 
     @abstractmethod
-    def open_cursor(self) -> Cursor:
-        """A cursor before the first entry."""
+    def open_cursor(self, at: Point | None = None) -> Cursor:
+        """A cursor before the first entry, or where another one stood (``at``). Raises ValueError if no cursor of this
+        order can have stood there.
+        """
 
     @abstractmethod
     def close_cursor(self, cursor: Cursor) -> None:

@@ -13,7 +13,7 @@ from typing import Final
 
 from artemis_py.core.order.entry import Entry
 from artemis_py.core.order.lane import Lane
-from artemis_py.core.order.order import LOWEST, Cursor, Order, Place
+from artemis_py.core.order.order import LOWEST, Cursor, Order, Place, Point
 from artemis_py.message import Message
 
 PRIORITIES: Final = 10
@@ -153,6 +153,14 @@ class PriorityOrder(Order):
     def last_sequence(self, message: Message) -> int:
         return self._lane(self.level_of(message)).tail - 1
 
+    def next_from(self, sequence: int) -> Entry | None:
+        first: Entry | None = None
+        for lane in self._lanes:
+            entry = lane.next_from(sequence) if lane is not None and lane.count else None
+            if entry is not None and (first is None or entry.sequence < first.sequence):
+                first = entry
+        return first
+
     def find_published(self, lsn: int) -> Entry | None:
         for lane in self._lanes:
             found = None if lane is None or not lane.count else lane.find_published(lsn)
@@ -173,8 +181,11 @@ class PriorityOrder(Order):
             if lane is not None and lane.count:
                 yield from lane
 
-    def open_cursor(self) -> LevelCursor:
-        cursor = LevelCursor(self, [LOWEST] * self.level_count)
+    def open_cursor(self, at: Point | None = None) -> LevelCursor:
+        places = [LOWEST] * self.level_count if at is None else list(at)
+        if len(places) != self.level_count:
+            raise ValueError(f"the order has {self.level_count} levels, and not {len(places)}")
+        cursor = LevelCursor(self, places)
         self.cursors.append(cursor)
         return cursor
 
@@ -214,10 +225,16 @@ class LevelCursor(Cursor):
 
     def revisit(self, level: int, sequence: int, *, fresh: bool) -> None:
         """An entry stands again (``fresh``: for the first time) at a place that the cursor may have passed."""
+        if not self.looks_back:
+            return
         place = (-level, sequence)
         if (fresh or self.sees_returns) and sequence < self._places[level] and place not in self._noted:
             self._noted.add(place)
             heappush(self._returns, place)
+
+    @property
+    def point(self) -> Point:
+        return tuple(self._places)
 
     def skip_to(self, sequence: int) -> None:
         self.seen_before = max(self.seen_before, sequence)

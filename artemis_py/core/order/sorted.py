@@ -11,7 +11,7 @@ from heapq import heappop, heappush
 
 from artemis_py.core.order.entry import Entry
 from artemis_py.core.order.lane import Lane
-from artemis_py.core.order.order import LOWEST, Cursor, Order, Place
+from artemis_py.core.order.order import LOWEST, Cursor, Order, Place, Point
 from artemis_py.core.order.ranking import Ranking, SortedPlace
 from artemis_py.core.order.ranks import Rank
 from artemis_py.message import Message
@@ -138,6 +138,9 @@ class SortedOrder(Order):
     def at(self, level: int, sequence: int) -> Entry | None:
         return self._lane.at(sequence)
 
+    def next_from(self, sequence: int) -> Entry | None:
+        return self._lane.next_from(sequence) if self.count else None
+
     def find_published(self, lsn: int) -> Entry | None:
         return self._lane.find_published(lsn) if self.count else None
 
@@ -150,8 +153,10 @@ class SortedOrder(Order):
             if self._lane.at(place[1]) is not None:
                 yield self._entry_at(place[1])
 
-    def open_cursor(self) -> RankCursor:
+    def open_cursor(self, at: Point | None = None) -> RankCursor:
         cursor = RankCursor(self)
+        if at is not None:
+            cursor.go_to(at)
         self.cursors.append(cursor)
         return cursor
 
@@ -177,11 +182,22 @@ class RankCursor(Cursor):
 
     def revisit(self, place: SortedPlace, *, fresh: bool) -> None:
         """An entry stands again (``fresh``: for the first time) at a place that the cursor may have passed."""
-        if not fresh and not self.sees_returns:
+        if not self.looks_back or not (fresh or self.sees_returns):
             return
         if (place <= self._passed or place[1] < self.seen_before) and place not in self._noted:
             self._noted.add(place)
             heappush(self._returns, place)
+
+    @property
+    def point(self) -> Point:
+        return (*self._passed, self.seen_before)
+
+    def go_to(self, point: Point) -> None:
+        """Go where another cursor stood. Raises ValueError if that was one of another kind of order."""
+        if len(point) != 3 or not isinstance(point[0], str):
+            raise ValueError("the order is sorted, and has one place")
+        self._passed = (point[0], point[1])
+        self.seen_before = point[2]
 
     def skip_to(self, sequence: int) -> None:
         self.seen_before = max(self.seen_before, sequence)

@@ -104,11 +104,11 @@ class Backlog:
     @property
     def end_sequence(self) -> int:
         """An order key above those of everything in pages."""
-        return self._base + self.stream.next_place
+        return self.sequence_at(self.stream.next_place)
 
     def sequence(self, message: PagedMessage) -> int:
         """The message's order key on the queue."""
-        return self._base + message.place
+        return self.sequence_at(message.place)
 
     def came_back(self, message: PagedMessage) -> None:
         """A message is ready again. It may stand behind some that were not read yet; see ``is_early``."""
@@ -134,6 +134,15 @@ class Backlog:
     def attempts(self, message: PagedMessage) -> int:
         """The number of deliveries that failed before a restart."""
         return self._attempts.get(message.place, (0, 0))[0]
+
+    def has(self, message: PagedMessage) -> bool:
+        """Is a message of these pages still in its page, neither taken nor settled?"""
+        taken = self._taken.get(message.page.number)
+        return message.place >= self.reader.place and (taken is None or message.place not in taken)
+
+    def sequence_at(self, place: int) -> int:
+        """The order key of what is at this place."""
+        return self._base + place
 
     def next(self) -> PagedEntry | None:
         """The next message that is not taken. None when none is in memory yet, or at all."""

@@ -345,6 +345,23 @@ class PageReader:
         self._chunk = None
         self._found = iter(())
 
+    @property
+    def point(self) -> tuple[int, int, int]:
+        """Where it stands: the number of its page, the offset there in bytes, and the place."""
+        return self.page_number, self._offset, self._place
+
+    def go_to(self, point: tuple[int, int, int]) -> None:
+        """Go where another reader stood. If that page is gone, what it had is settled or in memory."""
+        number, offset, self._place = point
+        pages = self._stream.pages
+        index = bisect_left(pages, number, key=_number)
+        if index < len(pages) and pages[index].number == number:
+            self._page, self._offset = pages[index], offset
+        else:
+            self._page, self._offset = None, 0
+        self._chunk = None
+        self._found = iter(())
+
     def next(self) -> PagedEntry | None:
         """The queue's next message, or None."""
         if self.waits:

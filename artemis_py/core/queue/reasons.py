@@ -38,6 +38,8 @@ _BEFORE: Final = {
     "waiting": "waiting for their time",
 }
 """What messages before a barrier wait for, in words."""
+_SHORT_S: Final = 120
+_UNITS: Final = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
 
 
 @final
@@ -58,8 +60,14 @@ def messages(count: int) -> str:
 
 
 def span(span_ms: int) -> str:
-    """A span of time, in words."""
-    return f"{max(span_ms, 0) / 1000:g} s"
+    """A span of time, in words: exactly if it is short, else in its two largest units."""
+    seconds = span_ms // 1000
+    if seconds < _SHORT_S:
+        return f"{max(span_ms, 0) / 1000:g} s"
+    place = next(at for at, (_, unit_s) in enumerate(_UNITS) if seconds >= unit_s)
+    (unit, unit_s), (next_unit, next_s) = _UNITS[place : place + 2]
+    rest = seconds % unit_s // next_s
+    return f"{seconds // unit_s} {unit}" + (f" {rest} {next_unit}" if rest else "")
 
 
 # ---- the queue as a whole ------------------------------------------------------------------------

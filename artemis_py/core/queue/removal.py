@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Final, final
 
 from artemis_py.core.budget import Budget
-from artemis_py.core.order.entry import Entry
 from artemis_py.core.order.order import LOWEST, Cursor
 from artemis_py.core.queue.contents import Contents
+from artemis_py.core.queue.dates import Walk
 from artemis_py.core.queue.works import SLICE_MAX, QueueWork
 from artemis_py.message import Message
 
@@ -31,22 +31,21 @@ class Removal(QueueWork):
         self._reason = reason
         self._last_id = last_id
         self._cursor: Cursor | None = None
-        self._aside: list[Entry] = []
+        self._aside: Walk | None = None
         self._behind_from = LOWEST
         """From which sequence on entries are left that are not active."""
 
     def work(self, budget: Budget, now_ms: int) -> bool:
         if self._cursor is None:
             self._cursor = self._contents.order.open_cursor()
-            self._aside = list(self._contents.scheduled.values())
+            self._aside = self._contents.waits_until.walk()
         while self._remove_ready(self._cursor, budget):
             if budget.is_spent:
                 return False
         while self._remove_behind(budget):
             if budget.is_spent:
                 return False
-        while self._aside:
-            self._remove_aside(budget)
+        while self._aside is not None and self._remove_aside(self._aside, budget):
             if budget.is_spent:
                 return False
         return self._has_forgotten_alarms(budget)
@@ -93,19 +92,19 @@ class Removal(QueueWork):
         contents.kill(removed, self._reason)
         return found is not None
 
-    def _remove_aside(self, budget: Budget) -> None:
-        """Remove some scheduled entries."""
+    def _remove_aside(self, aside: Walk, budget: Budget) -> bool:
+        """Remove some scheduled entries. Returns False when none is left."""
         contents = self._contents
-        count = min(max(budget.left // _KILL_UNITS, 1), SLICE_MAX)
-        entries = self._aside[-count:]
-        del self._aside[-count:]
-        budget.spend(_KILL_UNITS * len(entries))
+        ids = aside.take(min(max(budget.left // _KILL_UNITS, 1), SLICE_MAX))
+        budget.spend(_KILL_UNITS * len(ids))
         removed: list[Message] = []
-        for entry in entries:
-            if entry.message.id <= self._last_id and contents.is_aside(entry):
+        for message_id in ids:
+            entry = contents.scheduled.get(message_id)
+            if entry is not None and message_id <= self._last_id:
                 contents.end_waiting(entry)
                 removed.append(entry.message)
         contents.kill(removed, self._reason)
+        return bool(ids)
 
     def _has_forgotten_alarms(self, budget: Budget) -> bool:
         """With nothing left, forget all watched expiry times; an entry that comes back is watched again. Returns False

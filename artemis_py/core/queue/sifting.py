@@ -15,6 +15,7 @@ from artemis_py.core.consumer import Consumer
 from artemis_py.core.holdings import selector_bytes
 from artemis_py.core.order.entry import NACKED, Entry
 from artemis_py.core.order.order import Cursor
+from artemis_py.core.queue.dates import Walk
 from artemis_py.core.queue.outcomes import CANCEL, EXPIRE
 from artemis_py.core.queue.parts import QueueParts
 from artemis_py.core.queue.removal import EXPIRE_UNITS
@@ -118,7 +119,7 @@ class Sifting(QueueWork):
         self._cursor: Cursor | None = None
         self._found_count = 0
         """How many bookmarks were looked for."""
-        self._aside: list[Entry] | None = None
+        self._aside: Walk | None = None
         self._leased: list[tuple[int, Consumer | None]] | None = None
         """Ids of what is leased and not looked at yet, the next one last, with the consumer for what is not sent."""
         self._return: Return | None = None
@@ -201,20 +202,25 @@ class Sifting(QueueWork):
         """Look at some entries that were put aside. Returns False when none is left."""
         contents, behind, chosen = self._parts.contents, self._parts.contents.behind, self._chosen
         if self._aside is None:
-            looks = self._outcome != CANCEL and not (chosen.bookmarks and contents.is_in_log_order)
-            self._aside = list(contents.scheduled.values()) if looks else []
-            budget.spend(len(self._aside) // _IDS_PER_UNIT)
+            if self._outcome == CANCEL or (chosen.bookmarks and contents.is_in_log_order):
+                return False
+            self._aside = contents.waits_until.walk()
         taken: list[Entry] = []
-        for _ in range(min(len(self._aside), SLICE_MAX)):
-            entry = self._aside.pop()
-            is_there = contents.is_aside(entry) and (behind is None or not behind.has(entry))
-            if is_there and chosen.holds(entry.message, budget):
+        looks = SLICE_MAX
+        message_id = self._aside.next_id()
+        while message_id is not None:
+            looks -= 1
+            entry = contents.scheduled.get(message_id)
+            if entry is None or (behind is not None and behind.has(entry)):
+                pass
+            elif chosen.holds(entry.message, budget):
                 contents.take_from_aside(entry)
                 taken.append(entry)
-            if budget.is_spent:
+            if budget.is_spent or not looks:
                 break
+            message_id = self._aside.next_id()
         self._settle(taken, budget)
-        return bool(self._aside)
+        return message_id is not None
 
     def _settle(self, taken: list[Entry], budget: Budget) -> None:
         """Settle entries that nobody had, and that are on the queue no more."""

@@ -11,6 +11,7 @@ from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from artemis_py.config.secrets_in_text import MASK
 from artemis_py.errors import BrokerError, NotFoundError
 from artemis_py.management.artemis.beans import BROKER, KINDS, Bean, BeanKind
 from artemis_py.management.artemis.extras import EXTRAS, Extra
@@ -78,7 +79,16 @@ class BeanOperation:
         permission = source.permission
         for name, value in by_name.items():
             permission = permission.replace(f"{{{name}}}", str(value))
-        return Call(source.id, source.right, permission, by_name, _of_row(source, signature, managed, by_name))
+        begin = _of_row(source, signature, managed, by_name)
+        return Call(source.id, source.right, permission, source.shown(by_name), begin)
+
+    @property
+    def secrets(self) -> set[int]:
+        """The places of parameters that nobody may be told."""
+        if isinstance(self.source, Extra):
+            return set()
+        names = {argument.name for argument in self.source.arguments if argument.is_secret}
+        return {place for place, one in enumerate(self.signature.parameters) if one.argument in names}
 
 
 def _meant(row: Operation, sent: dict[str, Sequence[object]]) -> dict[str, Sequence[object]]:
@@ -171,6 +181,16 @@ def chosen(kind: BeanKind, text: str, shown: str, count: int) -> BeanOperation:
             f"{len(found.signature.parameters)} parameters, not {count} as given"
         )
     return found
+
+
+def without_secrets(kind: BeanKind, text: str, given: Sequence[Any]) -> Sequence[Any]:
+    """The arguments for an operation of this name as an answer may repeat them."""
+    overloads = BEAN_OPERATIONS[kind].get(text.partition("(")[0].strip(), ())
+    if not any(one.secrets for one in overloads):
+        return given
+    fitting = [one for one in overloads if len(one.signature.parameters) == len(given)]
+    hidden = set[int]().union(*(one.secrets for one in fitting)) if fitting else set(range(len(given)))
+    return [MASK if place in hidden and value is not None else value for place, value in enumerate(given)]
 
 
 def changes(kind: BeanKind, text: str) -> bool:

@@ -11,7 +11,7 @@ from typing import Any, Final
 from artemis_py.management.artemis.signature import Signature
 from artemis_py.management.lists.field import Value
 from artemis_py.management.lists.selection import Selection
-from artemis_py.management.managed import Download, Result
+from artemis_py.management.managed import Download, Lines, Result
 
 _HUMP: Final = re.compile(r"(?<=[a-z0-9])[A-Z]")
 
@@ -41,7 +41,7 @@ def value_of(signature: Signature, result: Result) -> Any:
         if returns == "java.lang.String":
             return RowsInText(_list(result) if key == "data" else _page(result))
         return result.count
-    found: Any = result if key is None or isinstance(result, Download) else result[key]
+    found: Any = result if key is None or isinstance(result, Download | Lines) else result[key]
     if returns == "boolean":
         return True if key is None else bool(found)
     if returns == "java.lang.String" and not isinstance(found, str):
@@ -60,14 +60,14 @@ def _page(selection: Selection[Any]) -> Iterator[str]:
     for rows in selection.rows():
         yield separator + ",".join(_compact({name: _text(value) for name, value in row.items()}) for row in rows)
         separator = ","
-    yield f'],"count":{selection.count}}}'
+    yield f"],{_compact({'count': selection.count, **selection.extra})[1:]}"
 
 
 def _list(selection: Selection[Any]) -> Iterator[str]:
     yield "["
     separator = ""
     for rows in selection.rows():
-        yield separator + ",".join(map(_compact, rows))
+        yield separator + ",".join(_compact(selection.kind.as_artemis(row)) for row in rows)
         separator = ","
     yield "]"
 

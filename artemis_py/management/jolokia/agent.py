@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from artemis_py.errors import BrokerError, NotAllowedError
 from artemis_py.management.artemis.beans import Bean, Beans
 from artemis_py.management.artemis.guard import Guard
 from artemis_py.management.artemis.names import BadNameError, parse_name
-from artemis_py.management.artemis.operations import changes, chosen
+from artemis_py.management.artemis.operations import changes, chosen, without_secrets
 from artemis_py.management.artemis.problem import JavaError, failed, illegal, no_attribute, no_instance
 from artemis_py.management.artemis.results import Items
 from artemis_py.management.jolokia.describing import everything, of_bean, of_domain
@@ -70,13 +70,14 @@ class Agent:
             if isinstance(request, JavaError):
                 answers.append(Answer(None, problem=request))
                 continue
+            shown = self._without_secrets(request)
             try:
                 value = yield from self._value(request, guard, note)
-                answers.append(Answer(request, value))
+                answers.append(Answer(shown, value))
             except JavaError as error:
-                answers.append(Answer(request, problem=error))
+                answers.append(Answer(shown, problem=error))
             except BrokerError as error:
-                answers.append(Answer(request, problem=failed(error)))
+                answers.append(Answer(shown, problem=failed(error)))
             yield None
         return answers
 
@@ -89,6 +90,13 @@ class Agent:
             return False
         bean = self._beans.one(request.name)
         return bean is not None and changes(bean.kind, request.operation)
+
+    def _without_secrets(self, request: JolokiaRequest) -> JolokiaRequest:
+        """What an answer repeats of a request."""
+        bean = self._beans.one(request.name) if request.type == EXEC and not request.name.is_pattern else None
+        if bean is None or not request.arguments:
+            return request
+        return replace(request, arguments=without_secrets(bean.kind, request.operation, request.arguments))
 
     def _value(self, request: JolokiaRequest, guard: Guard, note: Note) -> Steps:
         if request.type == READ:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, Protocol
 
+from artemis_py.config.settings import AcceptorConfig
 from artemis_py.core.queue.works import QueueWork
 from artemis_py.core.transaction import Transaction
 from artemis_py.management.lists.field import EPOCH_MS, NUMBER, TEXT, Field, Kind
@@ -42,6 +43,10 @@ class Connected(Protocol):
     @property
     def version(self) -> str:
         """The version of STOMP."""
+
+    @property
+    def acceptor(self) -> AcceptorConfig:
+        """The acceptor that it came to."""
 
     @property
     def local_address(self) -> str:
@@ -104,6 +109,7 @@ CONNECTIONS: Final[Kind[Connected]] = Kind(
         Field("clientID", TEXT, "The client-id of its CONNECT", lambda it: it.client_id, is_brief=True),
         Field("user", TEXT, "The login of its CONNECT", lambda it: it.user, is_brief=True),
         Field("localAddress", TEXT, "The broker's own address that it uses", lambda it: it.local_address),
+        Field("acceptor", TEXT, "The name of the acceptor that it came to", lambda it: it.acceptor.name),
         Field("creationTime", NUMBER, "When it connected", lambda it: it.begun_ms, EPOCH_MS),
         Field("sessionID", TEXT, "The name of its session", lambda it: it.session),
         Field("sessionCount", NUMBER, "Its sessions: 1, or 0 before its CONNECT", lambda it: int(it.is_open)),

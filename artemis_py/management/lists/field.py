@@ -33,11 +33,20 @@ class Field(NamedTuple, Generic[Owner]):
 
 
 class Kind(Generic[Owner]):
-    """A list: ``one`` is what a row is about, ``several`` the same for more of them. The first field is its name."""
+    """A list: ``one`` is what a row is about, ``several`` the same for more of them. The first field is its name.
+    ``as_artemis`` makes of a row what a bean of Artemis tells, where that is something else.
+    """
 
-    def __init__(self, one: str, several: str, fields: Sequence[Field[Owner]]) -> None:
+    def __init__(
+        self,
+        one: str,
+        several: str,
+        fields: Sequence[Field[Owner]],
+        as_artemis: Callable[[Row], Mapping[str, Any]] = lambda row: row,
+    ) -> None:
         self.one = one
         self.several = several
+        self.as_artemis = as_artemis
         self.fields: dict[str, Field[Owner]] = {field.name: field for field in fields}
 
     def row(self, owner: Owner, names: Sequence[str] = ()) -> Row:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from artemis_py.core.handling.origin import Origin, origin_of, retried_count
+from artemis_py.core.handling.origin import Origin, origin_of, original_number, retried_count
 from artemis_py.core.handling.round import BEHIND, DELIVERING, PAGED, SCHEDULED, Sight
 from artemis_py.core.queue.queue import Queue
 from artemis_py.management.lists.field import EPOCH_MS, FLAG, MAP, NUMBER, TEXT, Field, Kind, Value
@@ -26,6 +26,12 @@ _CONTENT_TYPE: Final = HeaderName("content-type")
 
 Seen = Mapping[str, Value]
 """A message as it was when it was looked at: its fields by name."""
+
+
+def failed_count(queue: Queue, sight: Sight) -> int:
+    """How many deliveries of a message have failed."""
+    tries = queue.contents.tries
+    return sight.entry.attempts if tries is None else max(sight.entry.attempts, tries.count_of(sight.message.id))
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +76,7 @@ class Looks:
             "contentType": head.first(_CONTENT_TYPE),
             "originalAddress": origin.address,
             "originalQueue": origin.queue,
+            "originalMessageID": 0 if origin.address is None else original_number(head),
             "cause": origin.cause,
             "retried": retried_count(head),
             "PropertiesText": self._properties(message),
@@ -85,9 +92,7 @@ class Looks:
         return {**shown, "bodySize": len(message.body), "body": body, "headers": headers}
 
     def _delivery_count(self, sight: Sight) -> int:
-        tries = self.queue.contents.tries
-        failed = sight.entry.attempts if tries is None else max(sight.entry.attempts, tries.count_of(sight.message.id))
-        return failed + (sight.state == DELIVERING)
+        return failed_count(self.queue, sight) + (sight.state == DELIVERING)
 
     def _held_by(self, sight: Sight) -> tuple[int, str | None]:
         """Until when (epoch ms; 0: nobody knows) and for what the message waits."""
@@ -201,6 +206,7 @@ MESSAGES: Final[Kind[Seen]] = Kind(
         _field("contentType", TEXT, "The content-type that the sender named"),
         _field("originalAddress", TEXT, "Of a copy: the address of the original"),
         _field("originalQueue", TEXT, "Of a copy: the queue of the original"),
+        _field("originalMessageID", NUMBER, "Of a copy: the number of the original; 0: it is none"),
         _field("cause", TEXT, "Of a dead or expired message: why its original is gone"),
         _field("retried", NUMBER, "How often an operator sent it back to where it came from"),
         _field("PropertiesText", TEXT, "Its headers, each cut at management-message-attribute-size-limit"),

@@ -25,6 +25,10 @@ class Port(Protocol):
     def connection_count(self) -> int:
         """How many clients it serves now."""
 
+    @property
+    def connections_left(self) -> int:
+        """How many more it takes; -1: any number."""
+
 
 def _parameters(acceptor: AcceptorConfig) -> str:
     """The parameters of its URI, as they are written there; secrets are masked."""
@@ -50,6 +54,13 @@ ACCEPTORS: Final[Kind[Port]] = Kind(
         ),
         Field("tls", FLAG, "Does it speak TLS?", lambda it: it.config.is_tls, is_brief=True),
         Field("connectionCount", NUMBER, "Clients that it serves", lambda it: it.connection_count, is_brief=True),
+        Field(
+            "connectionsLeft",
+            NUMBER,
+            "How many more it takes, by connectionsAllowed and the files that the broker may open; -1: any number",
+            lambda it: it.connections_left,
+            is_brief=True,
+        ),
         Field("parameters", TEXT, "The parameters of its URI; secrets are masked", lambda it: _parameters(it.config)),
         Field("refused", TEXT, "Why it may not be opened; null: it may", lambda it: it.config.refused),
         Field("declaredAt", TEXT, "File and line that declare it", lambda it: str(it.config.origin)),

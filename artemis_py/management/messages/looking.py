@@ -23,8 +23,14 @@ def look(
     """Show each chosen message that is in one of the states to ``see``, until that says that it has seen enough.
     Returns how many were looked at.
     """
+    return (yield from look_on(managed, queue, Round(queue.parts, states, choice.ids or ()), choice, see))
+
+
+def look_on(
+    managed: Managed, queue: Queue, round: Round, choice: Choice, see: Callable[[Sight, Budget], bool]
+) -> Looking:
+    """The same with a round of this queue, which is closed in the end."""
     budget = Budget()
-    round = Round(queue.parts, states, choice.ids or ())
     try:
         is_enough = False
         while not (round.is_done or is_enough or queue.deleted):

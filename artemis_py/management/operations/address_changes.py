@@ -163,7 +163,13 @@ ADDRESS_CHANGE_OPERATIONS: Final = (
         destroys="address {address} with {messages}",
         arguments=(
             ADDRESS,
-            Argument("force", FLAG, "delete its queues, too, and close the connections of their consumers", False),
+            Argument(
+                "force",
+                FLAG,
+                "delete its queues, too, and close the connections of their consumers",
+                False,
+                destroys="the connections of {consumers}",
+            ),
         ),
         work=_delete,
         mbean=("void deleteAddress(String name=address)", "void deleteAddress(String name=address, boolean force)"),

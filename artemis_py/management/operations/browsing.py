@@ -8,16 +8,17 @@ from typing import Any, Final, TypeVar
 
 from artemis_py.core.budget import Budget
 from artemis_py.core.handling.choice import Choice
-from artemis_py.core.handling.round import BEHIND, DELIVERING, PAGED, READY, SCHEDULED, STATES, Sight
+from artemis_py.core.handling.mark import Mark
+from artemis_py.core.handling.round import BEHIND, DELIVERING, PAGED, READY, SCHEDULED, STATES, Round, Sight
 from artemis_py.core.queue.queue import Queue
-from artemis_py.errors import NotFoundError
+from artemis_py.errors import BadRequestError, NotFoundError
 from artemis_py.management.lists.field import FLAG, NUMBER, TEXT, Field
 from artemis_py.management.lists.messages import MESSAGES, WHOLE, Looks, content_type_of, cut
 from artemis_py.management.lists.selection import Selection
 from artemis_py.management.lists.wanted import PAGE_SIZE_MAX, Wanted, wanted_of
 from artemis_py.management.managed import Download, Given, Managed, Steps, found
 from artemis_py.management.messages.choosing import FILTER, MESSAGE, WHICH, choice_of, states_of
-from artemis_py.management.messages.looking import look
+from artemis_py.management.messages.looking import look, look_on
 from artemis_py.management.operation import TEXTS, VIEW, Argument, Operation
 from artemis_py.management.operations.queues import QUEUE
 from artemis_py.management.steps import Step
@@ -32,6 +33,10 @@ _GROUPS_MAX: Final = 10_000
 _VALUE_MAX: Final = 200
 _LOOKED_AT: Final = Field[Any]("lookedAt", NUMBER, "How many messages were looked at", lambda _: 0)
 _IS_WHOLE: Final = Field[Any]("isWhole", FLAG, "Were all looked at? Else more may match than are counted", lambda _: 0)
+_NEXT: Final = Field[Any]("next", TEXT, "As after it shows what is behind these; null: nothing is", lambda _: "")
+AFTER: Final = Argument(
+    "after", TEXT, "go on behind a page: its next; without it from the beginning. page must be 1 then", ""
+)
 
 
 def _browse(managed: Managed, given: Given) -> Steps:
@@ -40,22 +45,37 @@ def _browse(managed: Managed, given: Given) -> Steps:
     size = given["size"] or min(queue.address.settings.management_browse_page_size, PAGE_SIZE_MAX)
     fields = [name.strip() for name in chain.from_iterable(text.split(",") for text in given["fields"])]
     wanted = wanted_of(MESSAGES, page=given["page"], size=size, fields=fields)
-    page = _Page(queue, wanted, managed.now_ms(), known=_known_count(queue, states, choice))
-    page.looked_count = yield from look(managed, queue, states, choice, page.see)
-    extra = {"lookedAt": page.looked_count, "isWhole": not page.is_cut_short}
+    after = given["after"]
+    if after and wanted.page > 1:
+        raise BadRequestError("page counts from the beginning, and after goes on from a cursor: give one of them")
+    round = managed.cursors.round(queue, states, choice, after)
+    page = _Page(queue, wanted, managed.now_ms(), round, known=_known_count(queue, states, choice), counts=not after)
+    page.looked_count = yield from look_on(managed, queue, round, choice, page.see)
+    mark = page.mark
+    extra = {
+        "lookedAt": page.looked_count,
+        "isWhole": not page.is_cut_short,
+        "next": None if mark is None else managed.cursors.text_of(queue, states, mark),
+    }
     return Selection(MESSAGES, wanted, page.count, page.rows, extra)
 
 
 class _Page:
-    """A page of messages, as each was when it was looked at. ``known``: how many match; -1: that must be found out."""
+    """A page of messages, as each was when it was looked at. ``known``: how many match; -1: nobody knows, and if it
+    ``counts``, that is found out.
+    """
 
-    def __init__(self, queue: Queue, wanted: Wanted, now_ms: int, *, known: int) -> None:
+    def __init__(self, queue: Queue, wanted: Wanted, now_ms: int, round: Round, *, known: int, counts: bool) -> None:
+        self.mark: Mark | None = None
+        """Where the page ends; None: it is not full, so nothing follows."""
         self.rows: list[dict[str, Any]] = []
         self.looked_count = 0
         self.is_cut_short = False
         self._looks = Looks.at(queue, now_ms)
         self._wanted = wanted
+        self._round = round
         self._known = known
+        self._counts = counts and known < 0
         self._matching = 0
         self._ahead = Budget()
         self._ahead.refill(_AHEAD_MAX)
@@ -73,7 +93,11 @@ class _Page:
         if len(self.rows) < self._wanted.size:
             self.rows.append(self._looks.row(sight))
             budget.spend(_ROW_UNITS)
-            return self._known >= 0 and len(self.rows) == self._wanted.size
+            is_full = len(self.rows) == self._wanted.size
+            if is_full:
+                self.mark = self._round.mark
+                self.is_cut_short = self._known < 0 and not self._counts
+            return is_full and not self._counts
         self._ahead.spend(1)
         self.is_cut_short = self._ahead.is_spent
         return self.is_cut_short
@@ -188,17 +212,19 @@ BROWSING_OPERATIONS: Final = (
         command="queue browse",
         sentence="Messages of a queue, in its order: those that consumers have, ready ones, those in pages, and those"
         " that wait for their time.",
-        result="count: how many match; page, size and data; lookedAt, and isWhole: whether that was all",
+        result="count: how many match; page, size and data; lookedAt, and isWhole: whether that was all; next: as after"
+        " it shows the messages behind these, at the same cost at any depth; null: there are none",
         arguments=(
             QUEUE,
             FILTER,
             WHICH,
             Argument("page", NUMBER, "which page, from 1", 1),
+            AFTER,
             Argument("size", NUMBER, f"messages on a page, at most {PAGE_SIZE_MAX}; 0: management-browse-page-size", 0),
             Argument("fields", TEXTS, "the fields to show, with commas between; without it all", ()),
         ),
         lists=MESSAGES,
-        also=(_LOOKED_AT, _IS_WHOLE),
+        also=(_LOOKED_AT, _IS_WHOLE, _NEXT),
         work=_browse,
         mbean=(
             "CompositeData[] browse()",

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import Final
 
 from artemis_py.errors import BrokerError
+from artemis_py.management.lists.field import EPOCH_MS, NUMBER, Field
 from artemis_py.management.managed import Configuration, Given, Managed, Steps, at_once
 from artemis_py.management.operation import EDIT, VIEW, Operation
 
@@ -40,6 +42,7 @@ CONFIGURATION_OPERATIONS: Final = (
         result="result: applied, unchanged or partly; changeCount, and the first 1,000 changes; pendingRestart: what"
         " only a restart brings into force;"
         " failures: what could not be done; removedMessages: those of queues that were deleted",
+        previews="/api/broker/changes",
         mbean=("void reloadConfigurationFile()",),
         work=_reload,
     ),
@@ -52,6 +55,10 @@ CONFIGURATION_OPERATIONS: Final = (
         sentence="The file that is in force, when it was read, and what is wrong with it as it is now.",
         result="file; valid; readAt and triedAt in epoch ms; watched; problems with their lines; failures;"
         " pendingRestart; reloads by result",
+        also=(
+            Field("readAt", NUMBER, "When what is in force was read", itemgetter("readAt"), EPOCH_MS),
+            Field("triedAt", NUMBER, "When the file was read last", itemgetter("triedAt"), EPOCH_MS),
+        ),
         no_mbean=_NONE,
         work=_show,
     ),

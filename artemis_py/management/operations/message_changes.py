@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Sequence
 from typing import Final
 
 from artemis_py.core.budget import Budget
 from artemis_py.core.handling.change import Change
 from artemis_py.core.handling.choice import Choice
+from artemis_py.core.handling.handling import DELIVERED_MAX
 from artemis_py.core.handling.round import SCHEDULED, Sight
-from artemis_py.core.order.entry import Entry
 from artemis_py.core.queue.queue import Queue
 from artemis_py.errors import NotFoundError
 from artemis_py.management.lists.field import NUMBER, TEXT
@@ -60,23 +61,26 @@ def _retry(managed: Managed, queue: Queue, choice: Choice, _given: Given) -> Cha
 
 
 def _deliver(managed: Managed, given: Given) -> Steps:
-    """Have scheduled messages delivered: first they are chosen, and then all of them fall due."""
+    """Have scheduled messages delivered: first they are chosen, and then all of them fall due. They go to the head of
+    the queue, so of very many the last ones do so first.
+    """
     queue = found(managed.broker.queues, "queue", given["queue"])
-    entries: list[Entry] = []
+    ids = array("q")
 
     def see(sight: Sight, _budget: Budget) -> bool:
-        entries.append(sight.entry)
+        ids.append(sight.message.id)
         return False
 
     yield from look(managed, queue, (SCHEDULED,), choice_of(given), see)
-    if not entries and given.get("message") is not None:
+    if not ids and given.get("message") is not None:
         raise NotFoundError(f"queue {queue.name} has no scheduled message {given['message']} in memory")
-    chosen = list(entries)
-    count = len(chosen)
-    if chosen:
-        managed.broker.handling.deliver(queue, chosen, managed.now_ms())
-    while not queue.parts.tasks.are_done and not queue.deleted:
-        yield WAIT
+    count = 0
+    while ids and not queue.deleted:
+        some = ids[-DELIVERED_MAX:]
+        del ids[-DELIVERED_MAX:]
+        count += managed.broker.handling.deliver(queue, some, managed.now_ms())
+        while not queue.parts.tasks.are_done and not queue.deleted:
+            yield WAIT
     return {"delivered": count}
 
 
@@ -200,7 +204,8 @@ MESSAGE_CHANGES: Final = (
         method="POST",
         path="/api/queues/{queue}/deliver",
         command="queue deliver",
-        sentence="Deliver all scheduled messages that match now, the earliest first. Those in pages keep their time.",
+        sentence="Deliver all scheduled messages that match now, the earliest of each 5,000 first. Those in pages keep "
+        "their time.",
         result="delivered: how many",
         arguments=(QUEUE, FILTER),
         work=_deliver,

@@ -32,19 +32,20 @@ def _list_disks(managed: Managed, given: Given) -> Steps:
     return (yield from selected(DISKS, [] if managed.stored is None else managed.stored.spaces(), given))
 
 
-def _stored(managed: Managed) -> Stored:
+def stored_of(managed: Managed) -> Stored:
+    """The files of the broker. Raises BrokerError if it has none."""
     if managed.stored is None:
         raise BrokerError("this broker has no journal: persistence-enabled is false")
     return managed.stored
 
 
 def _show_journal(managed: Managed, given: Given) -> Steps:
-    stored = _stored(managed)
+    stored = stored_of(managed)
     return at_once({"id": stored.node_id, **stored.figures()})
 
 
 def _compact(managed: Managed, given: Given) -> Steps:
-    stored = _stored(managed)
+    stored = stored_of(managed)
     before = stored.figures()
     stored.compact()
     while stored.is_compacting:

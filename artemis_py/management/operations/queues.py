@@ -146,7 +146,13 @@ QUEUE_OPERATIONS: Final = (
         destroys="queue {queue} with {messages}",
         arguments=(
             QUEUE,
-            Argument("remove-consumers", FLAG, "close the connections of its consumers first", False),
+            Argument(
+                "remove-consumers",
+                FLAG,
+                "close the connections of its consumers first",
+                False,
+                destroys="the connections of {consumers}",
+            ),
             Argument("auto-delete-address", FLAG, "delete its address, too, if that has no other queue", False),
         ),
         work=_destroy,

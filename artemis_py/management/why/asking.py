@@ -15,7 +15,7 @@ from artemis_py.management.managed import Managed
 from artemis_py.management.steps import Step
 from artemis_py.management.why.causes import CAUSES
 from artemis_py.management.why.finding import UNKNOWN, Finding
-from artemis_py.management.why.places import place_of
+from artemis_py.management.why.places import Place, place_of
 
 Owner = TypeVar("Owner")
 LOOKS_PER_STEP: Final = 200
@@ -54,12 +54,15 @@ class Asking:
         setting: str = "",
         queue: Queue | None = None,
         address: Address | None = None,
+        place: Place | None = None,
         help: str = "",
     ) -> None:
-        """Note a reason. ``setting`` is the one of the cause's settings that leads to it, if that is known."""
+        """Note a reason. ``setting`` is the one of the cause's settings that leads to it, if that is known; ``place``
+        is where it stands, if it is none of an address, a queue or the broker.
+        """
         of_queue = queue if queue is not None else self.queue if address is None else None
         of_address = address or self.address
-        place = place_of(self.broker.config, CAUSES[code], of_address, of_queue, setting)
+        place = place or place_of(self.broker.config, CAUSES[code], of_address, of_queue, setting)
         self.found.append(
             Finding(
                 code=code, sentence=sentence, about=about, connection=connection, used=used, limit=limit, unit=unit,
@@ -68,7 +71,14 @@ class Asking:
         )  # fmt: skip
 
     def add_reason(
-        self, reason: Reason | None, *, about: str = "", connection: int = 0, more: str = "", setting: str = ""
+        self,
+        reason: Reason | None,
+        *,
+        about: str = "",
+        connection: int = 0,
+        more: str = "",
+        setting: str = "",
+        place: Place | None = None,
     ) -> None:
         """Note a reason that the core gives, if there is one."""
         if reason is None:
@@ -77,7 +87,7 @@ class Asking:
         unit = "messages" if used >= 0 else ""
         self.add(
             reason.kind, reason.text + more, about=about, connection=connection, used=used, limit=limit, unit=unit,
-            setting=setting,
+            setting=setting, place=place,
         )  # fmt: skip
 
     def shown(self, consumer: Consumer) -> str:

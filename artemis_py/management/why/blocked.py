@@ -12,6 +12,7 @@ from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue.reasons import messages
 from artemis_py.errors import NotFoundError
 from artemis_py.management.why.asking import Asking, Findings, address_of, connections, listed, some_at_a_time
+from artemis_py.management.why.disks import full_disk
 
 _WAITS: Final = {
     "BLOCK": "senders wait",
@@ -86,7 +87,8 @@ def _operator(asking: Asking, address: Address) -> None:
 
 
 def _disk_full(asking: Asking, address: Address) -> None:
-    asking.add("disk-full", f"a disk of the broker is full: {_does(address, setting='disk-full-policy')}")
+    text, figures = full_disk(asking)
+    asking.add("disk-full", f"{text}; {_does(address, setting='disk-full-policy')}", **figures)
 
 
 def _size(asking: Asking, address: Address) -> None:

@@ -12,6 +12,7 @@ from artemis_py.core.queue.reasons import (
     GROUPS,
     HELD,
     UNWANTED,
+    WINDOW,
     Reason,
     messages,
     span,
@@ -27,6 +28,7 @@ from artemis_py.core.queue.reasons import (
 from artemis_py.management.steps import WAIT
 from artemis_py.management.why.asking import LINES_MAX, LOOKS_PER_STEP, Asking, Findings, listed, some_at_a_time
 from artemis_py.management.why.nothing import about_losses, about_nothing
+from artemis_py.management.why.places import Place, of_acceptor
 from artemis_py.management.why.waiting import first_due_ms
 
 LOOKS_MAX: Final = 10_000
@@ -35,6 +37,7 @@ CHOOSERS_MAX: Final = 32
 """For so many consumers it is looked at which messages they want."""
 _SYNC_TURNS: Final = 2
 _EXAMPLES: Final = 3
+_WINDOW_SIZE: Final = "stompConsumerWindowSize"
 
 
 def not_delivered(asking: Asking, queue: Queue) -> Findings:
@@ -162,7 +165,17 @@ def _add(asking: Asking, queue: Queue, consumer: Consumer, reason: Reason) -> No
     asking.add_reason(
         reason, about=asking.shown(consumer), connection=consumer.reader.connection, more=more,
         setting="consumer-selector" if is_default and consumer.selector is not None else "",
+        place=_window_of(asking, consumer) if reason.kind == WINDOW else None,
     )  # fmt: skip
+
+
+def _window_of(asking: Asking, consumer: Consumer) -> Place | None:
+    """The parameter of the acceptor that gave a consumer its window; None: its SUBSCRIBE did."""
+    client = asking.managed.vitals.client_of(consumer.owner)
+    if client is None:
+        return None
+    place = of_acceptor(client.acceptor, _WINDOW_SIZE)
+    return place if place.value == str(consumer.window_bytes) else None
 
 
 def _add_together(asking: Asking, queue: Queue, reasons: list[tuple[Consumer, Reason]], count: int) -> None:

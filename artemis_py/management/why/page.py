@@ -37,9 +37,10 @@ redelivery-delay  1 message must wait for another attempt after a failed deliver
 | `artemis-py trace MESSAGE-ID` | [the life of a message](#the-life-of-a-message), from the log |
 | `artemis-py simulate FILE ADDRESS` | [when a configuration would page, block, drop or expire](#simulate) |
 
-The first seven are [operations](operations.md): they have a path of HTTP, and print JSON with `--json`. They look at at
-most 10,000 messages and go on in steps, so they cost clients nothing that they would notice, however deep a queue is.
-The [test plugin](testing.md) says the same when a wait fails. Each [alert](monitoring.md#alerts) names its command.
+All but the last are [operations](operations.md): they have a path of HTTP, and print JSON with `--json`. The first
+seven look at at most 10,000 messages and go on in steps, so they cost clients nothing that they would notice, however
+deep a queue is. The [test plugin](testing.md) says the same when a wait fails. Each [alert](monitoring.md#alerts) names
+its command.
 `artemis_blocked_senders{reason}` counts connections that wait by the same words.
 """
 
@@ -51,15 +52,20 @@ $ artemis-py trace 24-1
 2026-11-25T21:23:52.068Z  1  arrived      sent to orders, on orders, 48 bytes, priority 4  [10.0.0.7:48492 (user anna)]
 2026-11-25T21:23:52.082Z  1  delivered    orders: sent to a consumer  [consumer 24 of 10.0.0.9:48514]
 2026-11-25T21:23:52.083Z  1  failed       orders: delivery 1 failed: NACK  [consumer 24 of 10.0.0.9:48514]
-2026-11-25T21:23:52.083Z  1  dead         orders: dead: its last delivery failed  [consumer 24 of 10.0.0.9:48514]
+2026-11-25T21:23:52.083Z  1  dead         orders: its last delivery failed  [consumer 24 of 10.0.0.9:48514]
 2026-11-25T21:23:52.083Z  2  copied       copy of message 1 from orders (max_deliveries): sent to DLQ, on DLQ, 138 bytes
-message 2 is on queue DLQ
+now                       2  there        DLQ: still there
 ```
 
 - It takes the `message-id` of a MESSAGE frame, or the number behind its dash; or `--where` with a selector over
   headers, as in `--where "order = '17'"`. Copies that the broker makes (dead, expired, diverted) are followed.
-- It reads the log of a running broker over HTTP (`--url`, else `ARTEMIS_PY_URL`), or the directories of a stopped one
-  (`--journal DIR …`). Only segments that mention the message are read.
+- A running broker tells it (`--url`, else `ARTEMIS_PY_URL`): the [operation](operations.md) `traceMessage`,
+  `GET /api/messages/NUMBER/life`, which the [console](console.md) has a page for. `--journal DIR …` reads the
+  directories of a stopped one, and `--where` the log of a running one over HTTP, because that is about all messages.
+- Only segments that mention the message are read. The broker does it in threads and not in turns: of two messages at
+  the same time, and for 2 seconds (`seconds`, at most 10). An answer that is not the whole life says `isWhole: false`,
+  and goes on with `after=readTo` if that is asked for within a minute; the command does so by itself.
+  `logBegan` says since when the log knows anything, `lostParts` how many parts of it could not be read.
 - The log has persistent messages on durable queues. With `journal-retention-directory` it has their whole past, with
   deliveries and consumers; without, only what the journal still needs.
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 from weakref import WeakKeyDictionary
 
-from artemis_py.config.settings import BrokerConfig
+from artemis_py.config.settings import AcceptorConfig, BrokerConfig
 from artemis_py.config.tables.address_settings import AddressSettings
 from artemis_py.config.tables.core_settings import CoreSettings
 from artemis_py.config.tables.entities import QUEUE_DEFAULTS, Origin, QueueConfig
@@ -47,6 +47,11 @@ def place_of(config: BrokerConfig, cause: Cause, address: Address | None, queue:
     found = [_place(config, cause.scope, one, address, queue) for one in ((name,) if name else cause.settings)]
     found = [one for one in found if one.setting]
     return next((one for one in found if one.where != DEFAULT), found[0] if found else NOWHERE)
+
+
+def of_acceptor(acceptor: AcceptorConfig, name: str) -> Place:
+    """A parameter of an acceptor, at the acceptor's line."""
+    return Place(name, str(acceptor.int_param(name)), f"{acceptor.origin} (acceptor {acceptor.name})")
 
 
 def _place(config: BrokerConfig, scope: str, name: str, address: Address | None, queue: Queue | None) -> Place:

@@ -8,6 +8,7 @@ from typing import Any, Final
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue.reasons import messages
 from artemis_py.management.why.asking import LINES_MAX, Asking, Findings, connections, listed, some_at_a_time
+from artemis_py.management.why.disks import full_disk
 
 _NS_PER_MS: Final = 1_000_000
 _PERCENTILE: Final = 0.99
@@ -33,7 +34,8 @@ def slow(asking: Asking) -> Findings:
     _about_times(asking, add)
     yield None
     if broker.memory.disk_full:
-        add(_FULL, "disk", "a disk is full: new messages meet the disk-full-policy of their address")
+        text, figures = full_disk(asking)
+        add(_FULL, "disk", f"{text}; new messages meet the disk-full-policy of their address", **figures)
     else:
         headroom = vitals.headroom_bytes()
         if headroom is not None and headroom < _HEADROOM_BYTES:

@@ -110,16 +110,26 @@ def _properties_module(entry: ModuleEntry, folder: Path, problems: Problems) -> 
     return PropertiesModule(users)
 
 
+def certificate_files(entry: ModuleEntry, folder: Path) -> UserFiles:
+    """Return the files of a TextFileCertificateLoginModule; ``folder`` is that of the login.config."""
+    return UserFiles(_path(entry, folder, _DN_USER_FILE, ""), _path(entry, folder, _DN_ROLE_FILE, ""))
+
+
 def _text_file_module(entry: ModuleEntry, folder: Path, problems: Problems) -> LoginModule | None:
-    users_file, roles_file = _path(entry, folder, _DN_USER_FILE, ""), _path(entry, folder, _DN_ROLE_FILE, "")
-    module = TextFileModule(users_file, roles_file, reloads=_is_true(entry, "reload"))
+    files = certificate_files(entry, folder)
+    module = TextFileModule(files.users, files.roles, reloads=_is_true(entry, "reload"))
     return module if _can_be_read(module.read, entry.origin, problems) else None
+
+
+def guest_of(entry: ModuleEntry) -> tuple[str, str]:
+    """Return the user and the role of a GuestLoginModule."""
+    options: Mapping[str, str] = entry.options
+    return options.get(_GUEST_USER, "guest"), options.get(_GUEST_ROLE, "guests")
 
 
 def _guest_module(entry: ModuleEntry, folder: Path, problems: Problems) -> LoginModule:
     del folder, problems
-    options: Mapping[str, str] = entry.options
-    user, role = options.get(_GUEST_USER, "guest"), options.get(_GUEST_ROLE, "guests")
+    user, role = guest_of(entry)
     return GuestModule(user, role, without_password_only=_is_true(entry, _INVALIDATE))
 
 

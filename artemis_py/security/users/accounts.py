@@ -15,7 +15,11 @@ from artemis_py.errors import AuthenticatorError
 from artemis_py.security.users.editing import PropertiesText, UsersFileError, replace_file
 from artemis_py.security.users.files import UserFiles
 from artemis_py.security.users.passwords import StoredPassword
-from artemis_py.security.users.tables import RolesTable, TableError, names_in, roles_table, users_table
+from artemis_py.security.users.tables import RolesTable, TableError, UsersTable, names_in, roles_table, users_table
+
+
+class NoUserError(UsersFileError):
+    """The users file does not have this user."""
 
 
 @final
@@ -42,9 +46,8 @@ class Accounts:
 
     def all(self) -> list[Account]:
         """Every user in the order of the file."""
-        with _told(self._files.users):
-            users = users_table(_content(self._files.users))
-        roles = self._roles()
+        users = users_in(self._files.users)
+        roles = roles_in(self._files.roles)
         return [
             Account(user, tuple(sorted(roles.by_user.get(user, ()))), password)
             for user, password in users.passwords.items()
@@ -80,11 +83,7 @@ class Accounts:
 
     def _demand(self, users: PropertiesText, user: str) -> None:
         if not any(entry.key == user for entry in users.entries()):
-            raise UsersFileError(f"{self._files.users} has no user {user}; see them with: artemis-py user list")
-
-    def _roles(self) -> RolesTable:
-        with _told(self._files.roles):
-            return roles_table(_content(self._files.roles) if os.path.exists(self._files.roles) else b"")
+            raise NoUserError(f"{self._files.users} has no user {user}; see them with: artemis-py user list")
 
     @contextmanager
     def _changing(self) -> Iterator[tuple[PropertiesText, PropertiesText]]:
@@ -105,6 +104,18 @@ class Accounts:
             with _told(users_file):
                 if users.data != before[0]:
                     replace_file(users_file, users.data)
+
+
+def users_in(path: Path) -> UsersTable:
+    """What a users file says. Raises UsersFileError with the file and the reason, also if it cannot be read."""
+    with _told(path):
+        return users_table(_content(path))
+
+
+def roles_in(path: Path) -> RolesTable:
+    """What a roles file says; nothing if there is none. Raises UsersFileError, as ``users_in``."""
+    with _told(path):
+        return roles_table(_content(path) if os.path.exists(path) else b"")
 
 
 def check_name(what: str, name: str) -> None:

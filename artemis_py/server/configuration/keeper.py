@@ -111,6 +111,11 @@ class ConfigurationKeeper:
         """What a reload would change. Raises BrokerError, as ``reload``."""
         return self._run(self._compare(self._named_source()))
 
+    @property
+    def in_force(self) -> BrokerConfig:
+        """The configuration as it is in force."""
+        return self._in_force
+
     def warnings(self) -> list[str]:
         """For ``/health``: what an operator must see to, of ports and of the configuration."""
         return self._ports.warnings() + self.state.warnings()

@@ -80,8 +80,8 @@ class _File:
 
 
 def console_routes(folder: Path = CONSOLE, *, has_another: bool = False) -> list[Route]:
-    """``/ui/``, the files below it, and the other paths that lead there. ``has_another``: does the broker also show
-    Artemis' console, in its own place?
+    """``/ui/``, the files below it, and the other paths that lead there, as ``/`` does. ``has_another``: does the
+    broker also show Artemis' console, in its own place?
     """
     files = {file.relative_to(folder).as_posix(): file.read_bytes() for file in sorted(folder.rglob("*.*"))}
     digest = hashlib.sha256()
@@ -91,7 +91,7 @@ def console_routes(folder: Path = CONSOLE, *, has_another: bool = False) -> list
     page = _page(files.pop(PAGE), version, files)
     routes = [_File(PAGE, page, version, "no-cache").route(PATH)]
     routes += [_File(name, files[name], version, _FOR_EVER).route(f"{PATH}{version}/{name}") for name in files]
-    others = ("/ui", *(() if has_another else _ARTEMIS_PATHS))
+    others = ("/", "/ui", *(() if has_another else _ARTEMIS_PATHS))
     return routes + [Route(path, {"GET": _moved}, needs_login=False) for path in others]
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from http import HTTPStatus
 from typing import Final, final
 
 from artemis_py.errors import BrokerError
-from artemis_py.management.managed import Download
+from artemis_py.management.managed import Download, InPieces, Lines
+from artemis_py.management.messages.lines import piece_line
 from artemis_py.message import LargeBody
 from artemis_py.server.body_pieces import BodyPieces
 from artemis_py.server.http.messages import Response
@@ -17,6 +18,7 @@ from artemis_py.storage.bodies.store import LargeStore
 _PIECE_BYTES: Final = 262_144
 _UNKNOWN: Final = "application/octet-stream"
 _TYPE: Final = re.compile(r"[\w!#$&^.+-]{1,80}/[\w!#$&^.+-]{1,80}(?:; ?charset=[\w-]{1,40})?", re.ASCII)
+_LINES: Final = "application/jsonl"
 _ENDINGS: Final = {"application/json": "json", "text/plain": "txt", "application/xml": "xml", "text/xml": "xml"}
 
 
@@ -32,10 +34,7 @@ class Downloads:
         named = download.content_type or ""
         content_type = named if _TYPE.fullmatch(named) else _UNKNOWN
         ending = _ENDINGS.get(content_type.partition(";")[0], "bin")
-        headers: tuple[tuple[str, str], ...] = (
-            ("Content-Disposition", f'attachment; filename="{download.name}.{ending}"'),
-            ("Content-Security-Policy", "sandbox"),
-        )
+        headers = _harmless(f"{download.name}.{ending}")
         body = download.body
         if isinstance(body, LargeBody):
             headers = (*headers, ("Content-Length", str(body.size_bytes)))
@@ -44,6 +43,19 @@ class Downloads:
             return Response(HTTPStatus.OK, content_type, body, headers)
         headers = (*headers, ("Content-Length", str(len(body))))
         return Response(HTTPStatus.OK, content_type, _cut(body), headers)
+
+    def lines(self, lines: Lines) -> Response:
+        """The lines, of which no more are made than the client takes."""
+        return Response(HTTPStatus.OK, _LINES, self._parts(lines.parts), _harmless(f"{lines.name}.jsonl"))
+
+    def _parts(self, parts: Iterable[bytes | InPieces]) -> Iterator[bytes]:
+        for part in parts:
+            if not isinstance(part, InPieces):
+                yield part
+                continue
+            body = part.body
+            for piece in self._pieces(body) if isinstance(body, LargeBody) else _cut(body):
+                yield piece_line(piece) if piece else piece
 
     def _pieces(self, body: LargeBody) -> Iterator[bytes]:
         """The pieces in order; an empty one while the next is being read."""
@@ -57,6 +69,14 @@ class Downloads:
                 piece = b""
             left -= len(piece)
             yield piece
+
+
+def _harmless(name: str) -> tuple[tuple[str, str], ...]:
+    """Headers that have a browser keep it as a file of this name, and never carry it out."""
+    return (
+        ("Content-Disposition", f'attachment; filename="{name}"'),
+        ("Content-Security-Policy", "sandbox"),
+    )
 
 
 def _cut(body: bytes) -> Iterator[bytes]:

@@ -13,7 +13,7 @@ from urllib.parse import parse_qs
 from artemis_py.errors import BadRequestError, BrokerError, NotFoundError
 from artemis_py.management.given import given_of
 from artemis_py.management.lists.selection import Selection
-from artemis_py.management.managed import Download, Managed, Result
+from artemis_py.management.managed import Download, Lines, Managed, Result
 from artemis_py.management.openapi import description_of
 from artemis_py.management.operation import EDIT, Operation
 from artemis_py.management.table import OPERATIONS
@@ -59,7 +59,7 @@ def _route(path: str, operations: dict[str, Operation], managed: Managed, calls:
 def _carry_out(operation: Operation, managed: Managed, calls: Calls, downloads: Downloads, request: Request) -> Answer:
     changes = operation.right == EDIT
     try:
-        given = given_of(operation, _sent(request))
+        given = given_of(operation, _sent(operation, request))
     except BrokerError as error:
         return _problem(error)
     work = calls.begin(operation.begin(managed, given), changes=changes)
@@ -71,16 +71,20 @@ def _carry_out(operation: Operation, managed: Managed, calls: Calls, downloads: 
 def _note(operation: Operation, given: dict[str, Any], request: Request, work: asyncio.Future[Result]) -> None:
     """Tell the audit log, also when the client has left meanwhile."""
     failure = work.exception()
-    said = {one.name: given[one.name] for one in operation.arguments if given[one.name] != one.default}
+    shown = operation.shown(given)
+    said = {one.name: shown[one.name] for one in operation.arguments if given[one.name] != one.default}
     audit.tell(operation.id, said, request.user, request.peer, "done" if failure is None else str(failure))
 
 
-def _sent(request: Request) -> dict[str, Sequence[object]]:
+def _sent(operation: Operation, request: Request) -> dict[str, Sequence[object]]:
     """What the query, the path and a JSON object in the body say. Raises BadRequestError."""
     try:
         sent = parse_qs(request.query, keep_blank_values=True, errors="strict", max_num_fields=_QUERY_FIELDS_MAX)
     except ValueError:
         raise BadRequestError(f"the query is no UTF-8, or has more than {_QUERY_FIELDS_MAX} arguments") from None
+    secret = next((one.name for one in operation.arguments if one.is_secret and one.name in sent), None)
+    if secret is not None:
+        raise BadRequestError(f"{secret} has no place in a URL, which logs keep: send it in a JSON object as the body")
     return {**sent, **_in_body(request), **{name: [text] for name, text in request.parameters.items()}}
 
 
@@ -120,6 +124,8 @@ def _answered(work: asyncio.Future[Result], downloads: Downloads, *, may_be_give
 def _response(result: Result, downloads: Downloads) -> Response:
     if isinstance(result, Download):
         return downloads.response(result)
+    if isinstance(result, Lines):
+        return downloads.lines(result)
     if isinstance(result, Selection):
         return Response(HTTPStatus.OK, "application/json", _pieces(result))
     return json_response(HTTPStatus.OK, result)

@@ -12,6 +12,7 @@ from artemis_py.security.identity import Credentials, Identity
 from artemis_py.security.login import Login
 from artemis_py.server.logins.attempt import Attempt, Lines, Waiter
 from artemis_py.server.logins.counts import BUSY, INVALID, SLOWED, UNAVAILABLE, LoginCounts
+from artemis_py.server.logins.latest import LatestLogins
 from artemis_py.server.logins.networks import network_of
 from artemis_py.server.logins.remembered import Digests, Remembered
 from artemis_py.server.logins.slowing import Slowing
@@ -62,6 +63,7 @@ class Desk:
         counts: LoginCounts,
     ) -> None:
         self._counts = counts
+        self.latest: Final = LatestLogins()
         self._authenticator = authenticator
         self._timing = timing
         self._steady_ms = steady_ms
@@ -78,6 +80,8 @@ class Desk:
         """Attempts that wait for a thread or are in one."""
         self._lines = Lines()
         self._workers = Workers(THREADS)
+        self.on_change: Callable[[], None] | None = None
+        """Called when others may log in than before."""
         self._running = 0
         self._begun: Login | None = None
         """The login that ``begin`` has not returned yet; nobody needs to be woken for it."""
@@ -111,6 +115,12 @@ class Desk:
     def use(self, authenticator: Authenticator) -> None:
         """Somebody else decides from now on; what is remembered of logins is forgotten. Who is in stays."""
         self._authenticator = authenticator
+        self.forget()
+        if self.on_change is not None:
+            self.on_change()
+
+    def forget(self) -> None:
+        """Each login is verified again from now on."""
         self._right.clear()
         self._wrong.clear()
 
@@ -228,6 +238,7 @@ class Desk:
 
     def _admit(self, waiter: Waiter, identity: Identity) -> None:
         self._counts.successes += 1
+        self.latest.note(identity.user, self._date_ms())
         waiter.login.identity = identity
         self._wake(waiter)
 

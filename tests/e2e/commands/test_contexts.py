@@ -96,6 +96,24 @@ def test_what_counts_first(user: User) -> None:
     )
 
 
+def test_each_command_that_talks_to_a_broker_takes_a_context(user: User) -> None:
+    """A load on a broker wants it named: the context in use does not count there."""
+    bare = User(user.folder)
+    bare.printed("context", "add", "here", "--url", user.url, "--stomp-url", user.stomp_url)
+    bare.printed("context", "add", "nowhere", "--url", "http://127.0.0.1:1", "--stomp-url", "stomp://127.0.0.1:1")
+    bare.printed("context", "use", "nowhere")
+    load = ("perf", "--scenario", "1", "--messages", "10", "--warmup", "0")
+    assert "127.0.0.1:1" in bare.run(*load, "--context", "nowhere").stderr.decode()
+    assert bare.run(*load, "--context", "here").returncode == 0
+    for words in (("spans",), ("diff", "--running"), ("cursor", "ls"), ("user", "ls")):
+        assert "127.0.0.1:1" in bare.run(*words).stderr.decode()
+        assert "127.0.0.1:1" not in bare.run(*words, "--context", "here").stderr.decode()
+    assert "there is no context 'none'" in bare.refused("spans", "--context", "none")
+    assert "--journal DIR …, or a broker by --url or --context" in bare.refused(
+        "spans", "--context", "here", "--journal", "."
+    )
+
+
 def test_a_login_goes_only_where_it_belongs(alone: User) -> None:
     password = alone.folder / "password"
     password.write_text(USERS["ann"])

@@ -9,6 +9,7 @@ import pytest
 from artemis_py.cli.main import main
 from artemis_py.management.table import OPERATIONS
 from tests.e2e.commands.user import User
+from tests.e2e.stomp_socket import StompSocket
 
 pytestmark = pytest.mark.e2e
 
@@ -50,7 +51,7 @@ def test_what_does_not_exist_is_not_asked_about(user: User) -> None:
 
 QUESTIONS = [
     (["address", "purge", "orders"], "3 messages of address orders"),
-    (["address", "delete", "orders", "--force"], "address orders with 3 messages"),
+    (["address", "delete", "orders", "--force"], "address orders with 3 messages, and the connections of 0 consumers"),
     (["queue", "remove", "orders", "region = 'eu'"], "2 messages of queue orders"),
     (
         ["queue", "expire", "orders", "region = 'us'"],
@@ -92,3 +93,27 @@ def test_names_in_a_question_are_arguments() -> None:
     for operation in OPERATIONS:
         names = {argument.name: "" for argument in operation.arguments}
         assert operation.destroys.format(messages="", **names) is not None
+
+
+def test_a_question_names_the_consumers_that_lose_their_connections(
+    user: User, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Only if the operation would close them."""
+    assert user.broker is not None
+    with StompSocket(user.broker.port) as client:
+        client.connect()
+        client.subscribe("jobs")
+        for words, what in (
+            (["queue", "delete", "jobs"], "queue jobs with 0 messages"),
+            (
+                ["queue", "delete", "jobs", "--remove-consumers"],
+                "queue jobs with 0 messages, and the connections of 1 consumer",
+            ),
+            (
+                ["address", "delete", "jobs", "--force"],
+                "address jobs with 0 messages, and the connections of 1 consumer",
+            ),
+        ):
+            assert main([*words, "--url", user.url]) == 1
+            said = capsys.readouterr().err
+            assert said == f"artemis-py: this destroys {what}, and nobody is here to ask: add --yes\n"

@@ -76,7 +76,7 @@ def test_a_purge_says_how_many_and_wants_the_name(screen: Screen) -> None:
     screen.open("/queues/orders")
     screen.until("its messages", "return document.querySelector('.tile .figure')?.innerText === '3'")
     screen.act("Purge")
-    screen.sees("It has 3 messages.", "This cannot be taken back.")
+    screen.sees("This destroys 3 messages of queue orders. It cannot be taken back.")
     assert screen.run("return document.getElementById('action-run').disabled"), "before the name is typed"
     screen.types("#action-name", "order")
     assert screen.run("return document.getElementById('action-run').disabled"), "another name"
@@ -87,6 +87,19 @@ def test_a_purge_says_how_many_and_wants_the_name(screen: Screen) -> None:
     assert _queue(screen)["messageCount"] == 0
     screen.press("Close", "dialog")
     screen.until("no messages", "return document.querySelector('.tile .figure')?.innerText === '0'")
+
+
+@pytest.mark.parametrize("which", [0, 1], ids=["command", "curl"])
+def test_the_lines_of_what_destroys_do_it_without_asking(screen: Screen, which: int) -> None:
+    """As the button does, which has asked already."""
+    _send(screen, 2)
+    screen.open("/queues/orders")
+    screen.act("Purge")
+    screen.until("lines", "return document.querySelectorAll('dialog .lines code').length === 2")
+    assert "queue purge orders --yes" in _lines(screen)[0]
+    _run(_lines(screen)[which])
+    assert _queue(screen)["messageCount"] == 0
+    screen.press("Cancel", "dialog")
 
 
 def test_a_refusal_is_shown_where_it_happens(screen: Screen) -> None:
@@ -212,3 +225,21 @@ def test_send(screen: Screen) -> None:
         urllib.request.Request(f"{screen.url}/api/queues/orders/purge", method="POST"), timeout=WAIT_S
     ) as answer:
         assert json.load(answer) == {"removed": 2}
+
+
+def test_a_password_is_in_no_line_and_no_url(screen: Screen) -> None:
+    """The form of a new user hides what is typed, and sends it in the body."""
+    screen.open("/users")
+    screen.press("Create")
+    screen.types("#argument-name", "zoe")
+    screen.types("#argument-password", "open sesame")
+    assert screen.run("return document.getElementById('argument-password').type") == "password"
+    screen.until("lines", "return document.querySelectorAll('dialog .lines code').length === 2")
+    command, curl = _lines(screen)
+    assert "user create zoe" in command
+    assert "PASSWORD" in curl
+    assert "sesame" not in command + curl
+    screen.press("Create", "dialog")
+    screen.sees("\nDone\n")
+    with urllib.request.urlopen(f"{screen.url}/api/users?name=zoe", timeout=WAIT_S) as answer:
+        assert [row["login"] for row in json.load(answer)["data"]] == ["hash"]

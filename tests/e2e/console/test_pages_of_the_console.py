@@ -26,6 +26,11 @@ PAGES: Final = {
     "/log": ("There is no log", "persistence-enabled"),
     "/events": ("Events", "The newest first"),
     "/dead": ("Dead letters", "There are no dead letters"),
+    "/life": ("Of which message?",),
+    "/life/x": ("x is no number of a message", "3-1234"),
+    "/life/1": ("there is no log to read", "persistence-enabled"),
+    "/users": ("No file names a user",),
+    "/users/ann": ("No file names this user",),
     "/settings": ("Of which address?",),
     "/settings/orders": ("Settings of orders", "max-delivery-attempts", "Who may do what"),
     "/configuration": ("Configuration", "is valid"),
@@ -34,7 +39,7 @@ PAGES: Final = {
     "/operations": ("queue pause", "POST /api/queues/{queue}/pause"),
     "/nowhere": ("There is no page /nowhere",),
 }
-ALLOWED: Final = ("status of 404",)
+ALLOWED: Final = ("status of 404", "status of 409")
 """What a browser notes of answers that a page asks for and handles."""
 
 
@@ -88,6 +93,6 @@ def test_clients_and_what_they_hold(screen: Screen) -> None:
         screen.press("1" if "1" in [row[0] for row in screen.rows("Connections")] else screen.rows("Connections")[0][0])
         screen.sees("What it consumes", "jobs", "x = '1'")
         screen.go("/queues/jobs")
-        screen.sees("desk", "all in delivery")
+        screen.sees("desk", "held")
         assert _unexpected(screen) == []
     screen.sees("Nobody consumes this queue")

@@ -6,11 +6,13 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import re
 import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import redirect_stderr, redirect_stdout
 from typing import Any, Final
+from unittest.mock import patch
 from urllib.parse import quote, urlencode
 
 import jsonschema
@@ -20,12 +22,15 @@ from artemis_py.management.artemis.operations import kind_of
 from artemis_py.management.artemis.signature import ATTRIBUTES, NOTHING, Signature, signature_of
 from artemis_py.management.lists.field import FLAG
 from artemis_py.management.operation import Operation
+from artemis_py.security.users.first_user import NEW_PASSWORD
 from tests.e2e.management.beans import BROKER, address_bean, execute, post, queue_bean
 from tests.e2e.management.manager import MANAGER, manager_of
 from tests.e2e.management.scene import Scene
 from tests.e2e.management.told import Told
 
 _HUMP: Final = re.compile("-([a-z])")
+_VARIABLES: Final = {"password": NEW_PASSWORD}
+"""Where a command finds its secrets."""
 IN_A_PROCESS: Final = frozenset({"listQueues", "queue.getMessageBody", "queue.pause", "queue.removeAllMessages"})
 """Whose command is a process of its own. The others run in that of the test: a start takes longer than most of them."""
 
@@ -35,12 +40,14 @@ def by_http(told: Told, row: Operation, scene: Scene) -> None:
     path = row.path
     for name, value in scene.arguments.items():
         path = path.replace(f"{{{name}}}", quote(value, safe=""))
+    secrets = _secrets(row, scene)
     left = {name: value for name, value in scene.arguments.items() if f"{{{name}}}" not in row.path}
+    left = {name: value for name, value in left.items() if name not in secrets}
     path += f"?{urlencode(left)}" if left else ""
     if row.is_download:
         scene.check(told, told.fetch(path)[1])
         return
-    status, answer = told.ask(row.method, path)
+    status, answer = told.ask(row.method, path, json.dumps(secrets).encode() if secrets else None)
     assert status == 200, answer
     _check_described(told, row, answer)
     scene.check(told, answer)
@@ -48,9 +55,10 @@ def by_http(told: Told, row: Operation, scene: Scene) -> None:
 
 def by_command(told: Told, row: Operation, scene: Scene) -> None:
     """Carry it out as a command, and check what it prints."""
-    yes = ["--yes"] if row.destroys else []
+    yes = ["--yes"] if row.destroys or row.previews else []
     line = [*row.command.split(), *_words(row, scene.arguments), "--json", *yes]
-    code, printed, errors = _in_a_process(told, line) if row.id in IN_A_PROCESS else _in_this_process(told, line)
+    with patch.dict(os.environ, {_VARIABLES[name]: value for name, value in _secrets(row, scene).items()}):
+        code, printed, errors = _in_a_process(told, line) if row.id in IN_A_PROCESS else _in_this_process(told, line)
     assert (code, errors) == (0, "")
     if row.is_download:
         scene.check(told, printed.encode())
@@ -87,6 +95,12 @@ def by_message(told: Told, row: Operation, scene: Scene, form: str) -> None:
         _check_value(told, row, scene, signature, _without_manager(row, value))
 
 
+def _secrets(row: Operation, scene: Scene) -> dict[str, str]:
+    """The arguments that no URL and no word of a command may have."""
+    names = {argument.name for argument in row.arguments if argument.is_secret}
+    return {name: value for name, value in scene.arguments.items() if name in names}
+
+
 def _check_described(told: Told, row: Operation, answer: Any) -> None:
     """Is it as the description for programs says?"""
     description = told.ask("GET", "/api/openapi.json")[1]
@@ -108,6 +122,8 @@ def _words(row: Operation, given: Mapping[str, str]) -> list[str]:
     found: list[str] = []
     for argument in row.arguments:
         value = given.get(argument.name)
+        if argument.is_secret:
+            continue
         if argument.is_required:
             found.append(given[argument.name])
         elif value is not None and argument.type == FLAG:
@@ -167,8 +183,10 @@ def _without_manager(row: Operation, value: Any) -> Any:
     if row.lists is None or not isinstance(value, str):
         return value
     found = json.loads(value)
+    if isinstance(found, list):
+        return value
     rows = [one for one in found["data"] if MANAGER not in one.values()]
-    return json.dumps({"data": rows, "count": found["count"] - len(found["data"]) + len(rows)})
+    return json.dumps({**found, "data": rows, "count": found["count"] - len(found["data"]) + len(rows)})
 
 
 def _as_http(told: Told, row: Operation, scene: Scene, signature: Signature, answer: Any) -> Any:

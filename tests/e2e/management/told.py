@@ -35,10 +35,11 @@ SETTINGS: Final = """
 
 
 def stored(text: str, folder: Path) -> str:
-    """A configuration that keeps its messages in a folder."""
+    """A configuration that keeps its messages and its log in a folder."""
     places = "".join(
         f"<{name}-directory>{folder / name}</{name}-directory>" for name in ("journal", "paging", "large-messages")
     )
+    places += f'<journal-retention-directory unit="DAYS" period="1">{folder / "kept"}</journal-retention-directory>'
     return text.replace(
         "<persistence-enabled>false</persistence-enabled>", f"<persistence-enabled>true</persistence-enabled>{places}"
     )

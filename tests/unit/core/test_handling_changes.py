@@ -336,7 +336,8 @@ def test_scheduled_messages_are_delivered_in_the_order_of_their_time() -> None:
     desk = PagedDesk(-1)
     for delay_ms in (3000, 1000, 2000):
         send(desk.broker, "q", head=head_of("q", region=str(delay_ms)), due_ms=desk.now_ms + delay_ms)
-    desk.broker.handling.deliver(desk.queue, list(desk.queue.contents.scheduled.values()), desk.now_ms)
+    gone = 99
+    assert desk.broker.handling.deliver(desk.queue, [*desk.queue.contents.scheduled, gone], desk.now_ms) == 3
     desk.settle()
     assert regions(desk, "q") == ["1000", "2000", "3000"]
 

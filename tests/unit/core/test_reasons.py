@@ -209,3 +209,5 @@ def test_consumers_behind_others() -> None:
 
 def test_spans() -> None:
     assert [span(ms) for ms in (-5, 0, 1, 1500, 60_000)] == ["0 s", "0 s", "0.001 s", "1.5 s", "60 s"]
+    long = [span(1000 * seconds) for seconds in (119, 120, 3585, 3600, 7_500, 90_000, 864_000)]
+    assert long == ["119 s", "2 min", "59 min 45 s", "1 h", "2 h 5 min", "1 d 1 h", "10 d"]

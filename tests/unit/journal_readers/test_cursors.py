@@ -302,8 +302,9 @@ def test_what_cannot_be_set(tmp_path: Path) -> None:
 
 def listed(folder: Path, capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
     """What the command tells of a stopped broker's cursors."""
-    assert main(["cursors", "list", str(folder / "journal"), "--format", "json"]) == 0
-    return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert main(["cursor", "ls", "--journal", str(folder / "journal"), "--json"]) == 0
+    rows: list[dict[str, Any]] = json.loads(capsys.readouterr().out)["data"]
+    return rows
 
 
 def test_the_command_lists_and_drops_in_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -317,22 +318,24 @@ def test_the_command_lists_and_drops_in_files(tmp_path: Path, capsys: pytest.Cap
         ("two", 1, ""),
     ]
     assert {path: path.read_bytes() for path in (tmp_path / "journal").iterdir()} == before
-    assert main(["cursors", "list", str(tmp_path / "journal")]) == 0
-    assert [line.split()[:2] for line in capsys.readouterr().out.splitlines()] == [
-        ["name", "lsn"], ["one", "0"], ["two", "1"]
-    ]  # fmt: skip
+    journal = ["--journal", str(tmp_path / "journal")]
+    assert main(["cursor", "ls", *journal, "--where", "lsn>0"]) == 0
+    printed = capsys.readouterr().out
+    assert ("two" in printed, "one" in printed, "1 cursor" in printed) == (True, False, True)
+    assert main(["cursor", "delete", *journal, "one"]) == 1
+    assert "nobody is here to ask: add --yes" in capsys.readouterr().err
+    journal.append("--yes")
     lock = DirectoryLock(tmp_path / "journal")
-    assert main(["cursors", "drop", str(tmp_path / "journal"), "one"]) == 1
-    assert "give the URL of its HTTP acceptor instead" in capsys.readouterr().err
+    assert main(["cursor", "delete", *journal, "one"]) == 1
+    assert "leave --journal away, and ask the broker itself" in capsys.readouterr().err
     lock.release()
-    assert main(["cursors", "drop", str(tmp_path / "journal"), "one"]) == 0
-    assert capsys.readouterr().out == "dropped one\n"
+    assert main(["cursor", "delete", *journal, "one"]) == 0
+    assert capsys.readouterr().out.split() == ["removed", "one"]
     assert [one["name"] for one in listed(tmp_path, capsys)] == ["two"]
     shelf.start()
     assert [view.cursor.name for view in shelf.desk.all()] == ["two"]
     shelf.write(3)
-    assert main(["cursors", "drop", str(tmp_path / "journal"), "one"]) == 1
+    assert main(["cursor", "delete", *journal, "one"]) == 1
     assert "there is no cursor 'one'" in capsys.readouterr().err
-    for wrong, text in (("nowhere", "No such file"), ("ftp://x", "is not the URL of an HTTP acceptor")):
-        assert main(["cursors", "list", str(tmp_path / wrong) if "/" not in wrong else wrong]) == 1
-        assert text in capsys.readouterr().err
+    assert main(["cursor", "ls", "--journal", str(tmp_path / "nowhere")]) == 1
+    assert "No such file" in capsys.readouterr().err

@@ -14,13 +14,16 @@ from artemis_py.management.why.one_message import about_message
 from tests.unit.core.parts import NOW_MS, consumer_on, head_of, send, turn
 from tests.unit.management.why_parts import Asked, FakeClient, one
 
+_URI = "tcp://127.0.0.1:0?protocols=STOMP;stompConsumerWindowSize"
 
-def asked(folder: Path, attributes: str = "", settings: str = "", *, filter: str = "") -> Asked:
+
+def asked(folder: Path, attributes: str = "", settings: str = "", *, filter: str = "", core: str = "") -> Asked:
     inside = f'<filter string="{filter}"/>' if filter else ""
     return Asked(
         folder,
         addresses=f'<address name="a"><multicast>\n<queue name="q" {attributes}>{inside}</queue></multicast></address>',
         settings=f'<address-setting match="#">\n{settings}\n</address-setting>' if settings else "",
+        core=core,
     )
 
 
@@ -79,14 +82,23 @@ def test_a_paused_address(tmp_path: Path) -> None:
     assert [reason.code for reason in it.not_delivered()] == ["no-consumer"]
 
 
-def test_a_window_names_its_client(tmp_path: Path) -> None:
-    it = asked(tmp_path)
+@pytest.mark.parametrize("is_of_acceptor", [True, False])
+def test_a_window_names_its_client_and_who_gave_it(tmp_path: Path, is_of_acceptor: bool) -> None:
+    """The acceptor, or else the SUBSCRIBE."""
+    size = 1 if is_of_acceptor else 2
+    it = asked(tmp_path, core=f"<acceptors>\n<acceptor name='s'>{_URI}={size}</acceptor>\n</acceptors>")
     send(it.broker, count=2)
     consumer = consumer_on(it.broker, it.queue(), window_bytes=1)
-    consumer.owner = FakeClient()
+    consumer.owner = FakeClient(acceptor=it.broker.config.acceptors[0])
     turn(it.broker)
     found = it.not_delivered()
-    assert one(found, "window").about == f"consumer {consumer.id} (from 10.0.0.7:5000)"
+    window = one(found, "window")
+    assert window.about == f"consumer {consumer.id} (from 10.0.0.7:5000)"
+    if is_of_acceptor:
+        line = it.line("<acceptor name")
+        assert window.place == ("stompConsumerWindowSize", "1", f"{line} (acceptor s)")
+    else:
+        assert window.place.setting == ""
     assert "has 1 message and did not acknowledge" in one(found, "held").sentence
 
 

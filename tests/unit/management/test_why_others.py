@@ -8,6 +8,7 @@ import pytest
 
 from artemis_py.errors import NotFoundError
 from artemis_py.histogram import Histogram
+from artemis_py.management.lists.places import Space
 from artemis_py.management.why.asking import Asking, Findings
 from artemis_py.management.why.blocked import blocked, blocked_connection
 from artemis_py.management.why.cause import QUESTIONS
@@ -113,6 +114,25 @@ def test_a_full_disk(tmp_path: Path) -> None:
     it.broker.memory.disk_full = True
     reason = one(why_blocked(it), "disk-full")
     assert (reason.place.setting, reason.place.where) == ("max-disk-usage", it.line("<max-disk-usage>"))
+    assert reason.sentence.startswith("a disk of the broker is full; ")
+
+
+@pytest.mark.parametrize(
+    ("limit", "text", "figures"),
+    [
+        ("<max-disk-usage>70</max-disk-usage>", "", (71, 70, "percent")),
+        ("<min-disk-free>500</min-disk-free>", ", and 290 bytes are free", (290, 500, "bytes")),
+    ],
+)
+def test_which_disk_is_full(tmp_path: Path, limit: str, text: str, figures: tuple[int, int, str]) -> None:
+    it = Asked(tmp_path, addresses=PLAIN, core=limit)
+    it.broker.memory.disk_full = True
+    it.use_disks([Space("data/journal", 900, 600, 33, 300), Space("data/paging", 1000, 290, 71, -10)])
+    for reason in (one(why_blocked(it), "disk-full"), one(it.why(slow), "disk")):
+        assert reason.sentence.startswith(f"the disk of data/paging is full: 71 % of it is used{text}; ")
+        assert (reason.used, reason.limit, reason.unit) == figures
+    it.use_disks(None)
+    assert one(it.why(slow), "disk").sentence.startswith("a disk of the broker is full; ")
 
 
 @pytest.mark.parametrize(("policy", "text"), [("REJECT", "get an ERROR"), ("PRODUCER_FLOW_CONTROL", "senders wait")])

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import cast
 
 from artemis_py.config.reader import load
+from artemis_py.config.settings import AcceptorConfig
 from artemis_py.core.broker import Broker
 from artemis_py.core.queue.queue import Queue
+from artemis_py.errors import BrokerError
 from artemis_py.histogram import Histogram
 from artemis_py.management.lists.connections import Connected
+from artemis_py.management.lists.places import Space
 from artemis_py.management.managed import Managed
 from artemis_py.management.steps import Until
+from artemis_py.management.stored import Stored
 from artemis_py.management.why.asking import Asking, Findings
 from artemis_py.management.why.finding import Finding
 from artemis_py.management.why.not_delivered import not_delivered
@@ -79,6 +84,19 @@ class FakeClient:
     state: str = "open"
     subscription_count: int = 1
     held_bytes: int = 0
+    acceptor: AcceptorConfig | None = None
+
+
+class FakeDisks:
+    """The directories that a broker writes to."""
+
+    def __init__(self, spaces: Sequence[Space] | None) -> None:
+        self._spaces = spaces
+
+    def spaces(self) -> Sequence[Space]:
+        if self._spaces is None:
+            raise BrokerError("the system does not say")
+        return self._spaces
 
 
 class Asked:
@@ -108,6 +126,10 @@ class Asked:
             vitals=self.vitals,
             begin=lambda _: None,
         )
+
+    def use_disks(self, spaces: Sequence[Space] | None) -> None:
+        """Let the broker write to these; None: the system does not say."""
+        self.managed = replace(self.managed, stored=cast("Stored", FakeDisks(spaces)))
 
     def line(self, text: str) -> str:
         """Where in the file a text stands first."""

@@ -94,7 +94,13 @@ def test_its_copies_are_followed() -> None:
     )  # fmt: skip
     assert [what for what, _ in found] == ["arrived", "dead", "copied", "copied"]
     assert lives.ids == {7, 9, 10}
-    assert lives.still_there() == [(9, "#2", ""), (10, "orders", "")]
+    assert [(one.message_id, one.queue) for one in lives.still_there()] == [(9, "#2"), (10, "orders")]
+
+
+def test_the_broker_knows_the_names_of_queues_that_the_log_does_not_name() -> None:
+    lives = Lives({NUMBER}, name_of=lambda number: "late" if number == 2 else "")
+    (arrived,) = lives.take(published(5, queues=(2, 3)))
+    assert "on late, #3" in arrived.text
 
 
 def test_each_end() -> None:

@@ -1,0 +1,156 @@
+"""Operations that take messages out to a file, with all that another broker needs to have them again."""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+from artemis_py.core.budget import Budget
+from artemis_py.core.destinations.registry import kept_of_address
+from artemis_py.core.handling.mark import Mark
+from artemis_py.core.handling.round import PAGED, SCHEDULED, Round, Sight
+from artemis_py.core.queue.queue import Queue
+from artemis_py.errors import BadRequestError, NotFoundError
+from artemis_py.management.lists.field import NUMBER
+from artemis_py.management.lists.messages import failed_count
+from artemis_py.management.lists.selection import LOOKS_PER_STEP
+from artemis_py.management.lists.wanted import PAGE_SIZE_MAX
+from artemis_py.management.managed import Given, InPieces, Lines, Managed, Steps, found
+from artemis_py.management.messages.choosing import FILTER, WHICH, choice_of, states_of
+from artemis_py.management.messages.lines import line_of, message_line
+from artemis_py.management.messages.looking import look_on
+from artemis_py.management.operation import VIEW, Argument, Operation
+from artemis_py.management.operations.browsing import AFTER
+from artemis_py.management.operations.queues import QUEUE
+from artemis_py.message import LargeBody
+
+_LINE_UNITS: Final = 3
+_BYTES_PER_UNIT: Final = 2048
+"""What it costs to make a line."""
+_PAGE_BYTES: Final = 1 << 20
+"""A page with so many bytes of lines is full."""
+_WHOLE_BYTES_MAX: Final = 1 << 16
+"""A body of more bytes follows in pieces, and is the last one on its page: so a client that does not read keeps one."""
+_REMEMBERED: Final = frozenset({"recovery"})
+"""What queues remember of the log in which they are, which another broker does not have."""
+
+
+def _export_messages(managed: Managed, given: Given) -> Steps:
+    queue = found(managed.broker.queues, "queue", given["queue"])
+    states, choice, size = states_of(given["which"]), choice_of(given), given["size"]
+    if not 1 <= size <= PAGE_SIZE_MAX:
+        raise BadRequestError(f"size must be a number from 1 to {PAGE_SIZE_MAX}, not {size}")
+    round = managed.cursors.round(queue, states, choice, given["after"])
+    page = _Page(queue, managed.now_ms(), round, size)
+    run, contents = managed.cursors.run, queue.contents
+    before = f"{run}-{contents.returned_count}"
+    yield from look_on(managed, queue, round, choice, page.see)
+    if queue.deleted:
+        raise NotFoundError(f"queue {queue.name} was deleted meanwhile")
+    after = None if page.mark is None else managed.cursors.text_of(queue, states, page.mark)
+    told = line_of("next", {"after": after, "returned": [before, f"{run}-{contents.returned_count}"]})
+    return Lines([*page.parts, told], f"messages-{queue.id}")
+
+
+@final
+class _Page:
+    """Lines of messages, as each was when it was looked at."""
+
+    def __init__(self, queue: Queue, now_ms: int, round: Round, size: int) -> None:
+        self.parts: list[bytes | InPieces] = []
+        self.mark: Mark | None = None
+        """Where the page ends; None: it is not full, so nothing follows."""
+        self._queue = queue
+        self._names = (queue.name,)
+        self._now_ms = now_ms
+        self._round = round
+        self._left = size
+        self._left_bytes = _PAGE_BYTES
+
+    def see(self, sight: Sight, budget: Budget) -> bool:
+        """A message that matches. Returns True when the page is full."""
+        body = sight.message.body
+        in_pieces = isinstance(body, LargeBody) or len(body) > _WHOLE_BYTES_MAX
+        name, failed, due_ms = self._queue.name, failed_count(self._queue, sight), self._due_ms(sight)
+        line = message_line(
+            sight.message,
+            self._names,
+            {name: failed} if failed else {},
+            {name: due_ms} if due_ms else {},
+            in_pieces=in_pieces,
+        )
+        budget.spend(_LINE_UNITS + len(line) // _BYTES_PER_UNIT)
+        self.parts.append(line)
+        if in_pieces:
+            self.parts.append(InPieces(body))
+        self._left -= 1
+        self._left_bytes -= len(line)
+        if self._left > 0 and self._left_bytes > 0 and not in_pieces:
+            return False
+        self.mark = self._round.mark
+        return True
+
+    def _due_ms(self, sight: Sight) -> int:
+        """The date for which a message waits, in epoch ms; 0: for none."""
+        if sight.state == SCHEDULED:
+            return self._queue.contents.waits_until.of(sight.message.id)
+        if sight.state == PAGED and sight.backlog is not None and sight.found is not None:
+            due_ms = sight.backlog.due_ms(sight.found)
+            return due_ms if due_ms > self._now_ms else 0
+        return 0
+
+
+def _export_destinations(managed: Managed, _given: Given) -> Steps:
+    registry = managed.broker.registry
+    parts: list[bytes | InPieces] = []
+    for number, address in enumerate(list(managed.broker.addresses.values())):
+        if not address.temporary:
+            parts.append(line_of("address", kept_of_address(address)))
+        if number % LOOKS_PER_STEP == 0:
+            yield None
+    for number, queue in enumerate(list(managed.broker.queues.values())):
+        if queue.durable and not queue.temporary and not queue.deleted:
+            kept = registry.kept_of_queue(queue)
+            parts.append(line_of("queue", {name: kept[name] for name in kept if name not in _REMEMBERED}))
+        if number % LOOKS_PER_STEP == 0:
+            yield None
+    return Lines(parts, "destinations")
+
+
+EXPORT_OPERATIONS: Final = (
+    Operation(
+        name="exportMessages",
+        on="queue",
+        right=VIEW,
+        method="GET",
+        path="/api/queues/{queue}/lines",
+        command="queue lines",
+        sentence="Messages of a queue as the lines of an export, whole, as `artemis-py data exp` asks for them.",
+        result="lines of JSON: messages with their bodies, and one that says what comes next: after for the next page"
+        " (null: that was all), and returned: two texts, before and after; they differ if messages came back",
+        arguments=(
+            QUEUE,
+            FILTER,
+            WHICH,
+            AFTER,
+            Argument(
+                "size", NUMBER, "messages on a page, at most; large ones, and 1 MiB of others, fill it", PAGE_SIZE_MAX
+            ),
+        ),
+        is_download=True,
+        permitted_as="browse",
+        work=_export_messages,
+        no_mbean="A bean returns no lines.",
+    ),
+    Operation(
+        name="exportDestinations",
+        right=VIEW,
+        method="GET",
+        path="/api/destinations/lines",
+        command="address lines",
+        sentence="Addresses and durable queues as the lines of an export.",
+        result="lines of JSON: what a restart knows of each",
+        is_download=True,
+        work=_export_destinations,
+        no_mbean="A bean returns no lines.",
+    ),
+)

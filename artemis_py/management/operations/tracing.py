@@ -1,0 +1,78 @@
+"""The operation that tells the life of a message, from the log."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from artemis_py.errors import BadRequestError, BrokerError
+from artemis_py.management.lists.field import EPOCH_MS, FLAG, NUMBER, Field
+from artemis_py.management.lists.moments import MOMENTS
+from artemis_py.management.lists.selection import Selection
+from artemis_py.management.lists.wanted import Wanted
+from artemis_py.management.managed import Given, Managed, Steps
+from artemis_py.management.operation import VIEW, Argument, Operation
+
+_SECONDS: Final = 2
+_SECONDS_MAX: Final = 10
+
+
+def _nothing(_: Any) -> int:
+    return 0
+
+
+_ALSO: Final = (
+    Field[Any]("isWhole", FLAG, "Was the log read to its end? Else ask again, with after=readTo", _nothing),
+    Field[Any]("readTo", NUMBER, "The lsn up to which it was read", _nothing),
+    Field[Any]("logBegan", NUMBER, "When the log began; it knows nothing of before", _nothing, EPOCH_MS),
+    Field[Any]("readBytes", NUMBER, "How much of the log was read", _nothing, "bytes"),
+    Field[Any]("lostParts", NUMBER, "How many parts of the log were damaged, or gone before they were read", _nothing),
+    Field[Any]("leftOut", NUMBER, "How many copies were not followed, because there are too many", _nothing),
+)
+
+
+def _trace(managed: Managed, given: Given) -> Steps:
+    seconds, stored = given["seconds"], managed.stored
+    if not 1 <= seconds <= _SECONDS_MAX:
+        raise BadRequestError(f"seconds must be 1 to {_SECONDS_MAX}, not {seconds}")
+    if stored is None:
+        raise BrokerError("there is no log to read: set persistence-enabled to true, and a journal-retention-directory")
+    coming = stored.tell_life(given["message"], given["after"], seconds)
+    yield coming
+    life = coming.result()
+    moments = life.moments
+    extra = {
+        "isWhole": life.is_whole,
+        "readTo": life.read_lsn,
+        "logBegan": life.log_began_ms,
+        "readBytes": life.read_bytes,
+        "lostParts": life.lost,
+        "leftOut": life.left_out,
+    }
+    return Selection(MOMENTS, Wanted(size=max(len(moments), 1)), len(moments), moments, extra)
+
+
+TRACING_OPERATIONS: Final = (
+    Operation(
+        name="traceMessage",
+        right=VIEW,
+        method="GET",
+        path="/api/messages/{message}/life",
+        command="trace",
+        sentence="The life of a message and of its copies from the log, in order: who sent it, who had it, what became"
+        " of it.",
+        result="count: how many moments; data: the moments; isWhole: whether the log was read to its end, and readTo:"
+        " where to go on",
+        arguments=(
+            Argument("message", NUMBER, "the number of the message: its message-id, or what is behind its dash"),
+            Argument("after", NUMBER, "go on after this lsn: readTo of an answer that was not whole; 0: begin", 0),
+            Argument("seconds", NUMBER, f"for how long to read at most, up to {_SECONDS_MAX}", _SECONDS),
+        ),
+        lists=MOMENTS,
+        also=_ALSO,
+        work=_trace,
+        mbean=(
+            "String traceMessage(long messageID=message)",
+            "String traceMessage(long messageID=message, long after, int seconds)",
+        ),
+    ),
+)

@@ -1,0 +1,157 @@
+"""Operations on users: those that the files of the configuration name."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from typing import Final
+
+from artemis_py.errors import BadRequestError, BrokerError
+from artemis_py.management.lists.field import FLAG, TEXT
+from artemis_py.management.lists.selection import LOOKS_PER_STEP
+from artemis_py.management.lists.users import USERS, Person
+from artemis_py.management.managed import Given, Managed, Steps, Users
+from artemis_py.management.operation import EDIT, Argument, Operation
+from artemis_py.management.operations.listing import listing, selected
+
+_ONLY: Final = Argument("name", TEXT, "only the user of this name", "")
+_NAME: Final = Argument("name", TEXT, "the user's name")
+_PLAIN: Final = Argument("plaintext", FLAG, "keep the password readable in the file, not as a hash", False)
+_LENGTH_MAX: Final = 1_024
+
+
+def _users(managed: Managed) -> Users:
+    if managed.users is None:
+        raise BrokerError("this broker was not started from a file, so no files name users")
+    return managed.users
+
+
+def _list(managed: Managed, given: Given) -> Steps:
+    users = _users(managed)
+    known = yield from users.known()
+    counts: Counter[str] = Counter()
+    clients = managed.clients()
+    for start in range(0, len(clients), LOOKS_PER_STEP):
+        counts.update(client.user or "" for client in clients[start : start + LOOKS_PER_STEP])
+        yield None
+    found: list[Person] = []
+    for number, one in enumerate(known, 1):
+        if given["name"] in ("", one.name):
+            found.append(Person(one, users.is_changeable(one), users.last_login_ms(one.name), counts[one.name]))
+        if number % LOOKS_PER_STEP == 0:
+            yield None
+    return (yield from selected(USERS, found, given))
+
+
+def _add(managed: Managed, given: Given) -> Steps:
+    _check(given)
+    roles = _roles(given["role"])
+    done = yield from _users(managed).add(given["name"], given["password"], roles, is_plain=given["plaintext"])
+    return {"name": given["name"], "roles": roles, **done}
+
+
+def _reset(managed: Managed, given: Given) -> Steps:
+    _check(given)
+    password, role = given["password"], given["role"]
+    if password is None and role is None:
+        raise BadRequestError("nothing to change: give a password, or role, or both")
+    roles = None if role is None else _roles(role)
+    done = yield from _users(managed).reset(given["name"], password, roles, is_plain=given["plaintext"])
+    return {"name": given["name"], "passwordChanged": password is not None, "rolesChanged": roles is not None, **done}
+
+
+def _remove(managed: Managed, given: Given) -> Steps:
+    done = yield from _users(managed).remove(given["name"])
+    return {"removed": given["name"], **done}
+
+
+def _check(given: Given) -> None:
+    for what in ("name", "password", "role"):
+        if len(given[what] or "") > _LENGTH_MAX:
+            raise BadRequestError(f"{what} has {len(given[what])} characters, the limit is {_LENGTH_MAX}")
+        if not _is_text(given[what] or ""):
+            raise BadRequestError(f"{what} has half a character (a lone surrogate), which no file can have")
+    if given["password"] == "":
+        raise BadRequestError("an empty password is refused")
+
+
+def _is_text(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _roles(text: str) -> list[str]:
+    return [role.strip() for role in text.split(",") if role.strip()]
+
+
+_LIST: Final = listing(
+    "listUsers",
+    "/api/users",
+    "user ls",
+    USERS,
+    "The users that files of the configuration name, one row for each place that names one; not those that a directory"
+    " or a token names.",
+    _list,
+)
+
+USER_OPERATIONS: Final = (
+    replace(
+        _LIST,
+        arguments=(_ONLY, *_LIST.arguments),
+        mbean=("String listUser(String username=name) -> data",),
+    ),
+    Operation(
+        name="addUser",
+        right=EDIT,
+        method="POST",
+        path="/api/users",
+        command="user create",
+        sentence="Add a user to the users file and the roles file of the broker, which need not exist.",
+        result="name and roles; file: the users file; needsRestart: does it count after a restart only?",
+        arguments=(
+            _NAME,
+            Argument("password", TEXT, "the password", is_secret=True),
+            Argument("role", TEXT, "the user's roles, with commas between; without any, the user may do nothing", ""),
+            _PLAIN,
+        ),
+        work=_add,
+        mbean=("void addUser(String username=name, String password, String roles=role, boolean plaintext)",),
+    ),
+    Operation(
+        name="resetUser",
+        right=EDIT,
+        method="PATCH",
+        path="/api/users/{name}",
+        command="user update",
+        sentence="Change the password or the roles of a user, or both. A client that is connected stays.",
+        result="name; passwordChanged and rolesChanged; file: the users file; needsRestart",
+        arguments=(
+            _NAME,
+            Argument("password", TEXT, "the new password; else it stays", None, is_secret=True),
+            Argument("role", TEXT, "all roles of the user, with commas between; else they stay", None),
+            _PLAIN,
+        ),
+        work=_reset,
+        mbean=(
+            "void resetUser(String username=name, String password, String roles=role, boolean plaintext)",
+            "void resetUser(String username=name, String password, String roles=role)",
+        ),
+    ),
+    Operation(
+        name="removeUser",
+        right=EDIT,
+        method="DELETE",
+        path="/api/users/{name}",
+        command="user delete",
+        sentence="Remove a user and its roles from the files. A client that is connected stays until its connection is"
+        " closed.",
+        result="removed: the name; file: the users file; needsRestart",
+        destroys="the login of {name}",
+        arguments=(_NAME,),
+        work=_remove,
+        mbean=("void removeUser(String username=name)",),
+    ),
+)

@@ -1,0 +1,194 @@
+"""The life of a message in the console, and the other pages of a broker that keeps its log and knows its users."""
+
+from __future__ import annotations
+
+import json
+import urllib.request
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.browser import Browser, why_no_browser
+from tests.e2e.broker_process import HTTP, STOMP, BrokerProcess, configuration, running
+from tests.e2e.console.screen import Screen
+from tests.e2e.stomp_socket import StompSocket
+
+pytestmark = [pytest.mark.e2e, pytest.mark.skipif(why_no_browser() is not None, reason=str(why_no_browser()))]
+ADDRESSES = "".join(
+    f'<address name="{name}"><anycast><queue name="{name}"/></anycast></address>\n'
+    for name in ("failing", "DLQ", "shut")
+)
+SETTINGS = """<address-setting match="failing">
+<dead-letter-address>DLQ</dead-letter-address><max-delivery-attempts>1</max-delivery-attempts></address-setting>"""
+USERS = "ann = ENC(1024:aa:bb)\nbob = secret\n"
+ROLES = "amq = ann,bob\nnight-shift = ann\n"
+
+
+@pytest.fixture(scope="module")
+def keeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
+    folder = tmp_path_factory.mktemp("keeper")
+    kinds = ("journal", "bindings", "paging", "large-messages")
+    places = "".join(f"<{kind}-directory>{folder}/{kind}</{kind}-directory>" for kind in kinds)
+    kept = f'<journal-retention-directory period="1" unit="DAYS">{folder}/kept</journal-retention-directory>'
+    text = configuration(
+        {"stomp": f"{STOMP};connectionsAllowed=20", "http": HTTP}, addresses=ADDRESSES, settings=SETTINGS
+    )
+    text = text.replace("<persistence-enabled>false</persistence-enabled>", places + kept)
+    (folder / "artemis-users.properties").write_text(USERS, "latin-1")
+    (folder / "artemis-roles.properties").write_text(ROLES, "latin-1")
+    with running(text, folder) as process:
+        yield process
+
+
+@pytest.fixture
+def screen(browser: Browser, keeper: BrokerProcess) -> Screen:
+    browser.complaints()
+    browser.size(1440, 900, "light")
+    return Screen(browser, keeper)
+
+
+def _ask(screen: Screen, path: str, method: str = "GET") -> Any:
+    request = urllib.request.Request(screen.url + path, method=method)
+    with urllib.request.urlopen(request, timeout=10) as answer:
+        return json.load(answer)
+
+
+def _dead_letter(screen: Screen, client_id: str) -> tuple[str, str]:
+    """The message-id of a message that died, and the number of its copy."""
+    with StompSocket(screen.broker.port) as client:
+        client.connect(client_id=client_id)
+        client.ask("SEND", {"destination": "/queue/failing", "persistent": "true"}, b"coffee")
+        client.subscribe("/queue/failing")
+        message = client.message()
+        client.ask("NACK", {"id": message.header("ack")})
+    copy = _ask(screen, "/api/queues/DLQ/messages")["data"][-1]["messageID"]
+    return message.header("message-id") or "", str(copy)
+
+
+def _words(screen: Screen) -> list[str]:
+    return list(screen.run("return [...document.querySelectorAll('.moment .chip')].map((it) => it.innerText)"))
+
+
+def test_the_life_of_a_message_that_has_gone(screen: Screen) -> None:
+    message_id, copy = _dead_letter(screen, "<b>shop</b>")
+    screen.open("/life")
+    screen.sees("Of which message?")
+    screen.types("#message", message_id)
+    screen.press("Show", "form")
+    screen.sees("sent to failing", "(client-id <b>shop</b>)", "delivery 1 failed: NACK", "still there")
+    assert _words(screen) == ["arrived", "delivered", "failed", "dead", "copied", "there"]
+    assert screen.run("return document.querySelectorAll('.life b').length") == 0
+    screen.sees(f"artemis-py trace {message_id.rpartition('-')[2]}", f"message {copy}")
+    screen.press(f"message {copy}")
+    screen.sees(f"Life of message {copy}")
+    screen.press(f"Life of its original, message {message_id.rpartition('-')[2]}")
+    screen.until("its original", "return document.querySelectorAll('.moment').length === 6")
+    screen.go("/life/999999999")
+    screen.sees("The log has no such message", "persistent messages on durable queues, since")
+    assert screen.complaints() == []
+
+
+def test_ways_to_the_life_of_a_message(screen: Screen) -> None:
+    """From dead letters, over their messages; from one of them; from one that has gone; and from the palette."""
+    message_id, copy = _dead_letter(screen, "clerk")
+    number = message_id.rpartition("-")[2]
+    screen.open("/dead")
+    screen.sees("Deliveries failed too often")
+    screen.run("document.querySelector('[aria-label=\"Dead letters\"] .cell.number a').click()")
+    screen.until(
+        "the selector", "return document.querySelector('#selector')?.value.includes(\"_AMQ_ORIG_QUEUE = 'failing'\")"
+    )
+    rows = "[...document.querySelectorAll('[aria-label=Messages] .row-body')]"
+    row = f"{rows}.find((it) => it.innerText.startsWith('{copy}'))"
+    screen.until("the message", f"return {row} !== undefined")
+    screen.run(f"[...{row}.querySelectorAll('a')].find((it) => it.innerText === 'Trace').click()")
+    screen.sees(f"Life of message {number}", "arrived")
+    screen.go(f"/queues/DLQ/messages/{copy}")
+    screen.press(f"Life of its original, message {number}")
+    screen.sees("delivery 1 failed: NACK")
+    screen.go("/queues/failing/messages/" + number)
+    screen.press("Show its life")
+    screen.sees("delivery 1 failed: NACK")
+    screen.go("/")
+    screen.sees("Taking messages.")
+    screen.keys(":")
+    screen.types("dialog input", message_id)
+    screen.until("the entry", f"return document.querySelector('#palette-0')?.innerText.includes('message {number}')")
+    screen.keys("Enter")
+    screen.sees("delivery 1 failed: NACK")
+
+
+def test_a_long_log_is_read_in_parts(screen: Screen) -> None:
+    """An answer that is not whole is shown, and the page goes on from there until somebody should say so."""
+    screen.open("/life")
+    screen.sees("Of which message?")
+    screen.run(
+        "const real = window.fetch; window.asked = [];"
+        "window.fetch = (path, how) => { if (!path.includes('/life')) return real(path, how);"
+        " window.asked.push(path); const n = window.asked.length;"
+        " const moment = {time: 1, messageID: 7, what: 'failed', queue: 'q', who: '', text: `part ${n}`, original: 0};"
+        " const data = [{...moment, lsn: n}]; const more = {isWhole: n === 16, readTo: 100 + n, logBegan: 1};"
+        " const told = {count: 1, data, readBytes: 1048576 * n, lostParts: 2, leftOut: 0, ...more};"
+        " return Promise.resolve(new Response(JSON.stringify(told))) }"
+    )
+    screen.types("#message", "7")
+    screen.press("Show", "form")
+    screen.sees("part 1", "part 15", "15 moments; 15.0", "this is not its end", "2 parts of the log could not be read")
+    screen.press("Read on")
+    screen.sees("part 16", "16 moments")
+    screen.sees_not("this is not its end")
+    asked = screen.run("return window.asked")
+    assert asked[0].endswith("/api/messages/7/life")
+    assert [path.partition("?after=")[2] for path in asked[1:]] == [str(100 + n) for n in range(1, 16)]
+
+
+def test_users(screen: Screen) -> None:
+    with StompSocket(screen.broker.port) as client:
+        client.connect(login="bob")
+        screen.open("/users")
+        screen.sees("2 users", "night-shift", "hash", "plain text", "artemis-users.properties:2")
+        assert "secret" not in screen.text
+        screen.press("Without a hash")
+        screen.sees("1 user\n")
+        screen.press("bob")
+        screen.sees("Its connections", "connectionCount", "plain text")
+        screen.press("Its connections")
+        screen.sees("stomp has room for 19 more.", "1 connection\n")
+    screen.go("/")
+    screen.sees("Connections to stomp")
+
+
+def test_a_column_is_chosen(screen: Screen) -> None:
+    screen.open("/users")
+    screen.sees("2 users")
+    screen.press("Columns")
+    screen.run(
+        "[...document.querySelectorAll('dialog .check')].find((it) => it.innerText.includes('changeable'))"
+        ".querySelector('input').click()"
+    )
+    screen.press("Done", "dialog")
+    screen.sees("Changeable")
+    screen.run("localStorage.clear()")
+
+
+def test_a_blocked_address_says_so(screen: Screen) -> None:
+    _ask(screen, "/api/addresses/shut/block", "POST")
+    screen.open("/addresses/shut")
+    screen.sees("address-blocked")
+    screen.act("Unblock")
+    screen.press("Unblock", "dialog")
+    screen.press("Close", "dialog")
+    screen.sees_not("address-blocked")
+
+
+def test_the_log_and_its_cursors(screen: Screen) -> None:
+    request = urllib.request.Request(
+        f"{screen.url}/log/cursors/lake",
+        json.dumps({"lsn": 1, "owner": "spark on lake", "ttl_s": 60}).encode(),
+        method="PUT",
+    )
+    urllib.request.urlopen(request, timeout=10).close()
+    screen.open("/log")
+    screen.sees("current", "lake", "spark on lake", "holds", "Has read to")
+    assert screen.complaints() == []

@@ -1,0 +1,35 @@
+"""Scenes of the operations that take messages out to a file."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+from tests.e2e.management.scene import Scene
+from tests.e2e.management.scenes.messages import send
+from tests.e2e.management.told import Told
+
+
+def _some(told: Told) -> None:
+    send(told, "orders", ["a", "b"], region="eu")
+
+
+def _are_lines(_told: Told, answer: bytes) -> None:
+    first, second, told = [json.loads(line) for line in answer.splitlines()]
+    assert (first["message"]["text"], second["message"]["text"]) == ("a", "b")
+    assert ["region", "eu"] in first["message"]["headers"]
+    before, after = told["next"].pop("returned")
+    assert (told, before) == ({"next": {"after": None}}, after)
+
+
+def _are_destinations(_told: Told, answer: bytes) -> None:
+    values: list[Any] = [json.loads(line) for line in answer.splitlines()]
+    assert {"orders", "jobs"} <= {one["address"]["name"] for one in values if "address" in one}
+    (orders,) = [one["queue"] for one in values if "queue" in one and one["queue"]["name"] == "orders"]
+    assert (orders["address"], orders["routing_type"]) == ("orders", "ANYCAST")
+
+
+EXPORTING: Final[dict[str, Scene]] = {
+    "queue.exportMessages": Scene({"queue": "orders"}, _are_lines, _some),
+    "exportDestinations": Scene({}, _are_destinations),
+}

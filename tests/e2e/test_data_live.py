@@ -1,0 +1,349 @@
+"""``artemis-py data exp --url``: what a running broker has, while it goes on, and when it or the command is killed."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.broker_process import HTTP, LOOPBACK, BrokerProcess, eventually, running
+from tests.e2e.secured import USERS, secured_broker
+from tests.e2e.stomp_socket import connected, frame
+from tests.e2e.test_data import BINARY, LARGE, _many_things, a_broker, data, lines, take, url
+
+pytestmark = pytest.mark.e2e
+_ONLY_EDITORS = """\
+<security-setting match="mops.queue.locked.browse"><permission type="view" roles="editors"/></security-setting>"""
+
+
+def a_live_broker(folder: Path, name: str, in_memory: int = 5) -> tuple[str, Path]:
+    """As ``a_broker``, with an acceptor for HTTP."""
+    text, place = a_broker(folder, name, in_memory)
+    text = text.replace("</acceptors>", f'<acceptor name="http">{HTTP}</acceptor></acceptors>')
+    (place / "broker.xml").write_text(text, "utf-8")
+    return text, place
+
+
+def http(broker: BrokerProcess) -> str:
+    """Its HTTP acceptor."""
+    return f"http://{LOOPBACK}:{broker.ports['http']}"
+
+
+def by_queue(path: Path) -> Counter[str]:
+    """The addresses, the queues, and what each queue needs of messages: bodies that are cut in pieces are whole."""
+    found: Counter[str] = Counter()
+    whole: list[dict[str, Any]] = []
+    for line in path.read_text("utf-8").splitlines():
+        ((kind, value),) = json.loads(line).items()
+        if kind == "message":
+            whole.append({**value, "pieces": b""})
+        elif kind == "piece":
+            whole[-1]["pieces"] += base64.b64decode(value)
+        elif kind not in ("export", "end"):
+            found[f"{kind} {value}"] += 1
+    for message in whole:
+        assert len(message["pieces"]) == message.get("piece_bytes", 0)
+        for name in message.pop("queues"):
+            own = {key: message.get(key, {}).get(name) for key in ("attempts", "due")}
+            found[str(sorted({**message, **own, "queue": name}.items()))] += 1
+    return found
+
+
+def test_it_has_the_lines_that_a_stopped_broker_has(tmp_path: Path) -> None:
+    text, place = a_live_broker(tmp_path, "old")
+    with running(text, place) as broker:
+        with connected(broker.port) as client:
+            _many_things(client)
+        told = data("exp", "--url", http(broker), "--output", tmp_path / "live.jsonl")
+        assert (told.returncode, told.stdout) == (0, ""), told.stderr
+        assert broker.stop() == 0
+    assert (tmp_path / "live.jsonl").stat().st_mode & 0o777 == 0o600
+    assert sorted(one.name for one in tmp_path.glob("live*")) == ["live.jsonl"]
+    assert data("exp", place / "broker.xml", "--output", tmp_path / "stopped.jsonl").returncode == 0
+    (transient,) = [one for one in lines(tmp_path / "live.jsonl", "message") if not one["persistent"]]
+    assert transient["text"].startswith("transient")
+    live, stopped = by_queue(tmp_path / "live.jsonl"), by_queue(tmp_path / "stopped.jsonl")
+    assert not [line[:300] for line in stopped - live], [line[:300] for line in live - stopped]
+    (more,) = [line for line in live - stopped if not line.startswith("address ")]  # declared ones are not remembered
+    assert transient["text"] in more
+    (end,) = lines(tmp_path / "live.jsonl", "end")
+    assert end["messages"] == len(lines(tmp_path / "live.jsonl", "message")) == 28
+    assert end["body_bytes"] > len(LARGE) + len(BINARY)
+
+
+def test_another_broker_gets_the_same_messages(tmp_path: Path) -> None:
+    text, place = a_live_broker(tmp_path, "old", in_memory=-1)
+    with running(text, place) as broker, connected(broker.port) as client:
+        _many_things(client)
+        told = data("exp", "--url", http(broker), "--output", tmp_path / "out.jsonl")
+        assert told.returncode == 0, told.stderr
+        there = take(client, "/queue/orders", 23)
+    text, place = a_live_broker(tmp_path, "new", in_memory=-1)
+    with running(text, place) as broker:
+        told = data("imp", tmp_path / "out.jsonl", "--url", url(broker))
+        assert told.returncode == 0, told.stderr
+        with connected(broker.port) as client:
+            here = take(client, "/queue/orders", 23)
+            (today,) = take(client, "/queue/later", 1)
+            assert [one.body for one in take(client, "/queue/news::news.a", 1)] == [b"second"]
+            assert [one.body for one in take(client, "/queue/news::news.b", 2)] == ["für zwei".encode(), b"second"]
+    names = ("priority", "color", "kind", "persistent", "expires", "content-length")
+    shown = [[(one.body, [one.header(name) for name in names]) for one in some] for some in (there, here)]
+    assert shown[0] == shown[1]
+    assert today.body == b"today"
+
+
+# ---- while others work -----------------------------------------------------------------------------
+
+
+def _fill(broker: BrokerProcess, first: int, end: int, queue: str = "orders") -> None:
+    with connected(broker.port) as client:
+        headers = {"destination": f"/queue/{queue}", "persistent": "true"}
+        client.raw(b"".join(frame("SEND", headers, b"%d" % number) for number in range(first, end)))
+        client.ask("SEND", headers, b"%d" % end)
+
+
+@contextmanager
+def _busy(work: Callable[[], object]) -> Iterator[None]:
+    """Something that others do again and again meanwhile."""
+    ended = threading.Event()
+    failures: list[BaseException] = []
+
+    def go_on() -> None:
+        try:
+            while not ended.is_set():
+                work()
+        except BaseException as error:
+            failures.append(error)
+
+    thread = threading.Thread(target=go_on)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+    assert not failures
+
+
+@pytest.mark.parametrize("in_memory", [-1, 500], ids=["memory", "pages"])
+def test_what_stays_is_in_it_once_whatever_others_do(tmp_path: Path, in_memory: int) -> None:
+    """A consumer takes messages from the front and settles some; others come."""
+    text, place = a_live_broker(tmp_path, "old", in_memory)
+    with running(text, place) as broker:
+        _fill(broker, 0, 8000)
+        with connected(broker.port) as client, connected(broker.port) as sender:
+            client.subscribe("/queue/orders", id="worker", ack="client-individual")
+            settled: set[int] = set()
+
+            def work() -> None:
+                taken = client.message()
+                client.acknowledge(taken)
+                settled.add(int(taken.body))
+                sender.send("SEND", {"destination": "/queue/orders", "persistent": "true"}, b"99999")
+
+            with _busy(work):
+                told = data("exp", "--url", http(broker), "--output", tmp_path / "out.jsonl")
+        assert told.returncode == 0, told.stderr
+    found = Counter(int(one["text"]) for one in lines(tmp_path / "out.jsonl", "message"))
+    found.pop(99999, None)
+    assert set(found.values()) == {1}
+    assert settled, "nothing was settled meanwhile"
+    assert set(range(8001)) - set(found) <= settled
+
+
+ROUNDS = 8
+"""Then nothing comes back any more; after ten attempts it would be dead."""
+
+
+def test_what_comes_back_meanwhile_is_in_it_once(tmp_path: Path) -> None:
+    """Clients take what the export has not reached, and leave."""
+    text, place = a_live_broker(tmp_path, "old", -1)
+    with running(text, place) as broker:
+        _fill(broker, 0, 10_000)
+        rounds: list[int] = []
+
+        def work() -> None:
+            if len(rounds) >= ROUNDS:
+                time.sleep(0.01)
+                return
+            with connected(broker.port) as client:
+                client.subscribe("/queue/orders", id="worker", ack="client-individual")
+                client.message()
+            rounds.append(1)
+
+        with _busy(work):
+            told = data("exp", "--url", http(broker), "--output", tmp_path / "out.jsonl")
+        assert told.returncode in (0, 1), told.stderr
+    assert rounds
+    found = Counter(int(one["text"]) for one in lines(tmp_path / "out.jsonl", "message"))
+    assert set(found.values()) == {1}
+    if told.returncode == 0:
+        assert set(found) == set(range(10_001))
+    else:
+        assert "UNSURE queue orders: messages came back to it all the time" in told.stderr
+
+
+# ---- kills -----------------------------------------------------------------------------------------
+
+
+def _noted(path: Path) -> int:
+    """How many messages an export that is under way has."""
+    try:
+        return int(json.loads(Path(f"{path}.progress").read_text("utf-8"))["messages"])
+    except (OSError, ValueError):
+        return 0
+
+
+def _killed(broker: BrokerProcess, path: Path, enough: int) -> None:
+    """Export, and kill the command when it has so many messages."""
+    command = [sys.executable, "-m", "artemis_py", "data", "exp", "--url", http(broker), "--output", str(path)]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
+        eventually("some are exported", lambda: _noted(path), lambda count: count >= enough)
+        process.send_signal(signal.SIGKILL)
+    assert process.returncode == -signal.SIGKILL, "it was over before the kill"
+
+
+def test_an_export_that_is_killed_goes_on(tmp_path: Path) -> None:
+    text, place = a_live_broker(tmp_path, "old", 5000)
+    path = tmp_path / "out.jsonl"
+    with running(text, place) as broker:
+        _fill(broker, 0, 12_000)
+        _fill(broker, 0, 10, "later")
+        for enough in (1000, 3000, 6000):
+            _killed(broker, path, max(enough, _noted(path) + 1000))
+        told = data("exp", "--url", "http://127.0.0.1:1", "--output", path)
+        assert f"{path}.progress is about the export from {http(broker)}; remove both" in told.stderr
+        told = data("exp", "--url", http(broker), "--output", path)
+        assert told.returncode == 0, told.stderr
+        assert "went on behind " in told.stderr
+    _has_each_once(path, 12_001)
+    assert sorted(one.name for one in tmp_path.glob("out*")) == ["out.jsonl"]
+
+
+def _has_each_once(path: Path, count: int) -> None:
+    orders = [int(one["text"]) for one in lines(path, "message") if one["queues"] == ["orders"]]
+    assert Counter(orders) == Counter(range(count))
+    (end,) = lines(path, "end")
+    assert end["messages"] == len(lines(path, "message"))
+
+
+def test_a_broker_that_is_killed_and_started_meanwhile(tmp_path: Path) -> None:
+    """Its places mean nothing to the next run: the queue is looked at again, and each message is there once."""
+    text, place = a_live_broker(tmp_path, "old", 5000)
+    path = tmp_path / "out.jsonl"
+    broker = BrokerProcess(["run", str(place / "broker.xml")], place / "broker.log")
+    try:
+        broker.await_ready()
+        _fill(broker, 0, 12_000)
+        port = broker.ports["http"]
+        command = [sys.executable, "-m", "artemis_py", "data", "exp", "--url", http(broker), "--output", str(path)]
+        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+            eventually("some are exported", lambda: _noted(path), lambda count: count >= 2000)
+            broker.kill()
+            _, errors = process.communicate(timeout=60)
+    finally:
+        broker.kill()
+    assert process.returncode == 1
+    assert errors.rstrip().endswith("; run the same command again to go on")
+    before = _noted(path)
+    assert 2000 <= before < 12_000
+    text = text.replace(HTTP, HTTP.replace(":0?", f":{port}?"))
+    with running(text, place) as broker:
+        told = data("exp", "--url", http(broker), "--output", path)
+        assert told.returncode == 0, told.stderr
+        assert f"went on behind {before} messages" in told.stderr
+    _has_each_once(path, 12_001)
+
+
+# ---- what cannot be done ---------------------------------------------------------------------------
+
+
+def test_what_somebody_may_not_see_is_named(tmp_path: Path) -> None:
+    with secured_broker(tmp_path, permissions=_ONLY_EDITORS) as broker:
+        with connected(broker.port, login="ann", passcode=USERS["ann"]) as client:
+            for name in ("jobs", "locked"):
+                client.ask("SEND", {"destination": name, "persistent": "true"}, name.encode())
+        password = tmp_path / "password"
+        password.write_text(USERS["bob"], "utf-8")
+        password.chmod(0o600)
+        login = ("--url", http(broker), "--user", "bob", "--password-file", password)
+        told = data("exp", *login, "--output", tmp_path / "out.jsonl")
+        assert told.returncode == 1
+        assert "MISSING queue locked: you may not browse it" in told.stderr
+        assert [one["text"] for one in lines(tmp_path / "out.jsonl", "message")] == ["jobs"]
+        password.write_text(USERS["eve"], "utf-8")
+        told = data(
+            "exp", "--url", http(broker), "--user", "eve", "--password-file", password, "--output", tmp_path / "x"
+        )
+        assert told.returncode == 1
+        assert "does not have permission" in told.stderr
+    assert not list(tmp_path.glob("x*"))
+
+
+def test_what_makes_no_sense(tmp_path: Path) -> None:
+    text, place = a_live_broker(tmp_path, "old")
+    path = tmp_path / "out.jsonl"
+    with running(text, place) as broker:
+        _fill(broker, 0, 3)
+        told = data("exp", place / "broker.xml", "--url", http(broker))
+        assert "is for a stopped broker, and --url and --context for a running one" in told.stderr
+        told = data("exp", "--url", http(broker), "--queue", "nix", "--output", path)
+        assert told.stderr == f"artemis-py: there is no durable queue nix on {http(broker)}\n"
+        assert list(tmp_path.glob("out*")) == []
+        told = data("exp", "--url", http(broker), "--queue", "later")
+        assert [line for line in told.stdout.splitlines() if "message" in json.loads(line)] == []
+        told = data("exp", "--url", http(broker), "--queue", "orders")
+        kinds = [next(iter(json.loads(line))) for line in told.stdout.splitlines()]
+        assert Counter(kinds) == {"export": 1, "address": 3, "queue": 4, "message": 4, "end": 1}
+        path.touch()
+        told = data("exp", "--url", http(broker), "--output", path)
+        assert told.stderr == f"artemis-py: {path} is there already; name another file, or remove it\n"
+
+
+def test_a_queue_that_is_deleted_meanwhile_is_named(tmp_path: Path) -> None:
+    text, place = a_live_broker(tmp_path, "old", -1)
+    path = tmp_path / "out.jsonl"
+    with running(text, place) as broker:
+        _fill(broker, 0, 12_000, "gone")
+        _killed(broker, path, 1000)
+        command = [sys.executable, "-m", "artemis_py", "queue", "delete", "gone", "--yes", "--url", http(broker)]
+        subprocess.run(command, check=True, capture_output=True, env=os.environ)
+        told = data("exp", "--url", http(broker), "--output", path)
+        assert told.returncode == 0, told.stderr
+        assert "queue gone was deleted meanwhile" in told.stderr
+
+
+def as_pages(broker: BrokerProcess, size: int) -> list[Any]:
+    """The bodies of orders, page after page."""
+    import urllib.request
+
+    found: list[Any] = []
+    after = ""
+    while after is not None:
+        asked = f"{http(broker)}/api/queues/orders/messages?size={size}&after={after}&fields=BodyPreview"
+        with urllib.request.urlopen(asked) as answer:
+            page = json.load(answer)
+        found += [row["BodyPreview"] for row in page["data"]]
+        after = page["next"]
+    return found
+
+
+@pytest.mark.parametrize("in_memory", [-1, 50], ids=["memory", "pages"])
+def test_a_browse_goes_on_from_a_cursor(tmp_path: Path, in_memory: int) -> None:
+    text, place = a_live_broker(tmp_path, "old", in_memory)
+    with running(text, place) as broker:
+        _fill(broker, 0, 999)
+        assert as_pages(broker, 7) == [str(number) for number in range(1000)]

@@ -1,0 +1,139 @@
+"""The lives of messages for operators: read in threads, a few at a time, and for a short time each."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from artemis_py.errors import LimitError, NotFoundError
+from artemis_py.management.stored import Life
+from artemis_py.server import traces
+from artemis_py.server.traces import KEPT_MAX, RUNNING_MAX, Traces
+from artemis_py.storage.format.segment_index import index_name
+from tests.unit.journal_readers.parts import message
+from tests.unit.test_log_view import Desk
+
+WANTED = 2
+LONG_S = 60.0
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    found = Desk(tmp_path)
+    found.keep(3)
+    found.journal.records.settled(1, [message(WANTED, b"")], "acked")
+    found.turn()
+    return found
+
+
+def words(life: Life) -> list[str]:
+    return [moment["what"] for moment in life.moments]
+
+
+def asked(desk: Desk) -> Traces:
+    return Traces(asyncio.get_running_loop(), desk.view, lambda number: f"queue {number}")
+
+
+async def to_the_end(asked: Traces, message: int, seconds: float) -> tuple[list[str], int]:
+    """What is told, and in how many answers."""
+    found: list[str] = []
+    after = answers = 0
+    while True:
+        life = await asked.tell(message, after, seconds)
+        found += words(life)
+        answers += 1
+        if life.is_whole:
+            return found, answers
+        assert life.read_lsn > after
+        after = life.read_lsn
+
+
+def test_a_life_at_once_and_in_parts(desk: Desk) -> None:
+    async def run() -> None:
+        life = await asked(desk).tell(WANTED, 0, LONG_S)
+        assert (words(life), life.is_whole) == (["arrived", "acknowledged"], True)
+        assert life.read_bytes > 0
+        assert life.moments[0]["queue"] == ""
+        assert life.moments[1]["queue"] == "q"
+        found, answers = await to_the_end(asked(desk), WANTED, 0.0)
+        assert found == ["arrived", "acknowledged"]
+        assert answers > 2, "each answer looks at 16 records when it has no time"
+
+    asyncio.run(run())
+
+
+def test_a_part_that_nobody_asked_for_in_time_is_forgotten(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(traces, "KEPT_S", 0.0)
+
+    async def run() -> None:
+        teller = asked(desk)
+        life = await teller.tell(WANTED, 0, 0.0)
+        assert not life.is_whole
+        await asyncio.sleep(0.01)
+        with pytest.raises(NotFoundError, match="ask without after"):
+            teller.tell(WANTED, life.read_lsn, 0.0)
+
+    asyncio.run(run())
+
+
+def test_few_are_kept(desk: Desk) -> None:
+    async def run() -> None:
+        teller = asked(desk)
+        ends = [(number, (await teller.tell(number, 0, 0.0)).read_lsn) for number in range(1, KEPT_MAX + 2)]
+        with pytest.raises(NotFoundError):
+            teller.tell(*ends[0], 0.0)
+        await teller.tell(*ends[1], 0.0)
+
+    asyncio.run(run())
+
+
+def test_few_are_read_at_once(desk: Desk) -> None:
+    async def run() -> None:
+        teller = asked(desk)
+        running = [teller.tell(WANTED, 0, LONG_S) for _ in range(RUNNING_MAX)]
+        with pytest.raises(LimitError, match="2 messages"):
+            teller.tell(WANTED, 0, LONG_S)
+        await asyncio.gather(*running)
+        assert (await teller.tell(WANTED, 0, LONG_S)).is_whole
+
+    asyncio.run(run())
+
+
+def test_a_broker_that_stops_does_not_wait(desk: Desk) -> None:
+    async def run() -> None:
+        desk.view.stop()
+        assert not (await asked(desk).tell(WANTED, 0, LONG_S)).is_whole
+
+    asyncio.run(run())
+
+
+def test_a_message_that_the_log_does_not_have(desk: Desk) -> None:
+    async def run() -> None:
+        life = await asked(desk).tell(99_999, 0, LONG_S)
+        assert (life.moments, life.is_whole, life.lost) == ([], True, 0)
+
+    asyncio.run(run())
+
+
+def test_parts_that_are_gone_are_counted(desk: Desk) -> None:
+    first = desk.journal.segments[0]
+
+    async def run() -> None:
+        for name in (first.name, index_name(first.name)):
+            (desk.view._directory / name).unlink(missing_ok=True)
+        life = await asked(desk).tell(WANTED, 0, LONG_S)
+        assert life.lost == 1
+        assert life.is_whole
+
+    asyncio.run(run())
+
+
+def test_what_is_still_there_comes_last(desk: Desk) -> None:
+    async def run() -> None:
+        life = await asked(desk).tell(1, 0, LONG_S)
+        assert words(life) == ["arrived", "there"]
+        assert life.moments[-1]["time"] == 0
+
+    asyncio.run(run())
