@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.broker_process import LOOPBACK, WAIT_S, BrokerProcess
-from tests.e2e.forked_broker import ForkedBroker
 from tests.e2e.test_artemis_console import _BOOTSTRAP, _BROKER, _LOGIN
 
 pytestmark = pytest.mark.e2e
@@ -42,7 +41,7 @@ def etc(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def broker(etc: Path, tmp_path: Path) -> Iterator[BrokerProcess]:
-    one = ForkedBroker(["run", str(etc.parent)], tmp_path / "broker.log")
+    one = BrokerProcess(["run", str(etc.parent)], tmp_path / "broker.log")
     try:
         one.await_ready()
         yield one

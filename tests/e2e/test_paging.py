@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-import signal
 import shutil
+import signal
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
