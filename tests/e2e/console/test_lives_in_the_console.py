@@ -191,4 +191,10 @@ def test_the_log_and_its_cursors(screen: Screen) -> None:
     urllib.request.urlopen(request, timeout=10).close()
     screen.open("/log")
     screen.sees("current", "lake", "spark on lake", "holds", "Has read to")
+    screen.press("Remove", "[aria-label=Cursors]")
+    screen.sees("This destroys cursor lake, and with it perhaps files that its reader has not read.")
+    screen.types("#action-name", "lake")
+    screen.press("Delete", "dialog")
+    screen.press("Close", "dialog")
+    screen.sees("Nobody keeps a cursor")
     assert screen.complaints() == []
