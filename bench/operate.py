@@ -28,7 +28,7 @@ from artemis_py.errors import PerfError
 from artemis_py.perf.report import align
 from artemis_py.shown import say
 from bench.comparison import markdown
-from bench.many import KINDS, Client, Process, make_many
+from bench.many import Client, Process
 
 OPERATE: Final = "operate"
 QUEUES: Final = 10_000
@@ -44,6 +44,7 @@ _LIST: Final = "/api/queues?sort=messageCount:desc&size=1000"
 _CONSOLE: Final = "/api/events?watch=broker&watch=queues%3Fsort%3DmessageCount%3Adesc%26size%3D50&watch=queues/deep"
 _SWITCH_S: Final = 0.0001
 """The thread that pings waits for the others here no longer than this."""
+_ATTEMPTS: Final = "<max-delivery-attempts>{}</max-delivery-attempts>"
 _COLUMNS: Final = ("beside", "p50, ms", "p99", "p99.9", "longest", "turns", "over 5 ms", "operations", "each, ms")
 Operate = Callable[[], float]
 
@@ -232,10 +233,11 @@ def measure_operating(queues: int, messages: int, seconds: float, tell: Callable
     """Everything, on one broker."""
     sys.setswitchinterval(_SWITCH_S)
     with tempfile.TemporaryDirectory() as folder:
-        process = Process(Path(folder), persistent=False)
+        file = Path(folder) / "broker.xml"
+        process = Process(Path(folder), persistent=False, more=_declared(queues))
         try:
             tell(f"operate: {queues:,} queues, {messages:,} messages")
-            _fill(process, queues, messages)
+            _fill(process, messages)
             ping = Ping(process.ports["stomp"])
 
             def asking(method: str, path: str) -> Operate:
@@ -257,6 +259,8 @@ def measure_operating(queues: int, messages: int, seconds: float, tell: Callable
                 for what, path in looks:
                     tell(f"operate: {what}")
                     found.append(beside(f"it, and {what}", process, ping, seconds, asking("GET", path)))
+                tell("operate: a reload")
+                found.append(beside("it, and a reload", process, ping, seconds, lambda: _reload(process, file)))
                 tell("operate: an export")
                 found.append(beside("it, and pages of a browse, on and on", process, ping, seconds, browsing(process)))
                 found.append(
@@ -270,9 +274,23 @@ def measure_operating(queues: int, messages: int, seconds: float, tell: Callable
     return Operating(found)
 
 
-def _fill(process: Process, queues: int, messages: int) -> None:
-    for _ in make_many(process, KINDS["queues"], queues, 1 << 40):
-        pass
+def _declared(queues: int) -> str:
+    lines = [
+        f'<address name="q{number}"><anycast><queue name="q{number}"/></anycast></address>' for number in range(queues)
+    ]
+    setting = f'<address-setting match="q#">{_ATTEMPTS.format(10)}</address-setting>'
+    return "\n".join(["<addresses>", *lines, "</addresses>", "<address-settings>", setting, "</address-settings>"])
+
+
+def _reload(process: Process, file: Path) -> float:
+    """Changes a setting of all declared queues, and has it brought into force. Returns how long that took, in ms."""
+    text = file.read_text("utf-8")
+    old, new = (_ATTEMPTS.format(10), _ATTEMPTS.format(9))
+    file.write_text(text.replace(old, new) if old in text else text.replace(new, old), "utf-8")
+    return ask(process, "POST", "/api/broker/reload")
+
+
+def _fill(process: Process, messages: int) -> None:
     client = Client(process.ports["stomp"], "filler")
     client.make(["SEND\ndestination:/queue/other\nreceipt:other\n\nx\0"], "other")
     for start in range(0, messages, _BLOCK):
