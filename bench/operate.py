@@ -1,16 +1,18 @@
 """``python -m bench.operate``: what it costs others when operators look, and change much.
 
 A broker of its own has 10,000 queues, and a million messages on one of them. A client sends a message to itself, again
-and again: alone, beside a console that is open, beside lists, browses, questions, and changes of the million. Told are
-its round trips, how many turns took more than 5 ms, and how long the operations took.
+and again: alone, beside a console that is open, beside lists, browses, questions, an export, and changes of the
+million. Told are its round trips, how many turns took more than 5 ms, and how long the operations took.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import re
 import socket
 import statistics
+import subprocess
 import sys
 import tempfile
 import threading
@@ -26,7 +28,7 @@ from artemis_py.errors import PerfError
 from artemis_py.perf.report import align
 from artemis_py.shown import say
 from bench.comparison import markdown
-from bench.many import KINDS, Client, Process, make_many
+from bench.many import Client, Process
 
 OPERATE: Final = "operate"
 QUEUES: Final = 10_000
@@ -42,6 +44,7 @@ _LIST: Final = "/api/queues?sort=messageCount:desc&size=1000"
 _CONSOLE: Final = "/api/events?watch=broker&watch=queues%3Fsort%3DmessageCount%3Adesc%26size%3D50&watch=queues/deep"
 _SWITCH_S: Final = 0.0001
 """The thread that pings waits for the others here no longer than this."""
+_ATTEMPTS: Final = "<max-delivery-attempts>{}</max-delivery-attempts>"
 _COLUMNS: Final = ("beside", "p50, ms", "p99", "p99.9", "longest", "turns", "over 5 ms", "operations", "each, ms")
 Operate = Callable[[], float]
 
@@ -141,6 +144,35 @@ def ask(process: Process, method: str, path: str) -> float:
     return (time.perf_counter() - began_s) * 1e3
 
 
+def browsing(process: Process) -> Operate:
+    """The next 1,000 messages, each time, and from the beginning after the last."""
+    after = [""]
+
+    def page() -> float:
+        began_s = time.perf_counter()
+        path = f"/api/queues/deep/messages?size=1000&after={after[0]}"
+        with urllib.request.urlopen(f"http://{_HOST}:{process.ports['http']}{path}", timeout=_WAIT_S) as answer:
+            after[0] = json.load(answer)["next"] or ""
+        return (time.perf_counter() - began_s) * 1e3
+
+    return page
+
+
+def exporting(process: Process, folder: str) -> Operate:
+    """The command, which writes everything to a file. Raises PerfError if it fails."""
+
+    def export() -> float:
+        began_s = time.perf_counter()
+        url, path = f"http://{_HOST}:{process.ports['http']}", str(Path(folder) / "messages.jsonl")
+        command = [sys.executable, "-m", "artemis_py", "data", "exp", "--url", url, "--output", path]
+        told = subprocess.run(command, capture_output=True, text=True, check=False)
+        if told.returncode:
+            raise PerfError(told.stderr)
+        return (time.perf_counter() - began_s) * 1e3
+
+    return export
+
+
 @contextmanager
 def console(process: Process) -> Iterator[None]:
     """A console that is open: it reads events, and what changes in the rows that it shows."""
@@ -201,10 +233,11 @@ def measure_operating(queues: int, messages: int, seconds: float, tell: Callable
     """Everything, on one broker."""
     sys.setswitchinterval(_SWITCH_S)
     with tempfile.TemporaryDirectory() as folder:
-        process = Process(Path(folder), persistent=False)
+        file = Path(folder) / "broker.xml"
+        process = Process(Path(folder), persistent=False, more=_declared(queues))
         try:
             tell(f"operate: {queues:,} queues, {messages:,} messages")
-            _fill(process, queues, messages)
+            _fill(process, messages)
             ping = Ping(process.ports["stomp"])
 
             def asking(method: str, path: str) -> Operate:
@@ -226,6 +259,13 @@ def measure_operating(queues: int, messages: int, seconds: float, tell: Callable
                 for what, path in looks:
                     tell(f"operate: {what}")
                     found.append(beside(f"it, and {what}", process, ping, seconds, asking("GET", path)))
+                tell("operate: a reload")
+                found.append(beside("it, and a reload", process, ping, seconds, lambda: _reload(process, file)))
+                tell("operate: an export")
+                found.append(beside("it, and pages of a browse, on and on", process, ping, seconds, browsing(process)))
+                found.append(
+                    beside("it, and an export of all messages", process, ping, 0.0, exporting(process, folder))
+                )
                 for what, path in changes:
                     tell(f"operate: {what}")
                     found.append(beside(f"it, and {what}", process, ping, 0.0, asking("POST", path)))
@@ -234,9 +274,23 @@ def measure_operating(queues: int, messages: int, seconds: float, tell: Callable
     return Operating(found)
 
 
-def _fill(process: Process, queues: int, messages: int) -> None:
-    for _ in make_many(process, KINDS["queues"], queues, 1 << 40):
-        pass
+def _declared(queues: int) -> str:
+    lines = [
+        f'<address name="q{number}"><anycast><queue name="q{number}"/></anycast></address>' for number in range(queues)
+    ]
+    setting = f'<address-setting match="q#">{_ATTEMPTS.format(10)}</address-setting>'
+    return "\n".join(["<addresses>", *lines, "</addresses>", "<address-settings>", setting, "</address-settings>"])
+
+
+def _reload(process: Process, file: Path) -> float:
+    """Changes a setting of all declared queues, and has it brought into force. Returns how long that took, in ms."""
+    text = file.read_text("utf-8")
+    old, new = (_ATTEMPTS.format(10), _ATTEMPTS.format(9))
+    file.write_text(text.replace(old, new) if old in text else text.replace(new, old), "utf-8")
+    return ask(process, "POST", "/api/broker/reload")
+
+
+def _fill(process: Process, messages: int) -> None:
     client = Client(process.ports["stomp"], "filler")
     client.make(["SEND\ndestination:/queue/other\nreceipt:other\n\nx\0"], "other")
     for start in range(0, messages, _BLOCK):

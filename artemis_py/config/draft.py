@@ -13,6 +13,7 @@ from artemis_py.config.tables.entities import NOWHERE, Origin, RetentionConfig, 
 from artemis_py.config.tables.fields import Setting
 from artemis_py.config.tables.logins import AuthenticatorConfig, BootstrapUsers, JaasConfig
 from artemis_py.config.tables.shared_store import SharedStoreConfig
+from artemis_py.config.tables.web_access import WebAccess
 
 
 @final
@@ -127,6 +128,7 @@ class Draft:
     users_file: UsersFileConfig | None = None
     shared_store: SharedStoreConfig | None = None
     console_war: str | None = None
+    web_access: WebAccess | None = None
     files: dict[str, None] = field(default_factory=dict)
     """Every file that was read, each once."""
 

@@ -161,7 +161,8 @@ def schema_of(operation: Operation) -> dict[str, Any]:
         }
     if operation.shows is not None:
         return _row(operation.shows, is_whole=True)
-    return {"type": "object"}
+    lists = {name: {"type": "array", "items": _row(kind, is_whole=True)} for name, kind in operation.inside.items()}
+    return {"type": "object", **({"properties": lists} if lists else {})}
 
 
 def _row(kind: AnyKind, *, is_whole: bool) -> dict[str, Any]:

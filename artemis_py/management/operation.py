@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from artemis_py.config.secrets_in_text import MASK
@@ -77,6 +77,8 @@ class Operation:
     previews: str = ""
     """The path of the look that says what would be ``affected``, for a question before it; empty: there is none."""
     also: Sequence[Field[Any]] = ()
+    inside: Mapping[str, AnyKind] = field(default_factory=dict)
+    """Lists that an answer without a kind may have in it, by name."""
     """What an answer has besides what it lists, or some of what ``result`` names: with their units, for people."""
     is_download: bool = False
     permitted_as: str = ""

@@ -92,6 +92,12 @@ artemis-py dead retry --origin orders --cause max_deliveries --rate 50
   time. A message that no consumer takes meanwhile is shown exactly once, and later ones are not shown. With a filter
   the broker looks on for 50,000 matches behind the page to count them; `isWhole` says whether that was all. Pages are
   read for the browse alone, and deep pages take several turns.
+- **`next` goes on where a page ends**: give it as `after`. A page costs what it shows then, at any depth, where `page`
+  looks at all that stands before it. The broker keeps nothing meanwhile, so a cursor may be used when you like, and
+  again, until the broker is restarted. A message that stays as it is, is shown once, whatever comes and goes. One that
+  changes its state between two pages (a consumer takes it or gives it back, its time comes) is shown once, twice or not
+  at all. With a filter and `after`, `count` counts this page alone. To find the next of what one consumer has, the
+  broker goes through all of that.
 - **A change concerns what was on the queue when it began.** What consumers have is left alone: it is counted and named
   (`inDelivery`, `inDeliveryMessages`). Each message is changed completely or not at all, also if the broker is killed:
   a copy and the end of its original are one record of the log. What was not done then is left undone.

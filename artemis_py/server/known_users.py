@@ -3,20 +3,47 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Generator, Sequence
-from typing import TypeVar, final
+from pathlib import Path
+from typing import Final, NamedTuple, TypeVar, final
 
 from artemis_py.config.settings import BrokerConfig
 from artemis_py.errors import ArtemisError, BrokerError, NotFoundError
 from artemis_py.management.lists.field import Row
 from artemis_py.management.steps import Step
-from artemis_py.security.known_users import KnownUser, known_users
+from artemis_py.security.known_users import KnownUser, files_of_realm, known_users
 from artemis_py.security.user_files import changeable_files
 from artemis_py.security.users.accounts import Accounts, NoUserError, check_name
 from artemis_py.security.users.passwords import hashed
+from artemis_py.server.configuration.reading import Stamps, stamps_of
 from artemis_py.server.gate import SecurityGate
 
 Value = TypeVar("Value")
+_SETTLED_NS: Final = 1_000_000_000
+"""A file that changed less than this before it was read may get its next change with the same date."""
+
+
+class _Read(NamedTuple):
+    """Users, the users file that operations change (empty: none), and of which configuration and files they are."""
+
+    users: Sequence[KnownUser]
+    changeable: str
+    config: BrokerConfig
+    stamps: Stamps
+    is_settled: bool
+
+
+def _read_again(config: BrokerConfig, before: _Read | None) -> _Read:
+    """In another thread. Raises ArtemisError."""
+    stamps = stamps_of(Path(config.file), files_of_realm(config))
+    if before is not None and before.is_settled and (before.config is config, before.stamps) == (True, stamps):
+        return before
+    changeable = changeable_files(config)
+    now_ns = time.time_ns()
+    is_settled = all(now_ns - stamp[0] > _SETTLED_NS for _, stamp in stamps if isinstance(stamp, tuple))
+    place = "" if changeable is None else str(changeable.files.users)
+    return _Read(known_users(config), place, config, stamps, is_settled)
 
 
 @final
@@ -25,7 +52,7 @@ class OperatedUsers:
     logs in.
     """
 
-    __slots__ = ("_changeable", "_config", "_gate", "_loop")
+    __slots__ = ("_changeable", "_config", "_gate", "_loop", "_read")
 
     def __init__(
         self, loop: asyncio.AbstractEventLoop, config: Callable[[], BrokerConfig], gate: SecurityGate | None
@@ -34,15 +61,17 @@ class OperatedUsers:
         self._config = config
         self._gate = gate
         self._changeable = ""
+        self._read: _Read | None = None
+        """What was read last: consoles ask once a second, and files seldom change."""
 
     # ---- what there is ---------------------------------------------------------------------------
 
     def known(self) -> Generator[Step, None, Sequence[KnownUser]]:
         """All that files name. Raises BrokerError."""
-        config = self._config()
-        found, changeable = yield from self._in_thread(lambda: (known_users(config), changeable_files(config)))
-        self._changeable = "" if changeable is None else str(changeable.files.users)
-        return found
+        config, before = self._config(), self._read
+        read = self._read = yield from self._in_thread(lambda: _read_again(config, before))
+        self._changeable = read.changeable
+        return read.users
 
     def is_changeable(self, user: KnownUser) -> bool:
         """Is it in the files that operations change, as they were named when ``known`` was last asked?"""

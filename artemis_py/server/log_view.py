@@ -10,7 +10,7 @@ import json
 import os
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
@@ -114,7 +114,7 @@ class LogView:
         function that opens it as that of ``opening`` does. What cannot be read or is gone has no field ``bytes``.
         """
         journal, kept = self._in_journal(), self._retained(-1)
-        return lambda: ((self._described(one) or {}, partial(self._open, one)) for one in _merged(journal, kept))
+        return lambda: map(self._with_opening, _merged(journal, kept))
 
     def indexing(self) -> Callable[[], None]:
         """A function for another thread that makes the indexes that a crash prevented."""
@@ -219,6 +219,11 @@ class LogView:
         if fields is None or fields.get("last_lsn", after_lsn + 1) <= after_lsn:
             return None
         return json_line(fields).rstrip(b"\n")
+
+    def _with_opening(self, one: _Listed) -> tuple[dict[str, Any], Callable[[], tuple[int, int]]]:
+        """Its index is decoded once, not again for each part that is read."""
+        fields = self._described(one) or {}
+        return fields, partial(self._open, replace(one, fields=fields) if "bytes" in fields else one)
 
     def _described(self, one: _Listed) -> dict[str, Any] | None:
         """A segment's index with what the listing adds; None if it was removed meanwhile."""

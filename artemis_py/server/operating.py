@@ -84,5 +84,5 @@ def operating(  # noqa: PLR0913 - all but the first five are named where they ar
         *management_routes(managed, calls, Downloads(store.large), PATHS),
         *routes_for_messages(loop, turns, calls, ports, gate),
         *event_routes(managed, hub, Watches(loop, managed, calls), guard),
-        *jolokia_routes(Agent(beans), calls, guard, wall_clock_ms),
+        *jolokia_routes(Agent(beans), calls, guard, wall_clock_ms, config.web_access),
     ]

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.broker_process import LOOPBACK, WAIT_S, BrokerProcess
+from tests.e2e.secured import basic
 from tests.e2e.test_artemis_console import _BOOTSTRAP, _BROKER, _LOGIN
 
 pytestmark = pytest.mark.e2e
@@ -71,6 +72,46 @@ def log_in(broker: BrokerProcess, user: str, password: str | None = None) -> str
 
 def ends(broker: BrokerProcess, cookie: str) -> None:
     broker.eventually("an ended session", lambda: status_of(broker, "user", cookie)[0], lambda status: status == 403)
+
+
+ACCESS = """<restrict><cors><allow-origin>http://ui.example</allow-origin><strict-checking/></cors></restrict>"""
+
+
+def headers_of(broker: BrokerProcess, method: str, **headers: str) -> tuple[int, dict[str, str]]:
+    """The status and the headers of an answer of Jolokia."""
+    sent = {name.replace("_", "-"): text for name, text in headers.items()}
+    url = f"http://{LOOPBACK}:{broker.ports['web']}/console/jolokia/version"
+    try:
+        with urllib.request.urlopen(urllib.request.Request(url, None, sent, method=method), timeout=WAIT_S) as answer:
+            return answer.status, dict(answer.headers)
+    except urllib.error.HTTPError as error:
+        return error.code, dict(error.headers)
+
+
+def test_pages_of_others_use_jolokia_where_the_instance_lets_them(etc: Path, tmp_path: Path) -> None:
+    """A browser asks first, without a login; what it asks for has one."""
+    (etc / "jolokia-access.xml").write_text(ACCESS)
+    ui, login = "http://ui.example", basic("ann", "ann's secret")
+    asks = {"Access_Control_Request_Method": "POST", "Access_Control_Request_Headers": "Authorization, X-Evil"}
+    broker = BrokerProcess(["run", str(etc.parent)], tmp_path / "broker.log")
+    try:
+        broker.await_ready()
+        status, headers = headers_of(broker, "OPTIONS", Origin=ui, **asks)
+        assert (status, headers["Access-Control-Allow-Origin"]) == (200, ui)
+        assert headers["Access-Control-Allow-Headers"] == "authorization"
+        assert "Access-Control-Allow-Credentials" not in headers
+        assert headers_of(broker, "OPTIONS", Origin="http://evil.example", **asks)[0] == 403
+        assert headers_of(broker, "GET", Origin=ui)[0] == 401
+        status, headers = headers_of(broker, "GET", Origin=ui, Authorization=login)
+        assert (status, headers["Access-Control-Allow-Origin"]) == (200, ui)
+        assert headers_of(broker, "GET", Origin="http://evil.example", Authorization=login)[0] == 403
+        assert headers_of(broker, "GET", Authorization=login)[0] == 403, "strict-checking wants to know the page"
+        own = f"http://{LOOPBACK}:{broker.ports['web']}"
+        assert headers_of(broker, "GET", Referer=f"{own}/console/", Authorization=login)[0] == 200
+        assert headers_of(broker, "GET", Origin=own, Authorization=login)[0] == 200
+    finally:
+        broker.stop()
+        broker.kill()
 
 
 def test_a_session_ends_with_its_login(broker: BrokerProcess, etc: Path) -> None:

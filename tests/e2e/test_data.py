@@ -10,11 +10,13 @@ import signal
 import subprocess
 import sys
 import time
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from artemis_py.cli.data.importing import SENDS_PER_RECEIPT
 from tests.e2e.broker_process import LOOPBACK, STOMP, WAIT_S, BrokerProcess, eventually, running
 from tests.e2e.forks import run_text
 from tests.e2e.stomp_socket import StompSocket, connected, frame
@@ -186,16 +188,13 @@ def test_an_import_that_is_killed_goes_on(tmp_path: Path) -> None:
     path = exported(text, place, _five_thousand)
     text, place = a_broker(tmp_path, "new", in_memory=-1)
     notes = Path(f"{path}.imported")
+    whole = path.rename(tmp_path / "whole.jsonl")
+    os.mkfifo(path)
     with running(text, place) as broker:
-        before = 0
-        for _ in range(3):
-            command = [sys.executable, "-m", "artemis_py", "data", "imp", str(path), "--url", url(broker)]
-            with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
-                while process.poll() is None and _noted(notes) <= before:
-                    time.sleep(0.0005)
-                process.send_signal(signal.SIGKILL)
-            before = _noted(notes)
-            assert 0 < before < 5000 + 5, "it was killed in the middle"
+        for line_count in (1200, 2400, 3600):
+            _import_and_kill(path, whole, line_count, url(broker))
+        path.unlink()
+        whole.rename(path)
         told = data("imp", path, "--url", url(broker))
         assert told.returncode == 0, told.stderr
         assert re.match(r"went on behind line \d+: [\d,]+ messages had been imported before\n", told.stdout)
@@ -206,6 +205,19 @@ def test_an_import_that_is_killed_goes_on(tmp_path: Path) -> None:
             client.subscribe("/queue/orders", id="more")
             client.ask("SEND", {"destination": "/queue/orders"}, b"end")
             assert client.message().body == b"end", "there is none twice"
+
+
+def _import_and_kill(pipe: Path, whole: Path, line_count: int, to: str) -> None:
+    """An import gets so many lines through a pipe, and waits for more. It is killed when it has noted what it had."""
+    command = [sys.executable, "-m", "artemis_py", "data", "imp", str(pipe), "--url", to]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process, pipe.open("wb") as feed:
+        with whole.open("rb") as file:
+            feed.writelines(islice(file, line_count))
+        feed.flush()
+        enough = line_count - SENDS_PER_RECEIPT
+        eventually("noted", lambda: _noted(Path(f"{pipe}.imported")), lambda noted: noted > enough)
+        assert process.poll() is None, "it waits for more"
+        process.send_signal(signal.SIGKILL)
 
 
 def _noted(notes: Path) -> int:

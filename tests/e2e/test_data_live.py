@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -18,12 +17,15 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.broker_process import HTTP, LOOPBACK, BrokerProcess, eventually, running
+from tests.e2e.broker_process import HTTP, LOOPBACK, WAIT_S, BrokerProcess, running
 from tests.e2e.secured import USERS, secured_broker
 from tests.e2e.stomp_socket import connected, frame
 from tests.e2e.test_data import BINARY, LARGE, _many_things, a_broker, data, lines, take, url
+from tests.e2e.turnstile import Turnstile, turnstile
 
 pytestmark = pytest.mark.e2e
+FIRST_REQUESTS = 3
+"""So many requests come before the first page of messages: what the broker is, and which queues it has."""
 _ONLY_EDITORS = """\
 <security-setting match="mops.queue.locked.browse"><permission type="view" roles="editors"/></security-setting>"""
 
@@ -202,35 +204,60 @@ def test_what_comes_back_meanwhile_is_in_it_once(tmp_path: Path) -> None:
 def _noted(path: Path) -> int:
     """How many messages an export that is under way has."""
     try:
-        return int(json.loads(Path(f"{path}.progress").read_text("utf-8"))["messages"])
+        return int(json.loads(Path(f"{path}.progress").read_text("utf-8").partition("\n")[0])["messages"])
     except (OSError, ValueError):
         return 0
 
 
-def _killed(broker: BrokerProcess, path: Path, enough: int) -> None:
-    """Export, and kill the command when it has so many messages."""
-    command = [sys.executable, "-m", "artemis_py", "data", "exp", "--url", http(broker), "--output", str(path)]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
-        eventually("some are exported", lambda: _noted(path), lambda count: count >= enough)
+@contextmanager
+def _exporting(gate: Turnstile, path: Path, requests: int) -> Iterator[subprocess.Popen[str]]:
+    """An export that has made so many requests more, and waits for the answer to the next one."""
+    command = [sys.executable, "-m", "artemis_py", "data", "exp", "--url", gate.url, "--output", str(path)]
+    gate.let(requests)
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        gate.await_one(WAIT_S)
+        yield process
+
+
+def _killed(gate: Turnstile, path: Path, requests: int) -> None:
+    with _exporting(gate, path, requests) as process:
         process.send_signal(signal.SIGKILL)
-    assert process.returncode == -signal.SIGKILL, "it was over before the kill"
+    with Path(f"{path}.part").open("ab") as file:
+        file.write(b'{"message":{"id":1,"addr')  # as if it had been killed while it wrote a page
 
 
 def test_an_export_that_is_killed_goes_on(tmp_path: Path) -> None:
     text, place = a_live_broker(tmp_path, "old", 5000)
     path = tmp_path / "out.jsonl"
-    with running(text, place) as broker:
+    with running(text, place) as broker, turnstile(broker.ports["http"]) as gate:
         _fill(broker, 0, 12_000)
         _fill(broker, 0, 10, "later")
-        for enough in (1000, 3000, 6000):
-            _killed(broker, path, max(enough, _noted(path) + 1000))
-        told = data("exp", "--url", "http://127.0.0.1:1", "--output", path)
-        assert f"{path}.progress is about the export from {http(broker)}; remove both" in told.stderr
+        counts = []
+        for _ in range(3):
+            _killed(gate, path, FIRST_REQUESTS + 3)
+            counts.append(_noted(path))
+        assert 0 < counts[0] < counts[1] < counts[2] < 12_000
         told = data("exp", "--url", http(broker), "--output", path)
+        assert f"{path}.progress is about the export from {gate.url}; remove both" in told.stderr
+        gate.let(100)
+        told = data("exp", "--url", gate.url, "--output", path)
         assert told.returncode == 0, told.stderr
-        assert "went on behind " in told.stderr
+        assert f"went on behind {counts[2]} messages" in told.stderr
     _has_each_once(path, 12_001)
     assert sorted(one.name for one in tmp_path.glob("out*")) == ["out.jsonl"]
+
+
+def test_only_one_export_writes_a_file(tmp_path: Path) -> None:
+    text, place = a_live_broker(tmp_path, "old", -1)
+    path = tmp_path / "out.jsonl"
+    with running(text, place) as broker, turnstile(broker.ports["http"]) as gate:
+        _fill(broker, 0, 3000)
+        with _exporting(gate, path, FIRST_REQUESTS + 1) as process:
+            told = data("exp", "--url", gate.url, "--output", path)
+            assert told.stderr == f"artemis-py: {path}.part is being written by another export\n"
+            gate.let(100)
+            assert process.wait(WAIT_S) == 0
+    _has_each_once(path, 3001)
 
 
 def _has_each_once(path: Path, count: int) -> None:
@@ -245,26 +272,27 @@ def test_a_broker_that_is_killed_and_started_meanwhile(tmp_path: Path) -> None:
     text, place = a_live_broker(tmp_path, "old", 5000)
     path = tmp_path / "out.jsonl"
     broker = BrokerProcess(["run", str(place / "broker.xml")], place / "broker.log")
-    try:
-        broker.await_ready()
-        _fill(broker, 0, 12_000)
-        port = broker.ports["http"]
-        command = [sys.executable, "-m", "artemis_py", "data", "exp", "--url", http(broker), "--output", str(path)]
-        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
-            eventually("some are exported", lambda: _noted(path), lambda count: count >= 2000)
+    with turnstile(0) as gate:
+        try:
+            broker.await_ready()
+            gate.to_port = broker.ports["http"]
+            _fill(broker, 0, 12_000)
+            with _exporting(gate, path, FIRST_REQUESTS + 3) as process:
+                broker.kill()
+                gate.let(1)
+                _, errors = process.communicate(timeout=WAIT_S)
+        finally:
             broker.kill()
-            _, errors = process.communicate(timeout=60)
-    finally:
-        broker.kill()
-    assert process.returncode == 1
-    assert errors.rstrip().endswith("; run the same command again to go on")
-    before = _noted(path)
-    assert 2000 <= before < 12_000
-    text = text.replace(HTTP, HTTP.replace(":0?", f":{port}?"))
-    with running(text, place) as broker:
-        told = data("exp", "--url", http(broker), "--output", path)
-        assert told.returncode == 0, told.stderr
-        assert f"went on behind {before} messages" in told.stderr
+        assert process.returncode == 1
+        assert errors.rstrip().endswith("; run the same command again to go on")
+        before = _noted(path)
+        assert 0 < before < 12_000
+        with running(text, place) as broker:
+            gate.to_port = broker.ports["http"]
+            gate.let(100)
+            told = data("exp", "--url", gate.url, "--output", path)
+            assert told.returncode == 0, told.stderr
+            assert f"went on behind {before} messages" in told.stderr
     _has_each_once(path, 12_001)
 
 
@@ -316,14 +344,15 @@ def test_what_makes_no_sense(tmp_path: Path) -> None:
 def test_a_queue_that_is_deleted_meanwhile_is_named(tmp_path: Path) -> None:
     text, place = a_live_broker(tmp_path, "old", -1)
     path = tmp_path / "out.jsonl"
-    with running(text, place) as broker:
-        _fill(broker, 0, 12_000, "gone")
-        _killed(broker, path, 1000)
-        command = [sys.executable, "-m", "artemis_py", "queue", "delete", "gone", "--yes", "--url", http(broker)]
-        subprocess.run(command, check=True, capture_output=True, env=os.environ)
-        told = data("exp", "--url", http(broker), "--output", path)
-        assert told.returncode == 0, told.stderr
-        assert "queue gone was deleted meanwhile" in told.stderr
+    with running(text, place) as broker, turnstile(broker.ports["http"]) as gate:
+        _fill(broker, 0, 3000, "gone")
+        with _exporting(gate, path, FIRST_REQUESTS + 2) as process:
+            command = [sys.executable, "-m", "artemis_py", "queue", "delete", "gone", "--yes", "--url", http(broker)]
+            subprocess.run(command, check=True, capture_output=True)
+            gate.let(100)
+            _, errors = process.communicate(timeout=WAIT_S)
+        assert process.returncode == 0, errors
+        assert "queue gone was deleted meanwhile" in errors
 
 
 def as_pages(broker: BrokerProcess, size: int) -> list[Any]:

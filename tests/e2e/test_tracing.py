@@ -230,9 +230,9 @@ def test_a_broker_and_a_collector_that_are_away_are_waited_for(tmp_path: Path) -
 
 def test_mistakes_are_told(broker: BrokerProcess, tmp_path: Path) -> None:
     for arguments, said in (
-        ((), "--journal DIR"),
+        (("--url", url_of(broker), "--journal", str(tmp_path)), "--journal DIR"),
         (("--journal", str(tmp_path)), "no journal files"),
-        (("--journal", str(tmp_path), "--follow"), "need --url"),
+        (("--journal", str(tmp_path), "--follow"), "do not go with --journal"),
         (("--url", url_of(broker), "--otlp", "127.0.0.1:4318"), "/v1/traces"),
         (("--url", url_of(broker), "--cursor", "a b"), "valid cursor name"),
     ):

@@ -5,6 +5,7 @@ processes do not lengthen.
 from __future__ import annotations
 
 import gc
+import json
 import time
 from collections.abc import Iterator
 from typing import Any, Final
@@ -77,4 +78,23 @@ def test_each_turn_is_short(desk: PagedDesk, id: str, query: str) -> None:
     _, took_ms = carried_out(desk, id, query)
     longer = sorted((each for each in took_ms if each > TURN_MS_MAX), reverse=True)
     assert len(took_ms) > 10
+    assert len(longer) <= SPIKES_MAX, f"of {len(took_ms)} turns {len(longer)} took longer: {longer[:5]} ms"
+
+
+def test_an_export_costs_the_same_at_any_depth() -> None:
+    """Its turns are short, and a page looks at what it shows."""
+    desk = PagedDesk(-1)
+    send(desk.broker, "q", COUNT, head=head_of("q", persistent=True))
+    took_ms: list[float] = []
+    found, after = 0, ""
+    while after is not None:
+        lines, took = carried_out(desk, "queue.exportMessages", f"queue=q&after={after}")
+        took_ms += took
+        found += len(lines.parts) - 1
+        after = json.loads(lines.parts[-1])["next"]["after"]
+        if found < COUNT and found % 10_000 == 0:
+            page, _ = carried_out(desk, "queue.browse", f"queue=q&size=10&after={after}")
+            assert (len(page.owners), page.extra["lookedAt"]) == (10, 10)
+    assert found == COUNT
+    longer = sorted((each for each in took_ms if each > TURN_MS_MAX), reverse=True)
     assert len(longer) <= SPIKES_MAX, f"of {len(took_ms)} turns {len(longer)} took longer: {longer[:5]} ms"

@@ -45,7 +45,7 @@ class Noted:
 
 @final
 class Part:
-    """The file with ``.part`` behind its name, and one with ``.progress``, which says how far it has got.
+    """The file with ``.part`` behind its name, and one with ``.progress``, whose first line says how far it has got.
 
     Only one export writes it at a time. Raises ExportError.
     """
@@ -54,6 +54,7 @@ class Part:
         self.path = path
         self._part = path.with_name(f"{path.name}.part")
         self._notes = path.with_name(f"{path.name}.progress")
+        self._notes_file: int | None = None
         if path.exists():
             raise ExportError(f"{path} is there already; name another file, or remove it")
         if self._part.exists() and not self._notes.exists():
@@ -70,7 +71,7 @@ class Part:
     def read(self, url: str, wanted: list[str]) -> Noted:
         """How far it has got. What is not noted is cut off. Raises ExportError if it is another export."""
         try:
-            noted = Noted(**json.loads(self._notes.read_text("utf-8")))
+            noted = Noted(**json.loads(self._notes.read_text("utf-8").partition("\n")[0]))
         except FileNotFoundError:
             return Noted(url, wanted)
         except (OSError, ValueError, TypeError) as error:
@@ -113,12 +114,12 @@ class Part:
 
     def note(self, noted: Noted) -> None:
         """Note that it has got as far as this, with everything that was written. Raises ExportError."""
-        part = self._notes.with_name(f"{self._notes.name}.part")
         try:
             self._file.flush()
             noted.size_bytes = self._file.tell()
-            part.write_text(json.dumps(asdict(noted)), "utf-8")
-            part.replace(self._notes)
+            if self._notes_file is None:
+                self._notes_file = os.open(self._notes, os.O_WRONLY | os.O_CREAT, 0o600)
+            os.pwrite(self._notes_file, json.dumps(asdict(noted)).encode() + b"\n", 0)  # to replace it takes far longer
         except OSError as error:
             raise ExportError(f"{self._part}: {error.strerror or error}") from None
 
@@ -140,4 +141,6 @@ class Part:
         """Write no more. What was noted stays."""
         if not (self.is_noted or self.path.exists()):
             self._part.unlink(missing_ok=True)
+        if self._notes_file is not None:
+            os.close(self._notes_file)
         self._file.close()

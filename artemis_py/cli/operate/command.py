@@ -110,7 +110,7 @@ def run(args: argparse.Namespace) -> int:
     elif operation.shows is not None and operation.method != "GET":
         shown.print_changed(answer, operation.shows, _given(operation, args))
     else:
-        shown.print_fields(answer, operation.shows, operation.also)
+        shown.print_fields(answer, operation.shows, operation.also, operation.inside)
     return 0
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any, Final
 
 from rich import box
@@ -23,15 +24,19 @@ def print_list(kind: AnyKind, answer: Mapping[str, Any]) -> None:
     """A page of a list as a table, and how many there are besides."""
     rows: Sequence[Mapping[str, Any]] = answer["data"]
     if rows:
-        table = _table()
-        for name in rows[0]:
-            is_number = kind.fields[name].type == NUMBER
-            table.add_column(Text(name), justify="right" if is_number else "left", overflow="fold")
-        for row in rows:
-            dates = {name for name in row if kind.fields[name].unit == EPOCH_MS}
-            table.add_row(*[_cell(value, EPOCH_MS if name in dates else "") for name, value in row.items()])
-        _console().print(table)
+        _print_rows(kind, rows)
     say(_footer(kind, answer, len(rows)))
+
+
+def _print_rows(kind: AnyKind, rows: Sequence[Mapping[str, Any]]) -> None:
+    table = _table()
+    for name in rows[0]:
+        is_number = kind.fields[name].type == NUMBER
+        table.add_column(Text(name), justify="right" if is_number else "left", overflow="fold")
+    for row in rows:
+        dates = {name for name in row if kind.fields[name].unit == EPOCH_MS}
+        table.add_row(*[_cell(value, EPOCH_MS if name in dates else "") for name, value in row.items()])
+    _console().print(table)
 
 
 def _footer(kind: AnyKind, answer: Mapping[str, Any], shown_count: int) -> str:
@@ -42,19 +47,32 @@ def _footer(kind: AnyKind, answer: Mapping[str, Any], shown_count: int) -> str:
     return f"{shown_count:,} of {count:,} {kind.several}: page {answer['page']} of {pages} (--page, --size)"
 
 
-def print_fields(answer: Mapping[str, Any], kind: AnyKind | None, also: Sequence[Field[Any]] = ()) -> None:
-    """One thing: a line for each of its fields, with what it means. ``also`` has fields that are of no kind."""
+def print_fields(
+    answer: Mapping[str, Any],
+    kind: AnyKind | None,
+    also: Sequence[Field[Any]] = (),
+    inside: Mapping[str, AnyKind] = MappingProxyType({}),
+) -> None:
+    """One thing: a line for each of its fields, with what it means. ``also`` has fields that are of no kind, and
+    ``inside`` the kinds of lists, which are tables of their own below.
+    """
     units = {field.name: field.unit for field in also}
     table = _table(has_head=False)
     table.add_column(style="bold")
     table.add_column(overflow="fold")
     for name, value in answer.items():
+        if name in inside:
+            continue
         field = None if kind is None else kind.fields.get(name)
         if field is None:
             table.add_row(Text(name), _cell(value, units.get(name, "")))
         else:
             table.add_row(Text(name), _cell(value, field.unit), Text(field.sentence, "dim"))
     _console().print(table)
+    for name, its_kind in inside.items():
+        if answer.get(name):
+            say()
+            _print_rows(its_kind, [{each: row[each] for each in its_kind.brief} for row in answer[name]])
 
 
 def print_changed(answer: Mapping[str, Any], kind: AnyKind, given: Sequence[str]) -> None:

@@ -16,6 +16,8 @@ from urllib.parse import unquote, urlsplit
 
 from artemis_py.config.draft import Draft
 from artemis_py.config.instance.bootstrap import Bootstrap, read_bootstrap
+from artemis_py.config.instance.jolokia_access import read_jolokia_access
+from artemis_py.config.instance.management import tell_of_management
 from artemis_py.config.instance.profile import read_profile
 from artemis_py.config.instance.web import add_web_acceptors
 from artemis_py.config.problems import Problems
@@ -62,6 +64,15 @@ class Instance:
         homes = filter(None, (self.directory, self.properties.get("artemis.home")))
         folders = [os.path.join(home, bootstrap.web_path) for home in homes]
         add_web_acceptors(draft, bootstrap.bindings, folders)
+        access = os.path.join(self.directory, "etc", "jolokia-access.xml")
+        if os.path.isfile(access):
+            draft.web_access = read_jolokia_access(access, self.properties, draft.problems)
+
+    def tell_of_management(self, draft: Draft) -> None:
+        """Tell what has no effect of management.xml; for a draft that is complete."""
+        path = os.path.join(self.directory, "etc", "management.xml")
+        if os.path.isfile(path):
+            tell_of_management(path, self.properties, draft)
 
     def settle_directories(self, draft: Draft) -> None:
         """Make relative directories absolute; for a draft that is complete, its overriding properties included."""

@@ -140,7 +140,7 @@ export class Action {
     const said = this.#isDry ? "Dry run: nothing was changed" : isSmall ? entries.map(([name, value]) => `${title(name)}: ${value}`).join(", ") : "Done";
     return h(
       "div",
-      { class: "field", role: "status", id: "action-result", mount: (element) => element.scrollIntoView({ block: "nearest" }) },
+      { class: "field", role: "status", id: "action-result", mount: (element) => void element.scrollIntoView({ block: "nearest" }) },
       h("span", { class: "chips" }, h("span", { class: "chip good" }, said)),
       (!isSmall || this.#isDry) && h("details", { open: isOpen }, h("summary", null, this.#isDry ? "What it would do" : "What the broker answered"), answerView(this.operation, result)),
     );

@@ -25,7 +25,7 @@ import { streams } from "./feed.js";
 
 const always = () => true;
 
-const MADE = new Set(["queues", "addresses", "connections", "consumers", "dead-letters", "users"]);
+const MADE = new Set(["queues", "addresses", "connections", "consumers", "dead-letters", "users", "cursors"]);
 
 /** Pages by group; `key` is the second key after g, `badge(app)` a number beside the title. */
 const NAVIGATION = [

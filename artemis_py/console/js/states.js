@@ -2,6 +2,7 @@
 
 const DEAD = /dlq|dead|expiry|^exp(\.|$)/i;
 export const STUCK_MS = 30_000;
+const STEADY = 0.03; // such a share of what flows is no trend
 
 /** Is it where messages go that nobody could use? Then it is no wonder that nobody consumes it. */
 export const isForDead = (name) => DEAD.test(name);
@@ -43,12 +44,12 @@ function isStuck(row, seen, now) {
   return now - (seen.since.messagesAcked ?? now) >= STUCK_MS;
 }
 
-/** How long until it is empty, in ms; null: not known, Infinity: never. */
+/** How long until it is empty, in ms; null: not known, or it stays as it is; Infinity: never. */
 export function drainMs(row, seen) {
   if (row.messageCount === 0) return null;
   const { messagesAcked: out, messagesAdded: comes } = seen?.rates ?? {};
   if (out === undefined) return null;
   const net = out - (comes ?? 0);
-  if (net === 0) return null;
+  if (Math.abs(net) <= STEADY * Math.max(out, comes ?? 0)) return null;
   return net > 0 ? (row.messageCount / net) * 1000 : Infinity;
 }

@@ -96,8 +96,9 @@ export class QueuePage {
   #whyCard(row) {
     const answer = this.why && this.app.feed.value(this.why);
     const body = answer ? reasons(answer.data) : gates(row, this.app.rates.of(this.name));
+    const flows = this.app.rates.of(this.name)?.rates.messagesAcked > 0;
     const mount = (element) => void (this.wantsWhy && element.scrollIntoView());
-    return h("div", { key: "why", id: "why", mount }, card("Why is nothing delivered?", body));
+    return h("div", { key: "why", id: "why", mount }, card(flows ? "Why is no more delivered?" : "Why is nothing delivered?", body));
   }
 
   #tiles(row) {

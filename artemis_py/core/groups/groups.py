@@ -8,7 +8,7 @@ from artemis_py.core.consumer import Consumer
 from artemis_py.core.groups.owners import GroupOwners
 from artemis_py.core.groups.parking import Parking
 from artemis_py.core.groups.rule import GroupRule
-from artemis_py.core.groups.table import GroupTable
+from artemis_py.core.groups.table import Group, GroupTable
 from artemis_py.core.groups.views import GroupViews
 from artemis_py.core.holdings import Holdings
 from artemis_py.core.order.order import Order
@@ -28,11 +28,11 @@ class QueueGroups:
         self.views = GroupViews(rule, self.table, self.parking, order)
 
     def detach(self, consumer: Consumer) -> None:
-        """A consumer left, and what it held is back."""
+        """A consumer left, and what it held is back. Its groups are to be freed (``owners.free_some``)."""
         self.owners.release(consumer)
         self.views.detach(consumer)
 
-    def close(self) -> None:
-        """The queue needs no groups any more."""
+    def close(self) -> dict[str, Group]:
+        """The queue needs no groups any more. Returns them, because to free them may take long."""
         self.views.close()
-        self.table.clear()
+        return self.table.clear()

@@ -22,7 +22,7 @@ class GroupOwners:
     again.
     """
 
-    __slots__ = ("_parking", "_pins", "_rule", "_table", "freed", "pausing")
+    __slots__ = ("_leaving", "_parking", "_pins", "_rule", "_table", "freed", "pausing")
 
     def __init__(self, rule: GroupRule, table: GroupTable, parking: Parking) -> None:
         self._rule = rule
@@ -30,6 +30,8 @@ class GroupOwners:
         self._parking = parking
         self._pins: dict[int, set[str]] = {}
         """Names of the groups that a consumer owns, by the consumer's id."""
+        self._leaving: list[tuple[int, set[str]]] = []
+        """The same for those that are to be freed."""
         self.freed = False
         """A group lost its owner, or was unblocked, since the queue last asked. Consumers that found nothing may find
         something now.
@@ -104,23 +106,39 @@ class GroupOwners:
                 self._parking.offer_again(group)
 
     def release(self, consumer: Consumer) -> None:
-        """The consumer left, and what it held is back: its groups have no owner. Shared ones lose it with the last
-        message, which may wait for the end of a transaction.
+        """The consumer left, and what it held is back: its groups are to be freed. Shared ones lose their owner with
+        the last message, which may wait for the end of a transaction.
         """
-        keys = self._pins.pop(consumer.id, ())
-        if not self._rule.shared:
-            for key in keys:
-                self._free(self._table.groups[key])
+        keys = self._pins.pop(consumer.id, None)
+        if keys and not self._rule.shared:
+            self._leaving.append((consumer.id, keys))
 
     def rebalance(self, *, held: bool) -> None:
-        """A consumer came, so groups are handed out anew (``group-rebalance``). ``held``: some messages are not
-        settled.
+        """A consumer came, so groups are handed out anew (``group-rebalance``): all are to be freed. ``held``: some
+        messages are not settled.
         """
         pins, self._pins = self._pins, {}
-        for keys in pins.values():
-            for key in keys:
-                self._free(self._table.groups[key])
+        self._leaving += [(owner_id, keys) for owner_id, keys in pins.items() if keys]
         self.pausing = self._rule.pauses and held
+
+    @property
+    def is_freeing(self) -> bool:
+        """Are there groups to be freed? Nothing may be dispatched before."""
+        return bool(self._leaving)
+
+    def free_some(self, count_max: int) -> int:
+        """Free at most so many groups. Returns how many were looked at."""
+        count = 0
+        while self._leaving and count < count_max:
+            owner_id, keys = self._leaving[-1]
+            while keys and count < count_max:
+                count += 1
+                group = self._table.groups.get(keys.pop())
+                if group is not None and group.owner is not None and group.owner.id == owner_id:
+                    self._free(group)
+            if not keys:
+                self._leaving.pop()
+        return count
 
     def reset(self, key: str) -> bool:
         """Take a group that is not shared away from its consumer. Returns whether one had it."""

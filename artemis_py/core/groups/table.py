@@ -38,10 +38,11 @@ class GroupTable:
     The account of ``Holdings`` moves with the table, under ``GROUPS``.
     """
 
-    __slots__ = ("_holdings", "groups")
+    __slots__ = ("_holdings", "_size_bytes", "groups")
 
     def __init__(self, holdings: Holdings) -> None:
         self._holdings = holdings
+        self._size_bytes = 0
         self.groups: dict[str, Group] = {}
 
     def of(self, key: str) -> Group:
@@ -49,7 +50,7 @@ class GroupTable:
         group = self.groups.get(key)
         if group is None:
             group = self.groups[key] = Group(key)
-            self._holdings.move(GROUPS, GROUP_BYTES + len(key))
+            self._count(GROUP_BYTES + len(key))
         return group
 
     def admits(self, consumer: Consumer, key: str | None) -> bool:
@@ -62,9 +63,14 @@ class GroupTable:
     def forget_idle(self, group: Group) -> None:
         """Drop the group if it is idle."""
         if group.is_idle and self.groups.pop(group.key, None) is not None:
-            self._holdings.move(GROUPS, -GROUP_BYTES - len(group.key))
+            self._count(-GROUP_BYTES - len(group.key))
 
-    def clear(self) -> None:
-        """Drop every group."""
-        self._holdings.move(GROUPS, -sum([GROUP_BYTES + len(key) for key in self.groups]))
-        self.groups.clear()
+    def clear(self) -> dict[str, Group]:
+        """Drop every group. Returns them, because to free them may take long."""
+        self._count(-self._size_bytes)
+        groups, self.groups = self.groups, {}
+        return groups
+
+    def _count(self, size_bytes: int) -> None:
+        self._size_bytes += size_bytes
+        self._holdings.move(GROUPS, size_bytes)

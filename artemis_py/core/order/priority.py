@@ -34,14 +34,15 @@ def levels_of_priorities(level_count: int) -> tuple[int, ...]:
 class PriorityOrder(Order):
     """Ready entries of one queue, in one lane for each level."""
 
-    __slots__ = ("_lanes", "_levels", "_reserved", "_top", "cursors", "level_count")
+    __slots__ = ("_levels", "_reserved", "_top", "cursors", "lanes", "level_count")
 
     def __init__(self, level_count: int = PRIORITIES) -> None:
         super().__init__()
         self.cursors: list[LevelCursor] = []
         self.level_count = level_count
         self._levels = levels_of_priorities(level_count)
-        self._lanes: list[Lane | None] = [None] * level_count
+        self.lanes: list[Lane | None] = [None] * level_count
+        """By level; None where nothing has come."""
         self._top = 0
         """No entry is on a higher level."""
         self._reserved = 0
@@ -50,9 +51,9 @@ class PriorityOrder(Order):
         return self._levels[message.head.priority]
 
     def _lane(self, level: int) -> Lane:
-        lane = self._lanes[level]
+        lane = self.lanes[level]
         if lane is None:
-            lane = self._lanes[level] = Lane()
+            lane = self.lanes[level] = Lane()
         return lane
 
     def extend(self, entries: list[Entry]) -> None:
@@ -71,9 +72,9 @@ class PriorityOrder(Order):
         self._append_run(level, entries[start:] if start else entries)
 
     def _append_run(self, level: int, entries: list[Entry]) -> None:
-        lane = self._lanes[level]
+        lane = self.lanes[level]
         if lane is None:
-            lane = self._lanes[level] = Lane()
+            lane = self.lanes[level] = Lane()
         if len(entries) == 1:
             lane.append(entries[0])
         else:
@@ -101,7 +102,7 @@ class PriorityOrder(Order):
                 cursor.revisit(level, entry.sequence, fresh=True)
 
     def tail_max(self) -> int:
-        return max((lane.tail for lane in self._lanes if lane is not None), default=0)
+        return max((lane.tail for lane in self.lanes if lane is not None), default=0)
 
     def reserve(self, sequence: int) -> None:
         if sequence > self._reserved:
@@ -127,7 +128,7 @@ class PriorityOrder(Order):
 
     def pop(self) -> Entry:
         while True:
-            lane = self._lanes[self._top]
+            lane = self.lanes[self._top]
             if lane is not None and lane.count:
                 self.count -= 1
                 return lane.pop()
@@ -136,14 +137,14 @@ class PriorityOrder(Order):
             self._top -= 1
 
     def pop_least(self) -> Entry:
-        for lane in self._lanes:
+        for lane in self.lanes:
             if lane is not None and lane.count:
                 self.count -= 1
                 return lane.pop()
         raise IndexError("no entry is ready")
 
     def remove(self, entry: Entry, sequence: int) -> bool:
-        lane = self._lanes[self._levels[entry.message.head.priority]]
+        lane = self.lanes[self._levels[entry.message.head.priority]]
         if lane is None or lane.at(sequence) is not entry:
             return False
         lane.remove(sequence)
@@ -155,14 +156,14 @@ class PriorityOrder(Order):
 
     def next_from(self, sequence: int) -> Entry | None:
         first: Entry | None = None
-        for lane in self._lanes:
+        for lane in self.lanes:
             entry = lane.next_from(sequence) if lane is not None and lane.count else None
             if entry is not None and (first is None or entry.sequence < first.sequence):
                 first = entry
         return first
 
     def find_published(self, lsn: int) -> Entry | None:
-        for lane in self._lanes:
+        for lane in self.lanes:
             found = None if lane is None or not lane.count else lane.find_published(lsn)
             if found is not None:
                 return found
@@ -170,14 +171,14 @@ class PriorityOrder(Order):
 
     def oldest_ms(self) -> int:
         oldest_ms = 0
-        for lane in self._lanes:
+        for lane in self.lanes:
             entry = None if lane is None else lane.first()
             if entry is not None and not 0 < oldest_ms <= entry.message.timestamp_ms:
                 oldest_ms = entry.message.timestamp_ms
         return oldest_ms
 
     def __iter__(self) -> Iterator[Entry]:
-        for lane in reversed(self._lanes):
+        for lane in reversed(self.lanes):
             if lane is not None and lane.count:
                 yield from lane
 
@@ -192,11 +193,6 @@ class PriorityOrder(Order):
     def close_cursor(self, cursor: Cursor) -> None:
         self.cursors = [other for other in self.cursors if other is not cursor]
 
-    def next_at(self, level: int, sequence: int) -> Entry | None:
-        """The first entry of this level at or after ``sequence``, or None. It stays."""
-        lane = self._lanes[level]
-        return None if lane is None or not lane.count else lane.next_from(sequence)
-
     def place_of(self, message: Message, sequence: int) -> Place:
         return -self._levels[message.head.priority], sequence
 
@@ -207,7 +203,7 @@ class PriorityOrder(Order):
         return entry
 
     def at(self, level: int, sequence: int) -> Entry | None:
-        lane = self._lanes[level]
+        lane = self.lanes[level]
         return None if lane is None else lane.at(sequence)
 
 
@@ -245,6 +241,7 @@ class LevelCursor(Cursor):
 
     def advance(self) -> Entry | None:
         order = self._order
+        lanes = order.lanes
         places = self._places
         returns = self._returns
         for level in range(len(places) - 1, -1, -1):
@@ -256,7 +253,8 @@ class LevelCursor(Cursor):
                 if entry is not None:
                     entry.sequence = sequence
                     return entry
-            entry = order.next_at(level, places[level])
+            lane = lanes[level]
+            entry = None if lane is None or not lane.count else lane.next_from(places[level])
             if entry is not None:
                 places[level] = entry.sequence + 1
                 return entry

@@ -22,7 +22,7 @@ _BEFORE_ALL: SortedPlace = ("", LOWEST)
 class SortedOrder(Order):
     """Ready entries of one queue: in one lane by sequence, and ranked."""
 
-    __slots__ = ("_lane", "_ranking", "_sorted_by", "cursors")
+    __slots__ = ("_lane", "_sorted_by", "cursors", "ranking")
 
     def __init__(self, sorted_by: Rank) -> None:
         super().__init__()
@@ -30,7 +30,7 @@ class SortedOrder(Order):
         self._sorted_by = sorted_by
         self.expression = sorted_by.expression
         self._lane = Lane()
-        self._ranking = Ranking()
+        self.ranking = Ranking()
 
     def level_of(self, message: Message) -> int:
         return 0
@@ -51,7 +51,7 @@ class SortedOrder(Order):
 
     def _rank(self, entry: Entry, *, fresh: bool) -> None:
         place = self.place_of(entry.message, entry.sequence)
-        self._ranking.add(place)
+        self.ranking.add(place)
         for cursor in self.cursors:
             cursor.revisit(place, fresh=fresh)
 
@@ -64,7 +64,7 @@ class SortedOrder(Order):
         self._lane.restore(entry)
         self.count += 1
         place = self.place_of(entry.message, entry.sequence)
-        self._ranking.add(place)
+        self.ranking.add(place)
         for cursor in self.cursors:
             if cursor.is_news(entry.sequence):
                 cursor.revisit(place, fresh=True)
@@ -97,10 +97,10 @@ class SortedOrder(Order):
         return entry
 
     def peek(self) -> Entry:
-        return self._entry_at(self._ranking.first()[1])
+        return self._entry_at(self.ranking.first()[1])
 
     def pop(self) -> Entry:
-        sequence = self._ranking.pop()[1]
+        sequence = self.ranking.pop()[1]
         entry = self._entry_at(sequence)
         self._lane.remove(sequence)
         self.count -= 1
@@ -108,14 +108,14 @@ class SortedOrder(Order):
 
     def pop_least(self) -> Entry:
         if self._sorted_by.decides_who_goes:
-            place = self._ranking.first_of_last_rank()
+            place = self.ranking.first_of_last_rank()
             entry = self._entry_at(place[1])
             self._lane.remove(place[1])
-            self._ranking.remove(place)
+            self.ranking.remove(place)
             self.count -= 1
             return entry
         entry = self._lane.pop()
-        self._ranking.remove(self.place_of(entry.message, entry.sequence))
+        self.ranking.remove(self.place_of(entry.message, entry.sequence))
         self.count -= 1
         return entry
 
@@ -123,7 +123,7 @@ class SortedOrder(Order):
         if self._lane.at(sequence) is not entry:
             return False
         self._lane.remove(sequence)
-        self._ranking.remove(self.place_of(entry.message, sequence))
+        self.ranking.remove(self.place_of(entry.message, sequence))
         self.count -= 1
         return True
 
@@ -149,7 +149,7 @@ class SortedOrder(Order):
         return 0 if entry is None else entry.message.timestamp_ms
 
     def __iter__(self) -> Iterator[Entry]:
-        for place in self._ranking:
+        for place in self.ranking:
             if self._lane.at(place[1]) is not None:
                 yield self._entry_at(place[1])
 
@@ -162,10 +162,6 @@ class SortedOrder(Order):
 
     def close_cursor(self, cursor: Cursor) -> None:
         self.cursors = [other for other in self.cursors if other is not cursor]
-
-    def next_after(self, place: SortedPlace) -> SortedPlace | None:
-        """The first place behind this one at which an entry stands, or None."""
-        return self._ranking.after(place)
 
 
 class RankCursor(Cursor):
@@ -206,7 +202,7 @@ class RankCursor(Cursor):
         order = self._order
         returns = self._returns
         while True:
-            ahead = order.next_after(self._passed)
+            ahead = order.ranking.after(self._passed)
             if returns and (ahead is None or returns[0] < ahead):
                 place = heappop(returns)
                 self._noted.discard(place)

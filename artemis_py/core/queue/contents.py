@@ -42,7 +42,7 @@ class Contents:
     __slots__ = (
         "_grouping", "_host", "_picked_bytes", "_reference", "ages", "barrier_is_out", "behind", "deferred",
         "expiry", "has_left", "held_back", "holds", "is_in_log_order", "last_values", "leases", "order", "paged",
-        "picked_count", "returned_count", "scheduled", "tally", "tries", "waits_until", "was_used",
+        "picked_count", "scheduled", "tally", "tries", "waits_until", "was_used",
     )  # fmt: skip
 
     def __init__(
@@ -96,8 +96,6 @@ class Contents:
         """
         self._picked_bytes = 0
         """Their encoded size, in bytes."""
-        self.returned_count = 0
-        """How often a message came back to the queue, or to its place: somebody who looks may have passed that."""
         self.has_left = False
         """Has something left since ``Aftermath`` looked last?"""
         self.was_used = False
@@ -287,7 +285,6 @@ class Contents:
     def take_back_behind(self, entry: Entry) -> None:
         """A barrier that went out was written to nobody: it is the first one behind again."""
         self.barrier_is_out = False
-        self.returned_count += 1
         self.tally.leave_delivery(entry.message)
         assert self.behind is not None
         self.behind.add(entry)
@@ -308,7 +305,7 @@ class Contents:
 
     def put_back(self, entry: Entry) -> None:
         """Put an entry back in its own place."""
-        self.returned_count += 1
+        self.tally.returned += 1
         self.order.restore(entry)
         message = entry.message
         if message.__class__ is PagedMessage:
@@ -324,7 +321,7 @@ class Contents:
 
     def take_back_handed(self, message: Message) -> None:
         """Queue a message that was handed straight to a consumer and not written."""
-        self.returned_count += 1
+        self.tally.returned += 1
         self.tally.acknowledged -= 1
         self.tally.size_bytes += message.size_bytes
         keep(message)
@@ -454,7 +451,6 @@ class Contents:
 
     def come_back(self, message: Message) -> None:
         """A message comes back from the consumer that was to settle it. ``put_back`` or its end follows."""
-        self.returned_count += 1
         self.tally.leave_delivery(message)
         if self.leases is not None:
             self.leases.end(message.id)

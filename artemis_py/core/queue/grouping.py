@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from typing import Final, final
 
+from artemis_py.core.agenda import Agenda
 from artemis_py.core.consumer import Consumer
+from artemis_py.core.disposal import dispose
 from artemis_py.core.groups.groups import QueueGroups
 from artemis_py.core.groups.rule import GroupRule
 from artemis_py.core.holdings import Holdings
@@ -28,9 +30,12 @@ class Grouping:
     ``rule`` says how messages are grouped; None when they are not. ``groups`` is None until a message names a group.
     """
 
-    __slots__ = ("_distribution", "_holdings", "_order", "groups", "rule")
+    __slots__ = ("_agenda", "_distribution", "_holdings", "_order", "groups", "rule")
 
-    def __init__(self, rule: GroupRule | None, order: Order, distribution: Distribution, holdings: Holdings) -> None:
+    def __init__(
+        self, rule: GroupRule | None, order: Order, distribution: Distribution, holdings: Holdings, agenda: Agenda
+    ) -> None:
+        self._agenda = agenda
         self.rule = rule
         self.groups: QueueGroups | None = None
         self._order = order
@@ -97,7 +102,7 @@ class Grouping:
     # ---- consumers -------------------------------------------------------------------------------
 
     def attach(self, consumer: Consumer, *, held: bool) -> bool:
-        """A consumer attached. ``held``: some messages are not settled.
+        """A consumer attached. ``held``: some messages are not settled. After a rebalance there are groups to be freed.
 
         Returns True when dispatch must pause for a rebalance.
         """
@@ -111,9 +116,18 @@ class Grouping:
         return False
 
     def detach(self, consumer: Consumer) -> None:
-        """A consumer left, and what it held is back."""
+        """A consumer left, and what it held is back. Its groups are to be freed (``free_some``)."""
         if self.groups is not None:
             self.groups.detach(consumer)
+
+    @property
+    def is_freeing(self) -> bool:
+        """Are there groups to be freed? Nothing may be dispatched before."""
+        return self.groups is not None and self.groups.owners.is_freeing
+
+    def free_some(self, count_max: int) -> int:
+        """Free at most so many of them. Returns how many were looked at."""
+        return 0 if self.groups is None else self.groups.owners.free_some(count_max)
 
     def take_out(self, consumer: Consumer) -> None:
         """The consumer is about to choose other messages. It keeps its groups; ``put_in`` must follow."""
@@ -129,7 +143,7 @@ class Grouping:
     def forget(self) -> None:
         """The queue is empty and has no consumers, so no group has anything to remember."""
         if self.groups is not None:
-            self.groups.close()
+            dispose(self.groups.close(), self._agenda)
             self.groups = None
 
     def regroup(self, rule: GroupRule | None) -> None:

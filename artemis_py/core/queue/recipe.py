@@ -258,7 +258,7 @@ def build_queue(
     )
     order, distribution = _order_for(own), _distribution_for(own)
     rule = None if temporary else GroupRule.of(own)
-    grouping = Grouping(rule, order, distribution, address.memory.holdings)
+    grouping = Grouping(rule, order, distribution, address.memory.holdings, host.agenda)
     basis = QueueBasis(
         reference,
         host,

@@ -7,6 +7,7 @@ from typing import final
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.order.entry import LOST, Entry
 from artemis_py.core.queue.exclusivity import Exclusivity
+from artemis_py.core.queue.freeing import FreeGroups, offer_freed
 from artemis_py.core.queue.parts import QueueParts
 from artemis_py.core.queue.returning import Return
 from artemis_py.core.queue.shared_cursors import SharedCursors
@@ -46,6 +47,8 @@ class Seats:
         distribution.add(consumer)
         if parts.grouping.attach(consumer, held=contents.has_held):
             gate.close_again()
+        if parts.grouping.is_freeing:
+            parts.tasks.begin(FreeGroups(parts), now_ms)
         if not consumer.browses:
             gate.consumer_joined(distribution.taker_count, parts.host.clock.steady_ms(now_ms))
         parts.wake(consumer)
@@ -126,11 +129,10 @@ class Seats:
         contents, distribution = parts.contents, parts.distribution
         distribution.remove(consumer)
         parts.grouping.detach(consumer)
-        if parts.grouping.takes_freed():
-            parts.waking.wake_dry()
-            parts.note_ready()
-        if not distribution.consumers and not contents.message_count:
-            parts.grouping.forget()
+        if parts.grouping.is_freeing:
+            parts.tasks.begin(FreeGroups(parts), now_ms)
+        else:
+            offer_freed(parts)
         self._close_cursor(consumer)
         parts.gate.consumer_left(distribution.taker_count)
         contents.was_used = True

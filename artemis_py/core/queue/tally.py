@@ -16,7 +16,7 @@ class Tally:
 
     __slots__ = (
         "acknowledged", "added", "durable_count", "durable_size_bytes", "expired", "held_count", "held_durable_count",
-        "held_durable_size_bytes", "held_size_bytes", "killed", "killed_by", "read_count", "replaced",
+        "held_durable_size_bytes", "held_size_bytes", "killed", "killed_by", "read_count", "replaced", "returned",
         "scheduled_durable_count", "scheduled_durable_size_bytes", "scheduled_size_bytes", "size_bytes",
     )  # fmt: skip
 
@@ -28,6 +28,8 @@ class Tally:
         self.killed_by: dict[str, int] | None = None
         """The same by reason; None before the first: most queues never kill a message."""
         self.replaced = 0
+        self.returned = 0
+        """How often a message came back to the queue, or to its place: somebody who looks may have passed that."""
         self.size_bytes = 0
         self.durable_count = 0
         self.durable_size_bytes = 0
@@ -81,7 +83,8 @@ class Tally:
         self.held_durable_size_bytes -= durable_size_bytes
 
     def leave_delivery(self, message: Message) -> None:
-        """A message was settled or came back."""
+        """A message came back from the consumer that was to settle it."""
+        self.returned += 1
         size = message.size_bytes
         self.held_count -= 1
         self.held_size_bytes -= size

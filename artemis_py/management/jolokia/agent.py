@@ -121,6 +121,8 @@ class Agent:
         bean = self._one(request)
         given = request.arguments or ()
         operation = chosen(bean.kind, request.operation, request.name.canonical, len(given))
+        if request.is_url and operation.secrets:
+            raise illegal(f"{operation.signature.name} takes a password, which has no place in a URL; use POST")
         call = operation.prepare(self._beans.managed, bean, given)
         if call.right != EDIT:
             guard.demand(call.right, call.permission)

@@ -27,7 +27,7 @@ _SHOWN_MAX: Final = 100
 @dataclass(frozen=True, slots=True)
 class JolokiaRequest:
     """One request. ``attributes`` are None for all; ``is_one``: is one of them asked for, and not a list with one?
-    ``path`` leads into the value.
+    ``path`` leads into the value. ``is_url``: is all of it in the URL?
     """
 
     type: str
@@ -39,6 +39,7 @@ class JolokiaRequest:
     value: Any = None
     path: tuple[str, ...] = ()
     options: Options = field(default_factory=Options)
+    is_url: bool = False
 
     @property
     def name(self) -> ObjectName:
@@ -87,7 +88,8 @@ def of_path(path: str, options: Options) -> JolokiaRequest:
         )
     if type == EXEC:
         given = [_argument(part) for part in parts[2:]]
-        return JolokiaRequest(EXEC, name, operation=_unescaped(parts[1]), arguments=given, options=options)
+        operation = _unescaped(parts[1])
+        return JolokiaRequest(EXEC, name, operation=operation, arguments=given, options=options, is_url=True)
     if type == WRITE:
         value = _argument(parts[2])
         return JolokiaRequest(WRITE, name, (_unescaped(parts[1]),), True, value=value, options=options)

@@ -156,6 +156,7 @@ DEAD_LETTER_OPERATIONS: Final = (
             Argument("rate", NUMBER, "messages in a second at most, so that consumers keep up; 0: no limit", 0),
             Argument("dry-run", FLAG, "only say what would be done", False),
         ),
+        inside={"groups": DEAD_LETTERS},
         work=_retry,
         no_mbean="Artemis has nothing like it; a queue has retryMessages.",
     ),

@@ -44,9 +44,9 @@ class Admission:
             return Refusal(HTTPStatus.SERVICE_UNAVAILABLE, "too many connections are reading the log; try again later")
         doors = site.doors
         has_names = not route.is_open or (doors is not None and doors.checks_names)
-        reason = site.hosts.refusal(request) if has_names else None
+        reason = site.hosts.refusal(request, route.pages) if has_names else None
         if reason is None and request.authorization is not None:
-            reason = site.hosts.page_refusal(request)
+            reason = site.hosts.page_refusal(request, route.pages)
         return None if reason is None else Refusal(HTTPStatus.FORBIDDEN, reason)
 
     def begin(self, request: Request, route: Route, client: HttpClient, transport: asyncio.Transport) -> None:

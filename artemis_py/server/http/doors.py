@@ -86,7 +86,7 @@ class Doors:
 
     def is_shut(self, route: Route, method: str) -> bool:
         """Does a request need a login? One that no handler would answer needs none."""
-        if not route.needs_login or route.handler(method) is None:
+        if not route.needs_login or method in route.open_methods or route.handler(method) is None:
             return False
         return route.path.split("/")[1] not in self._open_paths
 

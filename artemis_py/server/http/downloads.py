@@ -16,6 +16,7 @@ from artemis_py.server.http.messages import Response
 from artemis_py.storage.bodies.store import LargeStore
 
 _PIECE_BYTES: Final = 262_144
+_BLOCK_BYTES: Final = 65_536
 _UNKNOWN: Final = "application/octet-stream"
 _TYPE: Final = re.compile(r"[\w!#$&^.+-]{1,80}/[\w!#$&^.+-]{1,80}(?:; ?charset=[\w-]{1,40})?", re.ASCII)
 _LINES: Final = "application/jsonl"
@@ -49,13 +50,22 @@ class Downloads:
         return Response(HTTPStatus.OK, _LINES, self._parts(lines.parts), _harmless(f"{lines.name}.jsonl"))
 
     def _parts(self, parts: Iterable[bytes | InPieces]) -> Iterator[bytes]:
+        """Some lines at a time: to send a piece costs more than to make a line."""
+        block: list[bytes] = []
+        size_bytes = 0
         for part in parts:
-            if not isinstance(part, InPieces):
-                yield part
+            if isinstance(part, InPieces):
+                yield b"".join(block)
+                block, size_bytes, body = [], 0, part.body
+                for piece in self._pieces(body) if isinstance(body, LargeBody) else _cut(body):
+                    yield piece_line(piece) if piece else piece
                 continue
-            body = part.body
-            for piece in self._pieces(body) if isinstance(body, LargeBody) else _cut(body):
-                yield piece_line(piece) if piece else piece
+            block.append(part)
+            size_bytes += len(part)
+            if size_bytes >= _BLOCK_BYTES:
+                yield b"".join(block)
+                block, size_bytes = [], 0
+        yield b"".join(block)
 
     def _pieces(self, body: LargeBody) -> Iterator[bytes]:
         """The pieces in order; an empty one while the next is being read."""

@@ -7,12 +7,14 @@ name in ``Host``, so that header is checked. IP addresses are not names, and no 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from ipaddress import ip_address
 from typing import Final, final
 
 from artemis_py.server.http.messages import Request
 
+Pages = Callable[[str], bool]
+"""May web pages of an origin use something?"""
 ANY: Final = "*"
 _PORTS: Final = {"http": "80", "https": "443"}
 _ELSEWHERE: Final = frozenset({"cross-site", "same-site"})
@@ -31,9 +33,9 @@ class Hosts:
         self._origins = frozenset(_split(name)[0] for name in names)
         self._names = self._origins | {"localhost", _split(own)[0]}
 
-    def refusal(self, request: Request) -> str | None:
+    def refusal(self, request: Request, pages: Pages | None = None) -> str | None:
         """Why a request about the log, the memory or an operation is refused, or None. ``Host`` may be missing
-        (HTTP/1.0), but browsers always send it. A host in the target is checked, too.
+        (HTTP/1.0), but browsers always send it. A host in the target is checked, too. ``pages`` may be used, too.
         """
         for authority in (request.headers.get("host"), request.authority):
             if authority is not None and not self._allows(authority):
@@ -42,15 +44,16 @@ class Hosts:
                     f"the host name {shown!r} may not be used for the log, /memory and /api; use localhost or the "
                     "broker's IP address, or add allowedHosts=NAME to the acceptor's URI"
                 )
-        return self.page_refusal(request)
+        return self.page_refusal(request, pages)
 
-    def page_refusal(self, request: Request) -> str | None:
+    def page_refusal(self, request: Request, pages: Pages | None = None) -> str | None:
         """Why a request is refused because a web page of somebody else sent it, or None. Browsers say so in ``Origin``,
         or only in ``Sec-Fetch-Site`` (a picture, a script). A link that a person follows is no such request.
         """
         headers = request.headers
         origin = headers.get("origin")
-        if origin is not None and not self._allows_origin(origin, headers.get("host", "")):
+        is_other = origin is not None and not self._allows_origin(origin, headers.get("host", ""))
+        if origin is not None and is_other and (pages is None or not pages(origin)):
             return (
                 f"web pages of {origin[:100]!r} may not use the broker; the acceptor's allowedHosts lists the "
                 "hosts that may"

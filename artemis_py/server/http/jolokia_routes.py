@@ -9,6 +9,7 @@ from http import HTTPStatus
 from typing import Any, Final
 from urllib.parse import parse_qsl
 
+from artemis_py.config.tables.web_access import WebAccess
 from artemis_py.management.artemis.guard import Guard
 from artemis_py.management.artemis.problem import JavaError, illegal
 from artemis_py.management.jolokia.agent import BULK_MAX, Agent, Answer
@@ -18,7 +19,8 @@ from artemis_py.server import audit
 from artemis_py.server.calls import Calls
 from artemis_py.server.http.json_body import parse_json
 from artemis_py.server.http.messages import Answer as HttpAnswer
-from artemis_py.server.http.messages import Request, Response, json_response
+from artemis_py.server.http.messages import Handler, Request, Response, json_response
+from artemis_py.server.http.origins import Origins
 from artemis_py.server.http.routing import Route
 
 BASES: Final = ("/console/jolokia", "/jolokia", "/api/jolokia")
@@ -27,17 +29,50 @@ _TYPES: Final = frozenset({_JSON, "text/plain"})
 _ELSEWHERE: Final = frozenset({"cross-site", "same-site"})
 _PIECE_BYTES: Final = 8 * 1024
 _QUERY_FIELDS_MAX: Final = 100
+_SENT: Final = frozenset({"authorization", "content-type", "accept", "x-requested-with"})
+"""The headers that a page may send."""
 _BY_LINK: Final = "java.lang.SecurityException"
 
 
 def jolokia_routes(
-    agent: Agent, calls: Calls, guard_of: Callable[[Request], Guard], clock_ms: Callable[[], int]
+    agent: Agent,
+    calls: Calls,
+    guard_of: Callable[[Request], Guard],
+    clock_ms: Callable[[], int],
+    access: WebAccess | None = None,
 ) -> list[Route]:
-    """The routes. ``guard_of`` says what the user of a request may do, ``clock_ms`` is the date."""
+    """The routes. ``guard_of`` says what the user of a request may do, ``clock_ms`` is the date, ``access`` which web
+    pages may use them besides those of the acceptor's hosts.
+    """
+    origins = Origins(access or WebAccess())
     carry_out = partial(_carry_out, agent, calls, guard_of, clock_ms)
-    handlers = {"GET": partial(carry_out, _from_path), "POST": partial(carry_out, _from_body)}
+    handlers: dict[str, Handler] = {
+        "GET": partial(_strictly, origins, partial(carry_out, _from_path)),
+        "POST": partial(_strictly, origins, partial(carry_out, _from_body)),
+        "OPTIONS": _preflight,
+    }
     paths = [path for base in BASES for path in (base, f"{base}/*")]
-    return [Route(path, handlers, checks_itself=True) for path in paths]
+    return [
+        Route(path, handlers, checks_itself=True, open_methods=frozenset({"OPTIONS"}), pages=origins.allows)
+        for path in paths
+    ]
+
+
+def _strictly(origins: Origins, answer: Callable[[Request], HttpAnswer], request: Request) -> HttpAnswer:
+    reason = origins.refusal(request)
+    return answer(request) if reason is None else _problem(HTTPStatus.FORBIDDEN, _BY_LINK, reason)
+
+
+def _preflight(request: Request) -> Response:
+    """A browser asks whether a page of another origin may send a request. It was checked already that it may. Nothing
+    that the browser remembers of logins is sent then; the page has to log in itself.
+    """
+    headers = [*_origin(request), ("Access-Control-Allow-Methods", "GET, POST"), ("Access-Control-Max-Age", "3600")]
+    wanted = request.headers.get("access-control-request-headers")
+    if wanted is not None:
+        named = [name for one in wanted.split(",") if (name := one.strip().lower()) in _SENT]
+        headers.append(("Access-Control-Allow-Headers", ", ".join(named)))
+    return Response(HTTPStatus.OK, "text/plain", b"", tuple(headers))
 
 
 _Read = tuple[Sequence[JolokiaRequest | JavaError], bool]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import unquote
@@ -32,6 +32,10 @@ class Route:
     """Where users log in: must one do so? What has no data of the broker needs no login."""
     checks_itself: bool = False
     """Does its handler know which permission a request needs? Then whoever has logged in gets there."""
+    open_methods: frozenset[str] = frozenset()
+    """Those that need no login even where the others do: a browser asks with OPTIONS before it sends one."""
+    pages: Callable[[str], bool] | None = None
+    """May web pages of this origin use it, besides those of the acceptor's hosts?"""
     takes_messages: bool = False
     """May the bodies of its requests be as large as messages?"""
 

@@ -14,7 +14,7 @@ from struct import Struct
 from typing import Any, Final
 from zlib import crc32
 
-from artemis_py.storage.format import codec
+from artemis_py.storage.format import codec, long_json
 from artemis_py.storage.format.codec import FILE_HEADER_BYTES, CodecError
 from artemis_py.storage.format.scan import Damage, inner_records, whole_records
 
@@ -184,7 +184,7 @@ def decode_index(text: bytes) -> dict[str, Any]:
     checksum.
     """
     try:
-        fields: object = json.loads(checked_text(text))
+        fields: object = long_json.loads(checked_text(text))
     except ValueError:
         raise CodecError("the index is incomplete") from None
     if not isinstance(fields, dict) or fields.get("format") != FORMAT:

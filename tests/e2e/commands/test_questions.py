@@ -117,3 +117,24 @@ def test_a_question_names_the_consumers_that_lose_their_connections(
             assert main([*words, "--url", user.url]) == 1
             said = capsys.readouterr().err
             assert said == f"artemis-py: this destroys {what}, and nobody is here to ask: add --yes\n"
+
+
+def test_a_new_password_is_asked_for_twice(user: User) -> None:
+    """Where nobody can be asked, it comes from a file or the environment; without another change it is needed."""
+    with user.terminal("user", "create", "zoe", "--role", "amq") as terminal:
+        terminal.await_text("new password of zoe: ")
+        terminal.type("open sesame\n")
+        terminal.await_text("once more: ")
+        terminal.type("open sesame\n")
+        terminal.await_text("needsRestart")
+        assert terminal.await_end() == 0
+        assert "sesame" not in terminal.text
+    assert "use --new-password-file, or set ARTEMIS_PY_NEW_PASSWORD" in user.refused("user", "update", "zoe")
+    (user.folder / "new").write_text("another\n")
+    printed = user.printed("user", "update", "zoe", "--new-password-file", "new")
+    assert "passwordChanged  yes" in printed
+    assert "another" not in printed
+    printed = user.printed("user", "update", "zoe", "--role", "view")
+    assert ("passwordChanged  no" in printed, "rolesChanged     yes" in printed) == (True, True)
+    assert "this destroys the login of zoe" in user.refused("user", "delete", "zoe")
+    assert "removed" in user.printed("user", "delete", "zoe", "--yes")

@@ -8,6 +8,7 @@ import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote as escaped
 
 import pytest
 
@@ -118,12 +119,15 @@ def test_no_password_is_told(secured: BrokerProcess) -> None:
         told("PATCH", "/api/users/nobody", {"password": SECRET}),
         called("addUser", "zoe", SECRET),
         called("addUser", "eve", SECRET, "amq", True),
-        called("addUser", "zoe", {"open sesame": 1}, "", False),
+        called("addUser", "eve", {"open sesame": 1}, "", False),
         called("resetUser(java.lang.String,java.lang.String,java.lang.String)", "nobody", SECRET, "amq"),
         called("resetUser", "nobody", SECRET, "amq"),
+        told("GET", f"/console/jolokia/exec/{escaped(bean, safe='')}/addUser/zoe/open%20sesame/editors/true"),
     ]
     assert [text[:3] for text in heard[:6]] == ["400", "400", "400", "409", "409", "404"]
     assert "has no place in a URL" in heard[0]
+    assert "has no place in a URL; use POST" in heard[-1]
+    assert "zoe" not in users_of(secured)
     assert [text for text in [*heard, secured.said] if "sesame" in text] == []
     assert "password=****" in secured.said
 

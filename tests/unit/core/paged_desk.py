@@ -24,7 +24,8 @@ QUEUES = ("q", "other", "graves", "late")
 
 class PagedDesk:
     """Anycast queues of the names in ``QUEUES``, each on an address of its name. That of q pages beyond
-    ``messages_max`` messages; dead messages go to graves, and expired ones to late.
+    ``messages_max`` messages; dead messages go to graves, and expired ones to late. ``address`` may be another one
+    for q: ``q.*`` has all that is sent to addresses such as q.a.
     """
 
     def __init__(
@@ -34,6 +35,7 @@ class PagedDesk:
         units: int = 10_000,
         queue: dict[str, Any] | None = None,
         other: dict[str, Any] | None = None,
+        address: str = "q",
     ) -> None:
         self.now_ms = NOW_MS
         self.units = units
@@ -48,18 +50,21 @@ class PagedDesk:
         config = BrokerConfig(
             addresses=tuple(
                 AddressConfig(
-                    name=name,
+                    name=address if name == "q" else name,
                     routing_types=("ANYCAST",),
                     queues=(
                         QueueConfig(
-                            name=name, address=name, routing_type="ANYCAST", **((queue or {}) if name == "q" else {})
+                            name=name,
+                            address=address if name == "q" else name,
+                            routing_type="ANYCAST",
+                            **((queue or {}) if name == "q" else {}),
                         ),
                     ),
                 )
                 for name in QUEUES
             ),
             address_settings=SettingsRepository(
-                [SettingsEntry(match="q", values=values), SettingsEntry(match="other", values=other or {})]
+                [SettingsEntry(match="q.#", values=values), SettingsEntry(match="other", values=other or {})]
             ),
         )
         self.broker = Broker(config, self.log, self.now_ms, RecoveredState(), self.files)

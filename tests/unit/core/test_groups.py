@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from artemis_py.core.broker import Broker
+from artemis_py.core.budget import TURN_UNITS
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.groups.groups import QueueGroups
 from artemis_py.core.queue.queue import Queue
@@ -65,6 +66,53 @@ def test_a_blocked_group_costs_nothing_further(attributes: dict[str, Any]) -> No
         pass_one(broker, queue, idle)
         costs.append(lines_run(partial(pass_one, broker, queue, idle)))
     assert costs[1] <= costs[0] * ALLOWANCE
+
+
+def _with_groups(count: int, **attributes: Any) -> tuple[Broker, Queue, Consumer]:
+    """A consumer that owns so many groups, and has settled their messages."""
+    broker = broker_of(queue_config(**STICKY, **attributes))
+    queue = broker.queues["q"]
+    owner = consumer_on(broker, queue)
+    for number in range(count):
+        send_to(broker, f"g{number}")
+    broker.begin_turn(10**9, NOW_MS)
+    queue.dispatch(NOW_MS)
+    queue.acknowledge(owner, owner.let_go_all())
+    return broker, queue, owner
+
+
+def _turns_until_free(broker: Broker, queue: Queue, waiting: Consumer) -> int:
+    """How many turns pass before the queue dispatches again."""
+    turns = 0
+    while queue.grouping.is_freeing:
+        turns += 1
+        broker.begin_turn(TURN_UNITS, NOW_MS)
+        broker.tick(NOW_MS)
+        if queue.grouping.is_freeing:
+            broker.dispatch(NOW_MS)
+            assert not waiting.held, "some groups are free, and others are not"
+    return turns
+
+
+@pytest.mark.parametrize("count", [10, 20_000])
+def test_very_many_groups_are_freed_in_slices(count: int) -> None:
+    """Those of a consumer that leaves. Nobody gets a message before all of them are free."""
+    broker, queue, owner = _with_groups(count)
+    other = consumer_on(broker, queue)
+    send_to(broker, "g1")
+    broker.dispatch(NOW_MS)
+    assert not other.held, "its group has another owner"
+    assert len(owner.held) == 1
+    broker.begin_turn(TURN_UNITS, NOW_MS)
+    queue.detach(owner, failed=False, now_ms=NOW_MS)
+    assert queue.grouping.is_freeing is (count > 10)
+    turns = _turns_until_free(broker, queue, other)
+    assert turns >= count // TURN_UNITS
+    broker.begin_turn(TURN_UNITS, NOW_MS)
+    broker.tick(NOW_MS)
+    broker.dispatch(NOW_MS)
+    assert len(other.held) == 1
+    assert set(groups_of(queue).table.groups) == {"g1"}
 
 
 @pytest.mark.parametrize("attributes", [STICKY, SHARED], ids=["sticky", "shared"])

@@ -24,12 +24,18 @@ def through_json(mark: Mark) -> Mark:
     return Mark.of(json.loads(json.dumps(list(mark))))
 
 
-@pytest.mark.parametrize("queue", QUEUES, ids=["priorities", "standard", "sorted", "behind"])
-@pytest.mark.parametrize("messages_max", [-1, 3, 40])
-def test_what_stays_is_seen_once(queue: dict[str, Any], messages_max: int, rng: random.Random) -> None:
+CASES = [
+    *((queue, "q", messages_max) for queue in QUEUES for messages_max in (-1, 3, 40)),
+    ({}, "q.*", 3),
+    ({"queue_type": "standard"}, "q.*", 20),
+]
+
+
+@pytest.mark.parametrize(("queue", "address", "messages_max"), CASES)
+def test_what_stays_is_seen_once(queue: dict[str, Any], address: str, messages_max: int, rng: random.Random) -> None:
     """Consumers take and return, pages are read ahead, others send: between two looks, and between two rounds."""
     for _ in range(25):
-        desk = PagedDesk(messages_max, queue=queue)
+        desk = PagedDesk(messages_max, queue=queue, address=address)
         send_some(desk, rng.randrange(80), rng)
         desk.settle()
         consumers: list[Consumer] = []

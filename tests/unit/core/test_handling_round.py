@@ -17,10 +17,12 @@ ORDERS: list[dict[str, Any]] = [{}, {"queue_type": "standard"}, {"sort_key": "ta
 
 
 def send_some(desk: PagedDesk, count: int, rng: random.Random) -> None:
+    """To one of the addresses whose messages q has."""
     for _ in range(count):
         due_ms = desk.now_ms + rng.choice((0, 0, 0, 0, 500, 5000))
-        head = head_of("q", priority=rng.randrange(10), persistent=True, tag=rng.choice("abc"))
-        send(desk.broker, "q", head=head, due_ms=due_ms if due_ms > desk.now_ms else 0, now_ms=desk.now_ms)
+        address = desk.queue.address.name.replace("*", rng.choice("ab"))
+        head = head_of(address, priority=rng.randrange(10), persistent=True, tag=rng.choice("abc"))
+        send(desk.broker, address, head=head, due_ms=due_ms if due_ms > desk.now_ms else 0, now_ms=desk.now_ms)
 
 
 def everything(desk: PagedDesk) -> list[int]:

@@ -263,3 +263,68 @@ def test_the_basic_security_manager(shop: Path) -> None:
     files = files.replace('"ann"', '"artemis-users.properties"').replace('"staff"', '"artemis-roles.properties"')
     edit(shop, "bootstrap.xml", manager.format("ENC(80cf731af62c290)"), files)
     assert who(load(shop, environ={}), "ann", "welcome") == ("ann", ["admin", "staff"])
+
+
+ACCESS = """<?xml version="1.0"?>
+<restrict>
+  <remote><host>127.0.0.1</host></remote>
+  <cors>
+    <allow-origin>*://Localhost*</allow-origin><allow-origin>http://${shop.guest}.example</allow-origin>
+    <strict-checking/><allow-orign>x</allow-orign>
+  </cors>
+</restrict>
+"""
+MANAGEMENT = """<?xml version="1.0"?>
+<management-context xmlns="http://activemq.org/schema">
+  <connector connector-port="1099"/>
+  <authorisation>
+    <default-access><access method="list*" roles="staff"/><access method="*" roles="admin"/></default-access>
+    <role-access><match domain="org.apache.activemq.artemis">
+      <access method="get*" roles="staff,guards"/><access method="set*" roles="admin"/></match></role-access>
+  </authorisation>
+</management-context>
+"""
+
+
+def told_of(config: BrokerConfig, file: str) -> list[str]:
+    """The severity and text of what is told of a file."""
+    found = [problem for problem in config.notices if problem.file.endswith(file)]
+    return [f"{problem.severity} {problem.line}: {problem.message}" for problem in found]
+
+
+def test_which_pages_may_use_jolokia(shop: Path) -> None:
+    assert load(shop, environ={}).web_access is None
+    (shop / "etc" / "jolokia-access.xml").write_text(ACCESS)
+    config = load(shop, environ={})
+    assert config.web_access is not None
+    assert (config.web_access.origins, config.web_access.is_strict) == (
+        ("*://localhost*", "http://visitor.example"),
+        True,
+    )
+    remote, misspelt = told_of(config, "jolokia-access.xml")
+    assert remote.startswith("warning 3: remote is not used: let a firewall say")
+    assert misspelt.startswith("warning 6: cors has no allow-orign")
+    (shop / "etc" / "jolokia-access.xml").write_text("<restrict><cors>")
+    with pytest.raises(ConfigError, match=r"jolokia-access\.xml"):
+        load(shop, environ={})
+
+
+def test_what_does_the_work_of_management_xml(shop: Path) -> None:
+    """A warning while nobody may do what they could with Artemis, and then a note."""
+    etc = shop / "etc"
+    (etc / "management.xml").write_text(MANAGEMENT)
+    connector, warning = sorted(told_of(load(shop, environ={}), "management.xml"))
+    assert connector == "note 3: there is no JMX here, so no connector for it is opened"
+    assert warning.startswith("warning 2: management.xml has no effect")
+    assert warning.endswith(
+        'add: <security-setting match="mops.#"><permission type="view" roles="staff,guards"/>'
+        '<permission type="edit" roles="admin"/></security-setting>'
+    )
+    text = (etc / "broker.xml").read_text()
+    granted = warning.partition("add: ")[2]
+    (etc / "broker.xml").write_text(text.replace("</security-settings>", f"{granted}</security-settings>"))
+    assert [each[:7] for each in sorted(told_of(load(shop, environ={}), "management.xml"))] == ["note 2:", "note 3:"]
+    (etc / "management.xml").write_text("<management-context")
+    assert told_of(load(shop, environ={}), "management.xml") == [
+        "note 0: management.xml cannot be read, and has no effect anyway"
+    ]

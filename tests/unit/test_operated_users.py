@@ -1,0 +1,98 @@
+"""The users of a running broker: files that have not changed are not read again."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Generator
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from artemis_py.config.reader import load
+from artemis_py.errors import BrokerError, NotFoundError
+from artemis_py.security.known_users import KnownUser
+from artemis_py.server.known_users import OperatedUsers
+from tests.unit.config.documents import document
+
+
+class AtOnce:
+    """The loop, as far as it is used: what another thread would do is done at once."""
+
+    def run_in_executor(self, _pool: None, work: Callable[[], Any]) -> Future[Any]:
+        future: Future[Any] = Future()
+        try:
+            future.set_result(work())
+        except Exception as error:
+            future.set_exception(error)
+        return future
+
+
+def done(steps: Generator[Any, None, Any]) -> Any:
+    """What a work returns whose waits are over."""
+    try:
+        while True:
+            next(steps)
+    except StopIteration as ended:
+        return ended.value
+
+
+class World:
+    """A configuration with users, and the operations on them."""
+
+    def __init__(self, folder: Path, core: str = "") -> None:
+        self.users, self.roles = folder / "artemis-users.properties", folder / "artemis-roles.properties"
+        file = folder / "broker.xml"
+        file.write_text(document(core))
+        self.write("ann = a\n")
+        self.roles.write_text("amq = ann\n")
+        self.config = load(file, environ={})
+        self.operated = OperatedUsers(cast("asyncio.AbstractEventLoop", AtOnce()), lambda: self.config, None)
+        for path in (file, self.roles):
+            os.utime(path, (1_000_000, 1_000_000))
+
+    def write(self, text: str, date_s: int = 1_000_000) -> None:
+        self.users.write_text(text)
+        os.utime(self.users, (date_s, date_s))
+
+    @property
+    def known(self) -> list[KnownUser]:
+        found: list[KnownUser] = done(self.operated.known())
+        return found
+
+
+def test_files_are_read_again_when_they_have_changed(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    first = world.known
+    assert world.known is first
+    world.write("ann = a\nbob = b\n", 1_000_001)
+    assert [one.name for one in world.known] == ["ann", "bob"]
+    world.roles.write_text("amq = ann,bob\n")
+    again = world.known
+    assert [one.roles for one in again] == [("amq",), ("amq",)]
+    assert world.known is not again, "it changed a moment ago, and may change again with the same date"
+    assert [world.operated.is_changeable(one) for one in again] == [True, True]
+
+
+def test_what_cannot_be_changed(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    with pytest.raises(NotFoundError, match="has no user bob"):
+        done(world.operated.remove("bob"))
+    with pytest.raises(BrokerError, match="already has a user ann"):
+        done(world.operated.add("ann", "x", (), is_plain=True))
+    with pytest.raises(BrokerError, match="a comma separates names"):
+        done(world.operated.add("bob", "x", ("a,b",), is_plain=True))
+    assert world.users.read_text() == "ann = a\n"
+    (tmp_path / "jwt").mkdir()
+    (tmp_path / "jwt" / "key").write_text("k" * 64)
+    tokens = '<authentication><authenticator name="jwt"><option name="x" value="y"/></authenticator></authentication>'
+    other = World(tmp_path / "jwt")
+    other.users.unlink()
+    other.roles.unlink()
+    (tmp_path / "jwt" / "broker.xml").write_text(document(tokens))
+    other.config = load(tmp_path / "jwt" / "broker.xml", environ={})
+    assert other.known == []
+    with pytest.raises(BrokerError, match="this broker has no users file: its users come from elsewhere"):
+        done(other.operated.add("bob", "x", (), is_plain=True))
