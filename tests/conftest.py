@@ -14,7 +14,10 @@ from artemis_py.version import IS_COMPILED
 from tests.prometheus_tools import find_tool
 
 SEED_BITS = 32
-_LONGEST_FIRST = {"tests/spark": 0, "tests/e2e": 1}
+_AS_A_WHOLE = ("tests/spark", "tests/e2e")
+"""Folders that one process runs."""
+_FIRST = (*_AS_A_WHOLE, "tests/model", "tests/sim", "tests/wire", "tests/queues", "tests/unit/holdings")
+"""What takes longest begins first; so short files come last, and all processes end at about the same time."""
 
 settings.register_profile("default", print_blob=True, deadline=None)
 settings.register_profile("ci", parent=settings.get_profile("default"), suppress_health_check=[HealthCheck.too_slow])
@@ -61,7 +64,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """
     if "slow" not in config.option.markexpr:
         _take_turns(items, config.option.seed)
-    items.sort(key=lambda item: _LONGEST_FIRST.get(_scope_of(item.nodeid), len(_LONGEST_FIRST)))
+    items.sort(key=lambda item: _turn_of(item.nodeid))
     if IS_COMPILED:
         for item in items:
             if item.get_closest_marker("interpreted") is not None:
@@ -83,9 +86,15 @@ def _take_turns(items: list[pytest.Item], seed: int) -> None:
 
 
 def _scope_of(nodeid: str) -> str:
-    """What one process runs as a whole: a folder that takes long to begin with, or a file."""
+    """What one process runs as a whole: a folder whose processes take long to start, or a file."""
     folder = "/".join(nodeid.split("/")[:2])
-    return folder if folder in _LONGEST_FIRST else nodeid.split("::", maxsplit=1)[0]
+    return folder if folder in _AS_A_WHOLE else nodeid.split("::", maxsplit=1)[0]
+
+
+def _turn_of(nodeid: str) -> int:
+    """When its folder begins."""
+    turns = (number for number, folder in enumerate(_FIRST) if nodeid.startswith(f"{folder}/"))
+    return next(turns, len(_FIRST))
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -6,20 +6,19 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import time
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import TypeVar
+
+from tests.e2e.forks import COMMAND, Forked, starts_alike
 
 LOOPBACK = "127.0.0.1"
 WAIT_S = 15.0
 POLL_S = 0.004
 STOP_S = 20.0
-COMMAND = (sys.executable, "-m", "artemis_py")
 _LIMITED = ("sh", "-c", 'ulimit -S -n "$1" && ulimit -H -n "$2" && shift 2 && exec "$@"', "sh")
 
 Value = TypeVar("Value")
@@ -83,20 +82,28 @@ class BrokerProcess:
         folder: Path | None = None,
         descriptors: tuple[int, int] | None = None,
         within: Sequence[str] = (),
+        anew: bool = False,
     ) -> None:
-        """``within``: a command that executes the one that follows it, in surroundings of its own."""
+        """``within``: a command that executes the one that follows it, in surroundings of its own. ``anew``: in a new
+        Python, for tests of the start itself; others begin as a fork of one that has imported the program.
+        """
         limited = (*_LIMITED, *map(str, descriptors)) if descriptors is not None else ()
+        around = (*within, *limited)
         self.log = log
-        with log.open("wb") as output:
-            self.process = subprocess.Popen(
-                [*within, *limited, *COMMAND, *arguments],
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                env=environment,
-                cwd=folder,
-            )
+        self.process: subprocess.Popen[bytes] | Forked
+        with log.open("wb") as output, Path(os.devnull).open("rb") as nothing:
+            streams = (nothing.fileno(), output.fileno(), output.fileno())
+            if anew or around or not starts_alike(environment):
+                stdin, stdout, stderr = streams
+                self.process = subprocess.Popen(
+                    [*around, *COMMAND, *arguments],
+                    stdin=stdin, stdout=stdout, stderr=stderr, env=environment, cwd=folder,
+                )  # fmt: skip
+            else:
+                self.process = Forked(arguments, *streams, environment=environment, folder=folder)
         self.ports: dict[str, int] = {}
+        self.code_expected = 0
+        """How it ends; a test that kills it says so here."""
 
     @property
     def said(self) -> str:
@@ -172,22 +179,13 @@ class BrokerProcess:
 @contextmanager
 def running(text: str, folder: Path, environment: Mapping[str, str] | None = None) -> Iterator[BrokerProcess]:
     """A broker of this configuration, from its readiness to its end; whatever happens, its process is gone then."""
-    with of_this_configuration(text, folder, partial(BrokerProcess, environment=environment)) as broker:
-        yield broker
-
-
-@contextmanager
-def of_this_configuration(
-    text: str, folder: Path, start: Callable[[Sequence[str], Path], BrokerProcess]
-) -> Iterator[BrokerProcess]:
-    """The same; ``start`` starts a process with these arguments that logs to this file."""
     file = folder / "broker.xml"
     file.write_text(text, "utf-8")
-    broker = start(["run", str(file)], folder / "broker.log")
+    broker = BrokerProcess(["run", str(file)], folder / "broker.log", environment=environment)
     try:
         broker.await_ready()
         yield broker
-        assert broker.stop() == 0, broker.said
+        assert broker.stop() == broker.code_expected, broker.said
         assert "Traceback" not in broker.said, broker.said
     finally:
         broker.kill()

@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.broker_process import LOOPBACK, WAIT_S, BrokerProcess
-from tests.e2e.forked_broker import ForkedBroker
 from tests.e2e.secured import basic
 from tests.e2e.test_artemis_console import _BOOTSTRAP, _BROKER, _LOGIN
 
@@ -43,7 +42,7 @@ def etc(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def broker(etc: Path, tmp_path: Path) -> Iterator[BrokerProcess]:
-    one = ForkedBroker(["run", str(etc.parent)], tmp_path / "broker.log")
+    one = BrokerProcess(["run", str(etc.parent)], tmp_path / "broker.log")
     try:
         one.await_ready()
         yield one
@@ -94,7 +93,7 @@ def test_pages_of_others_use_jolokia_where_the_instance_lets_them(etc: Path, tmp
     (etc / "jolokia-access.xml").write_text(ACCESS)
     ui, login = "http://ui.example", basic("ann", "ann's secret")
     asks = {"Access_Control_Request_Method": "POST", "Access_Control_Request_Headers": "Authorization, X-Evil"}
-    broker = ForkedBroker(["run", str(etc.parent)], tmp_path / "broker.log")
+    broker = BrokerProcess(["run", str(etc.parent)], tmp_path / "broker.log")
     try:
         broker.await_ready()
         status, headers = headers_of(broker, "OPTIONS", Origin=ui, **asks)

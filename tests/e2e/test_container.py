@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from artemis_py.security.users.first_user import NEW_PASSWORD
-from tests.e2e.broker_process import COMMAND, LOOPBACK, BrokerProcess
+from tests.e2e.broker_process import LOOPBACK, BrokerProcess
+from tests.e2e.forks import run_text
 from tests.e2e.stomp_socket import connected
 from tests.tidy.sources import ROOT
 
@@ -51,7 +52,7 @@ def started(folder: Path, within: list[str]) -> BrokerProcess:
 
 def health(broker: BrokerProcess, *arguments: str) -> subprocess.CompletedProcess[str]:
     url = f"http://{LOOPBACK}:{broker.ports['http']}"
-    return subprocess.run([*COMMAND, "health", url, *arguments], capture_output=True, text=True, check=False)
+    return run_text(["health", url, *arguments])
 
 
 def test_its_configuration_on_a_read_only_root(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ import pytest
 
 from artemis_py.cli.data.importing import SENDS_PER_RECEIPT
 from tests.e2e.broker_process import LOOPBACK, STOMP, WAIT_S, BrokerProcess, eventually, running
+from tests.e2e.forks import run_text
 from tests.e2e.stomp_socket import StompSocket, connected, frame
 
 pytestmark = pytest.mark.e2e
@@ -66,8 +67,7 @@ def a_broker(folder: Path, name: str, in_memory: int = 5) -> tuple[str, Path]:
 
 def data(*words: object) -> subprocess.CompletedProcess[str]:
     """The command."""
-    command = [sys.executable, "-m", "artemis_py", "data", *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    return run_text(["data", *map(str, words)], timeout=60)
 
 
 def exported(text: str, folder: Path, fill: Any) -> Path:

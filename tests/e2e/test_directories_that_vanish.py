@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import shutil
 import signal
-import subprocess
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from tests.e2e.broker_process import COMMAND, STOP_S, WAIT_S, BrokerProcess, eventually
+from tests.e2e.broker_process import STOP_S, WAIT_S, BrokerProcess, eventually
+from tests.e2e.forks import run_text
 from tests.e2e.stomp_socket import StompSocket, connected
 from tests.e2e.test_journal_files import PERSISTENT, configured, started
 
@@ -126,7 +126,7 @@ def test_a_second_broker_beside_a_lock_file_that_was_removed(tmp_path: Path) -> 
     with started(file) as broker:
         broker.process.send_signal(signal.SIGSTOP)  # it notices nothing
         (tmp_path / "journal" / "server.lock").unlink()
-        done = subprocess.run([*COMMAND, "run", str(file)], capture_output=True, text=True, timeout=WAIT_S, check=False)
+        done = run_text(["run", str(file)], timeout=WAIT_S)
         assert done.returncode == 1
         assert "in use by another broker" in done.stderr
 

@@ -7,7 +7,6 @@ import json
 import os
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +18,7 @@ from hypothesis import strategies as st
 
 from tests.certificates import PASSWORD, Authority
 from tests.e2e.broker_process import HTTP, LOOPBACK, WAIT_S, BrokerProcess, eventually
+from tests.e2e.forks import run_text
 from tests.e2e.secured import USERS, basic, secured_broker
 from tests.e2e.tls import trusting, uri
 
@@ -201,10 +201,7 @@ def test_strangers_are_few_and_take_nobody_s_place(broker: BrokerProcess) -> Non
 
 def cli(broker: BrokerProcess, folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     (folder / "password").write_text(USERS["ann"] + "\n")
-    command = [sys.executable, "-m", "artemis_py", *arguments]
-    return subprocess.run(
-        command, env={**os.environ, **environment}, capture_output=True, text=True, timeout=60, check=False
-    )
+    return run_text(arguments, environment={**os.environ, **environment}, timeout=60)
 
 
 def test_the_commands_log_in(broker: BrokerProcess, tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import resource
 import shutil
-import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,7 +25,8 @@ from artemis_py.storage.format.log_events import (
 )
 from artemis_py.storage.format.reader import LogReader
 from artemis_py.storage.format.scan import log_files
-from tests.e2e.broker_process import COMMAND, HTTP, STOMP, WAIT_S, BrokerProcess
+from tests.e2e.broker_process import HTTP, STOMP, WAIT_S, BrokerProcess
+from tests.e2e.forks import run_text
 from tests.e2e.stomp_socket import Closed, StompSocket, connected
 
 pytestmark = pytest.mark.e2e
@@ -93,9 +93,7 @@ def bodies_of(port: int, destination: str, count: int) -> list[bytes]:
 def test_a_second_broker_is_told_who_has_the_directory(tmp_path: Path) -> None:
     file = configured(tmp_path)
     with started(file) as first:
-        second = subprocess.run(
-            [*COMMAND, "run", str(file)], capture_output=True, text=True, timeout=WAIT_S, check=False
-        )
+        second = run_text(["run", str(file)], timeout=WAIT_S)
         assert second.returncode == 1
         told = f"{tmp_path}/journal is in use by another broker (process {first.process.pid} on host "
         assert second.stderr.splitlines()[-1].startswith(f"the journal cannot be opened: {told}")
@@ -108,7 +106,7 @@ def test_a_directory_that_cannot_be_locked_is_told(tmp_path: Path) -> None:
     """As when its owner is somebody else: people saw a traceback."""
     (tmp_path / "journal" / "server.lock").mkdir(parents=True)
     file = configured(tmp_path)
-    told = subprocess.run([*COMMAND, "run", str(file)], capture_output=True, text=True, timeout=WAIT_S, check=False)
+    told = run_text(["run", str(file)], timeout=WAIT_S)
     assert told.returncode == 1
     assert told.stderr.splitlines()[-1] == (
         f"the journal cannot be opened: {tmp_path}/journal/server.lock: Is a directory"
@@ -204,9 +202,7 @@ def test_damage_in_the_middle_is_told_and_the_rest_lives(tmp_path: Path) -> None
     place = data.index(b"body-2")
     data[place] ^= 1
     path.write_bytes(data)
-    verified = subprocess.run(
-        [*COMMAND, "journal", "verify", str(tmp_path / "journal")], capture_output=True, text=True, check=False
-    )
+    verified = run_text(["journal", "verify", str(tmp_path / "journal")])
     assert verified.returncode == 1
     with started(file) as broker:
         damaged = [line for line in broker.said.splitlines() if "DAMAGED" in line]
@@ -229,7 +225,7 @@ def test_files_of_another_version_are_left_alone(tmp_path: Path) -> None:
     data[8] += 1
     data[60:64] = crc32(data[:60]).to_bytes(4, "little")
     path.write_bytes(data)
-    refused = subprocess.run([*COMMAND, "run", str(file)], capture_output=True, text=True, timeout=WAIT_S, check=False)
+    refused = run_text(["run", str(file)], timeout=WAIT_S)
     assert refused.returncode == 1
     assert "format version 2" in refused.stderr
     assert "Traceback" not in refused.stderr

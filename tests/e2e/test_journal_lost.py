@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from artemis_py.storage.format.scan import log_files
-from tests.e2e.broker_process import COMMAND, HTTP, WAIT_S
+from tests.e2e.broker_process import HTTP, WAIT_S
+from tests.e2e.forks import run_text
 from tests.e2e.stomp_socket import connected
 from tests.e2e.test_journal_files import PERSISTENT, configured, started
 
@@ -37,7 +38,7 @@ def filled(folder: Path) -> Path:
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     """A command of the broker that ends by itself."""
-    return subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, timeout=WAIT_S, check=False)
+    return run_text([*arguments], timeout=WAIT_S)
 
 
 def drained(port: int, count: int) -> int:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
+import signal
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
 
-from tests.e2e.broker_process import COMMAND, HTTP, STOMP, WAIT_S, BrokerProcess, running
+from tests.e2e.broker_process import HTTP, STOMP, WAIT_S, BrokerProcess, running
+from tests.e2e.forks import run_text
 from tests.e2e.stomp_socket import Closed, StompSocket, connected, frame
 
 pytestmark = pytest.mark.e2e
@@ -143,7 +144,7 @@ def test_what_was_receipted_survives_a_kill_and_what_was_acknowledged_does_not_c
         client.nothing_waits_but_messages()
         broker.process.kill()
         broker.process.wait()
-        broker.process.returncode = 0
+        broker.code_expected = -signal.SIGKILL
     with start() as broker, connected(broker.port) as client:
         broker.await_count("q", 30)
         client.subscribe("/queue/q")
@@ -215,7 +216,7 @@ def test_a_transaction_is_paged_whole(start: Start) -> None:
         client.ask("COMMIT", {"transaction": "t"})
         broker.process.kill()
         broker.process.wait()
-        broker.process.returncode = 0
+        broker.code_expected = -signal.SIGKILL
     with start() as broker, connected(broker.port) as client:
         broker.await_count("q", 30)
         broker.await_count("other", 20)
@@ -397,7 +398,7 @@ def test_pages_can_be_looked_at_when_the_broker_is_stopped(start: Start, tmp_pat
         client.ask("DISCONNECT")
 
     def told(*arguments: str) -> list[str]:
-        done = subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, timeout=WAIT_S, check=True)
+        done = run_text(arguments, timeout=WAIT_S, check=True)
         return done.stdout.splitlines()
 
     folder, journal = f"{tmp_path}/paging", f"{tmp_path}/journal"
@@ -425,7 +426,7 @@ def test_a_failing_disk_ends_the_broker_and_no_promise(start: Start, tmp_path: P
             send(client, "/queue/q", 6, 30)
         assert broker.process.wait(15) == 3
         assert "storage failed" in broker.said
-        broker.process.returncode = 0
+        broker.code_expected = 3
 
 
 def test_the_configuration_in_the_documents_does_what_they_say(tmp_path: Path) -> None:

@@ -70,7 +70,7 @@ def test_the_first_client_is_greeted_soon(tmp_path: Path) -> None:
     file = tmp_path / "broker.xml"
     file.write_text(configuration({"stomp": f"tcp://{LOOPBACK}:{port}?protocols=STOMP"}), "utf-8")
     started = time.monotonic()
-    broker = BrokerProcess(["run", str(file)], tmp_path / "log")
+    broker = BrokerProcess(["run", str(file)], tmp_path / "log", anew=True)
     try:
         broker.eventually("CONNECTED", lambda: is_greeted(port), bool)
         start_s = time.monotonic() - started

@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,8 +14,9 @@ from typing import Any, Final
 
 import pytest
 
-from tests.e2e.broker_process import COMMAND, HTTP, STOMP, WAIT_S, BrokerProcess
+from tests.e2e.broker_process import HTTP, STOMP, WAIT_S, BrokerProcess
 from tests.e2e.events.event_stream import EventStream
+from tests.e2e.forks import run_text
 from tests.e2e.management.told import Told
 from tests.e2e.stomp_socket import StompSocket
 
@@ -115,8 +115,7 @@ class Edited:
         return {row["name"] for row in self.told.ask("GET", "/api/queues?fields=name&size=1000")[1]["data"]}
 
     def diff(self, *words: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "artemis_py", "diff", *words]
-        return subprocess.run(command, capture_output=True, text=True, timeout=WAIT_S, check=False)
+        return run_text(["diff", *words], timeout=WAIT_S)
 
 
 @contextmanager
@@ -445,17 +444,17 @@ def test_diff_of_two_files(tmp_path: Path) -> None:
     one.write_text(MAX_1, "utf-8")
     two.write_text(MAX_2.replace('"2"/>', '"2"><durable>false</durable></queue>'), "utf-8")
     broken.write_text("<configuration", "utf-8")
-    run = [*COMMAND, "diff", str(one)]
-    same = subprocess.run([*run, str(one)], capture_output=True, text=True, check=False)
+    run = ["diff", str(one)]
+    same = run_text([*run, str(one)])
     assert (same.returncode, same.stdout) == (0, f"{one}: nothing would change\n")
-    other = subprocess.run([*run, str(two)], capture_output=True, text=True, check=False)
+    other = run_text([*run, str(two)])
     assert other.returncode == 1
     assert "max-consumers 1 → 2" in other.stdout
     assert "needs a restart:" in other.stdout
-    as_json = subprocess.run([*run, str(two), "--json"], capture_output=True, text=True, check=False)
+    as_json = run_text([*run, str(two), "--json"])
     rows = json.loads(as_json.stdout)["changes"]
     assert {(row["setting"], row["effect"]) for row in rows} == {("durable", "restart"), ("max-consumers", "now")}
-    wrong = subprocess.run([*run, str(broken)], capture_output=True, text=True, check=False)
+    wrong = run_text([*run, str(broken)])
     assert (wrong.returncode, wrong.stdout) == (2, "")
     assert "not well-formed XML" in wrong.stderr
     alone = subprocess.run(run, capture_output=True, text=True, check=False)

@@ -31,7 +31,8 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
     folder = tmp_path_factory.mktemp("shipped")
     shutil.copy(ROOT / "broker.xml", folder)
     choices = {"STOMP_PORT": "0", "HTTP_PORT": "0", "BROKER_NAME": "mine", NEW_PASSWORD: PASSWORD}
-    broker = BrokerProcess(["run"], folder / "broker.log", environment={**os.environ, **choices}, folder=folder)
+    environment = {**os.environ, **choices}
+    broker = BrokerProcess(["run"], folder / "broker.log", environment=environment, folder=folder, anew=True)
     try:
         broker.await_ready()
         yield broker

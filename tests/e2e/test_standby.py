@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import socket
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,7 +11,8 @@ import pytest
 
 from artemis_py.storage.disk.lock import WaitingPrimary
 from artemis_py.storage.disk.owner import owner_of, this_process
-from tests.e2e.broker_process import COMMAND, WAIT_S
+from tests.e2e.broker_process import WAIT_S
+from tests.e2e.forks import run_text
 from tests.e2e.pair import HANDS_OVER, Pair, gone, pair_in
 from tests.e2e.stomp_socket import connected
 from tests.e2e.test_journal_files import PERSISTENT
@@ -97,7 +97,7 @@ def test_those_who_do_not_wait(pair: Pair) -> None:
     alone = pair.folder / "alone.xml"
     before, _, after = (pair.folder / "0.xml").read_text("utf-8").partition("<ha-policy>")
     alone.write_text(before + after.partition("</ha-policy>")[2], "utf-8")
-    done = subprocess.run([*COMMAND, "run", str(alone)], capture_output=True, text=True, timeout=WAIT_S, check=False)
+    done = run_text(["run", str(alone)], timeout=WAIT_S)
     assert done.returncode == 1
     assert f"is in use by another broker ({owner}" in done.stderr
     assert gone(impatient) == 1

@@ -65,7 +65,7 @@ class Supervisor:
 
 @contextmanager
 def supervised(file: Path, supervisor: Supervisor) -> Iterator[BrokerProcess]:
-    broker = BrokerProcess(["run", str(file)], file.with_suffix(".log"), environment=supervisor.environment)
+    broker = BrokerProcess(["run", str(file)], file.with_suffix(".log"), environment=supervisor.environment, anew=True)
     try:
         yield broker
     finally:

@@ -15,6 +15,7 @@ import pytest
 
 from tests.e2e.broker_process import COMMAND, HTTP, STOMP, BrokerProcess, configuration, eventually, running
 from tests.e2e.foreign_clients import PROGRAMS, Absent, node_modules, tool
+from tests.e2e.forks import run_text
 from tests.e2e.span_collector import SpanCollector, collecting
 from tests.e2e.stomp_socket import StompSocket
 
@@ -52,14 +53,7 @@ def url_of(broker: BrokerProcess) -> str:
 
 
 def spans(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*COMMAND, "spans", *arguments],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-        stdin=subprocess.DEVNULL,
-    )
+    return run_text(["spans", *arguments], timeout=60)
 
 
 def command_for(name: str, file: Path) -> list[str]:
@@ -236,9 +230,9 @@ def test_a_broker_and_a_collector_that_are_away_are_waited_for(tmp_path: Path) -
 
 def test_mistakes_are_told(broker: BrokerProcess, tmp_path: Path) -> None:
     for arguments, said in (
-        ((), "--journal DIR"),
+        (("--url", url_of(broker), "--journal", str(tmp_path)), "--journal DIR"),
         (("--journal", str(tmp_path)), "no journal files"),
-        (("--journal", str(tmp_path), "--follow"), "need --url"),
+        (("--journal", str(tmp_path), "--follow"), "do not go with --journal"),
         (("--url", url_of(broker), "--otlp", "127.0.0.1:4318"), "/v1/traces"),
         (("--url", url_of(broker), "--cursor", "a b"), "valid cursor name"),
     ):

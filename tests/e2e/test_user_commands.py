@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from artemis_py.security.users.first_user import NEW_PASSWORD
-from tests.e2e.broker_process import COMMAND, BrokerProcess, configuration, running
+from tests.e2e.broker_process import BrokerProcess, configuration, running
+from tests.e2e.forks import run_text
 from tests.e2e.stomp_socket import StompSocket
 from tests.e2e.users import give_user
 
@@ -46,16 +46,7 @@ def run(line: str, folder: Path) -> str:
     name, *arguments = shlex.split(line)
     assert name == "artemis-py"
     variables = {NEW_PASSWORD: "ann's own", "ARTEMIS_PY_PASSWORD": "ann's own", "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(
-        [*COMMAND, *arguments],
-        cwd=folder,
-        env={**os.environ, **variables},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-    )
-    return done.stdout
+    return run_text(arguments, folder=folder, environment={**os.environ, **variables}, timeout=60, check=True).stdout
 
 
 def test_each_command_of_the_document(tmp_path: Path) -> None:

@@ -13,7 +13,8 @@ import pytest
 
 from artemis_py.cli.main import main
 from artemis_py.testing import ArtemisBroker
-from tests.e2e.broker_process import COMMAND, HTTP, STOMP, configuration, running
+from tests.e2e.broker_process import HTTP, STOMP, configuration, running
+from tests.e2e.forks import run_text
 from tests.e2e.management.told import Told
 from tests.e2e.stomp_socket import Closed, StompSocket
 
@@ -113,7 +114,7 @@ def _has_waiting(found: dict[str, dict[str, Any]]) -> bool:
 
 
 def trace(*words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*COMMAND, "trace", *words], capture_output=True, text=True, timeout=60, check=False)
+    return run_text(["trace", *words], timeout=60)
 
 
 def test_the_life_of_a_dead_letter(told: Told, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -178,10 +179,9 @@ def test_the_plugin_says_what_the_operation_says() -> None:
             broker.send("orders", "later", AMQ_SCHEDULED_DELAY=60_000)
             client.expect("MESSAGE")
             plugin = broker.queue("orders").why_not_delivered()
-            asked = subprocess.run(
-                [*COMMAND, "why", "not-delivered", "orders", "--json", "--url", broker.http_url],
-                capture_output=True, text=True, timeout=60, check=True,
-            )  # fmt: skip
+            asked = run_text(
+                ["why", "not-delivered", "orders", "--json", "--url", broker.http_url], timeout=60, check=True
+            )
     rows = json.loads(asked.stdout)["data"]
     told = [f"{row['about']}: {row['sentence']}" if row["about"] else row["sentence"] for row in rows]
     assert [_timeless(text) for text in told] == [_timeless(text) for text in plugin.splitlines()]

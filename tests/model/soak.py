@@ -228,8 +228,12 @@ def shrink(plan: Plan, taken: list[Taken]) -> list[Taken]:
         size //= 2
 
 
-def worlds(seed: int, steps_max: int) -> Iterator[tuple[Plan, list[Taken]]]:
-    """Worlds and their steps, combination after combination, until ``steps_max`` steps are used up."""
+def worlds(
+    seed: int, steps_max: int, wanted: Callable[[Plan], bool] | None = None
+) -> Iterator[tuple[Plan, list[Taken]]]:
+    """Worlds and their steps, combination after combination, until ``steps_max`` steps are used up; of these, the
+    wanted ones.
+    """
     for number, chosen in enumerate(islice(IN_MEMORY.drawn(random.Random(seed)), -(-steps_max // STEPS_PER_WORLD))):
         rng = random.Random(f"{seed}:{number}")
         plan = plan_of(chosen)
@@ -237,7 +241,9 @@ def worlds(seed: int, steps_max: int) -> Iterator[tuple[Plan, list[Taken]]]:
             second = IN_MEMORY.mostly_usual(rng.choice(IN_MEMORY.bases), rng)
             plan = replace(plan, queues=(*plan.queues, queue_plan(second)))
         style = draw_style(rng)
-        yield plan, [draw_step(rng, style) for _ in range(min(STEPS_PER_WORLD, steps_max - number * STEPS_PER_WORLD))]
+        if wanted is None or wanted(plan):
+            count = min(STEPS_PER_WORLD, steps_max - number * STEPS_PER_WORLD)
+            yield plan, [draw_step(rng, style) for _ in range(count)]
 
 
 def plan_text(plan: Plan) -> str:

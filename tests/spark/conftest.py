@@ -90,7 +90,7 @@ def spark(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
             settings |= cluster_settings(path)
             running = session("artemis_py tests", master=master, **settings)
         else:
-            running = session("artemis_py tests", **settings)
+            running = session("artemis_py tests", steps_back=False, **settings)
         running.sparkContext.setLogLevel("ERROR")
         yield running
         running.stop()

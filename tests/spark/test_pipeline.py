@@ -307,7 +307,7 @@ def test_every_documented_command_is_run_here() -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ([], "give the place of the log: --journal DIR, --url http://HOST:PORT or --archive DIR"),
+        ([], "give the place of the log: --journal DIR, --url http://HOST:PORT, --context NAME or --archive DIR"),
         (["--url", "http://127.0.0.1:1", "--archive", "x"], "give only one of these"),
         (["--journal", "{folder}/nothing"], "which is not a directory on this machine"),
         (["--journal", "{folder}"], "there is no log in"),

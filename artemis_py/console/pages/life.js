@@ -29,6 +29,7 @@ export class LifePage {
 
   constructor(app, { names: [text = ""] }) {
     this.app = app;
+    this.text = text;
     this.number = numberIn(text);
     this.wrong = text !== "" && this.number === "" ? text : "";
     this.title = this.number ? `Life of message ${this.number}` : "Life of a message";
@@ -67,8 +68,8 @@ export class LifePage {
       }),
       h(
         "form",
-        { class: "filters", key: "form", onsubmit: (event) => (event.preventDefault(), this.app.go(to("life", new FormData(event.target).get("message").trim()))) },
-        searchBox("Number of a message, or its message-id", { id: "message", name: "message", value: this.number || this.wrong, required: true, mount: (element) => void (this.number === "" && element.focus()) }),
+        { class: "filters", key: "form", onsubmit: (event) => (event.preventDefault(), this.app.go(to("life", this.text.trim()))) },
+        searchBox("Number of a message, or its message-id", { id: "message", value: this.text, required: true, oninput: (event) => (this.text = event.target.value), mount: (element) => void (this.number === "" && element.focus()) }),
         h("button", { type: "submit", class: "button primary" }, "Show"),
       ),
       this.wrong && problemBox({ message: `${this.wrong} is no number of a message.`, advice: "It is a number, or two with a dash, as in the message-id 3-1234." }),

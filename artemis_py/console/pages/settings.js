@@ -27,7 +27,7 @@ export class SettingsPage {
 
   constructor(app, { names: [name] }) {
     this.app = app;
-    this.name = name ?? "";
+    this.name = this.text = name ?? "";
     if (this.name !== "") this.#look();
   }
 
@@ -49,8 +49,8 @@ export class SettingsPage {
       head(this.name === "" ? "Settings" : `Settings of ${this.name}`, { sentence: "What is in force, and the file and line that decided it." }),
       h(
         "form",
-        { class: "filters", key: "form", onsubmit: (event) => (event.preventDefault(), this.app.go(to("settings", new FormData(event.target).get("name")))) },
-        searchBox("Address, or ADDRESS::QUEUE", { name: "name", value: this.name, mount: (element) => void (this.name === "" && element.focus()) }),
+        { class: "filters", key: "form", onsubmit: (event) => (event.preventDefault(), this.app.go(to("settings", this.text))) },
+        searchBox("Address, or ADDRESS::QUEUE", { id: "address", value: this.text, oninput: (event) => (this.text = event.target.value), mount: (element) => void (this.name === "" && element.focus()) }),
         h("button", { type: "submit", class: "button primary" }, "Show"),
         this.#settings && filterBox(this, "Filter settings"),
         this.#settings && toggle("Only what somebody has set", this.#onlyWritten, () => ((this.#onlyWritten = !this.#onlyWritten), this.app.draw())),

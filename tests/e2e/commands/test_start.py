@@ -38,7 +38,7 @@ def test_the_broker_does_what_the_comments_say(alone: User) -> None:
     alone.printed("init")
     ports = {"STOMP_PORT": "0", "HTTP_PORT": "0"}
     environment = {**os.environ, **alone.environment, **ports}
-    broker = BrokerProcess(["run"], alone.folder / "log", environment=environment, folder=alone.folder)
+    broker = BrokerProcess(["run"], alone.folder / "log", environment=environment, folder=alone.folder, anew=True)
     try:
         broker.await_ready()
         with_broker = User(alone.folder, broker)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.e2e.broker_process import LOOPBACK, WAIT_S, BrokerProcess
+from tests.e2e.forks import run_command
 from tests.e2e.terminal import Terminal
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -45,14 +46,8 @@ class User:
 
     def run(self, *words: str, typed: bytes = b"", **variables: str) -> subprocess.CompletedProcess[bytes]:
         """A command without a terminal."""
-        return subprocess.run(
-            [sys.executable, "-m", "artemis_py", *words],
-            input=typed,
-            capture_output=True,
-            timeout=WAIT_S,
-            check=False,
-            cwd=self.folder,
-            env={**self.environment, **variables},
+        return run_command(
+            words, typed=typed, timeout=WAIT_S, folder=self.folder, environment={**self.environment, **variables}
         )
 
     def printed(self, *words: str, typed: bytes = b"", **variables: str) -> str:

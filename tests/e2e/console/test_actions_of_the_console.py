@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shlex
 import subprocess
-import sys
 import urllib.request
 
 import pytest
@@ -13,6 +12,7 @@ import pytest
 from tests.browser import why_no_browser
 from tests.e2e.broker_process import WAIT_S, eventually
 from tests.e2e.console.screen import Screen
+from tests.e2e.forks import run_text
 from tests.e2e.stomp_socket import Closed, StompSocket
 
 pytestmark = [pytest.mark.e2e, pytest.mark.skipif(why_no_browser() is not None, reason=str(why_no_browser()))]
@@ -34,8 +34,9 @@ def _run(line: str) -> None:
     """Carries out a line as a shell does."""
     words = shlex.split(line)
     if words[0] == "artemis-py":
-        words = [sys.executable, "-m", "artemis_py", *words[1:]]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+        done = run_text(words[1:], timeout=60)
+    else:
+        done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
 
 

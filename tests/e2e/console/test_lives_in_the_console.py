@@ -89,6 +89,16 @@ def test_the_life_of_a_message_that_has_gone(screen: Screen) -> None:
     assert screen.complaints() == []
 
 
+@pytest.mark.parametrize(("place", "field"), [("/life", "#message"), ("/settings", "#address")])
+def test_what_is_written_stays_while_the_page_is_drawn_again(screen: Screen, place: str, field: str) -> None:
+    screen.open(place)
+    screen.types(field, "42")
+    drawn = "return document.querySelector('.side-foot').innerText"
+    before = screen.run(drawn)
+    screen.until("the page drawn again", f"{drawn} !== {json.dumps(before)}")
+    assert screen.run(f"return document.querySelector('{field}').value") == "42"
+
+
 def test_ways_to_the_life_of_a_message(screen: Screen) -> None:
     """From dead letters, over their messages; from one of them; from one that has gone; and from the palette."""
     message_id, copy = _dead_letter(screen, "clerk")
@@ -163,10 +173,9 @@ def test_a_column_is_chosen(screen: Screen) -> None:
     screen.open("/users")
     screen.sees("2 users")
     screen.press("Columns")
-    screen.run(
-        "[...document.querySelectorAll('dialog .check')].find((it) => it.innerText.includes('changeable'))"
-        ".querySelector('input').click()"
-    )
+    box = "[...document.querySelectorAll('dialog .check')].find((it) => it.innerText.includes('changeable'))"
+    screen.until("the column", f"return {box} !== undefined")
+    screen.run(f"{box}.querySelector('input').click()")
     screen.press("Done", "dialog")
     screen.sees("Changeable")
     screen.run("localStorage.clear()")

@@ -7,13 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.broker_process import HTTP, STOMP, configuration
-from tests.e2e.forked_broker import forked
+from tests.e2e.broker_process import HTTP, STOMP, configuration, running
 from tests.e2e.management.told import ADDRESSES, Told
 
 
 @pytest.fixture
 def told(tmp_path: Path) -> Iterator[Told]:
     """A broker of its own."""
-    with forked(configuration({"stomp": STOMP, "http": HTTP}, addresses=ADDRESSES), tmp_path) as broker:
+    with running(configuration({"stomp": STOMP, "http": HTTP}, addresses=ADDRESSES), tmp_path) as broker:
         yield Told(broker)

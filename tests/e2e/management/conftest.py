@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.broker_process import HTTP, STOMP, configuration
-from tests.e2e.forked_broker import forked
+from tests.e2e.broker_process import HTTP, STOMP, configuration, running
 from tests.e2e.management.told import ADDRESSES, SETTINGS, Told, stored
 
 
@@ -16,7 +15,7 @@ from tests.e2e.management.told import ADDRESSES, SETTINGS, Told, stored
 def told_to_store(tmp_path: Path) -> Iterator[Told]:
     """A broker of its own, with a journal."""
     text = configuration({"stomp": STOMP, "http": HTTP}, addresses=ADDRESSES, settings=SETTINGS)
-    with forked(stored(text, tmp_path), tmp_path) as broker:
+    with running(stored(text, tmp_path), tmp_path) as broker:
         yield Told(broker)
 
 
@@ -24,5 +23,5 @@ def told_to_store(tmp_path: Path) -> Iterator[Told]:
 def told(tmp_path: Path) -> Iterator[Told]:
     """A broker of its own."""
     text = configuration({"stomp": STOMP, "http": HTTP}, addresses=ADDRESSES, settings=SETTINGS)
-    with forked(text, tmp_path) as broker:
+    with running(text, tmp_path) as broker:
         yield Told(broker)

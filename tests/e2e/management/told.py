@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 import urllib.error
 import urllib.request
 from collections.abc import Mapping
@@ -14,6 +13,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from tests.e2e.broker_process import LOOPBACK, WAIT_S, BrokerProcess
+from tests.e2e.forks import run_text
 from tests.e2e.stomp_socket import StompSocket
 
 ADDRESSES: Final = """
@@ -72,8 +72,7 @@ class Told:
 
     def command(self, *words: str) -> subprocess.CompletedProcess[str]:
         """What a command prints."""
-        arguments = [sys.executable, "-m", "artemis_py", *words, "--url", self.url]
-        return subprocess.run(arguments, capture_output=True, text=True, timeout=WAIT_S, check=False)
+        return run_text([*words, "--url", self.url], timeout=WAIT_S)
 
     def client(self, **headers: object) -> StompSocket:
         """A client that is connected."""

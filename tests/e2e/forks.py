@@ -1,0 +1,195 @@
+"""Processes of the program that start in a tenth of the time: a server that has imported it forks each of them.
+
+They are processes of their own, with the same arguments, sockets, files, environment and signals as ``python -m
+artemis_py``; only what Python does before the command begins is done once for all of them. That makes it cheap to give
+a broker of its own to each of hundreds of tests. Tests of the start itself use a new Python.
+"""
+
+from __future__ import annotations
+
+import atexit
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from multiprocessing import reduction
+from pathlib import Path
+from typing import Any, Final
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+COMMAND: Final = (sys.executable, "-m", "artemis_py")
+"""The program in a new Python."""
+
+_IMPORTED: Final = (
+    "artemis_py.cli.broker_http",
+    "artemis_py.cli.main",
+    "artemis_py.cli.offer",
+    "artemis_py.cli.operate.command",
+    "artemis_py.cli.run",
+    "artemis_py.server.http.connection",
+    "artemis_py.server.http.cursor_routes",
+    "artemis_py.server.http.log_routes",
+    "artemis_py.server.journal_store",
+    "artemis_py.server.lifecycle",
+    __name__,
+)
+_READ_AT_THE_START: Final = ("PYTHON", "LC_", "LANG", "LD_", "MALLOC_")
+"""How variables begin that a process reads before the command begins."""
+_FORKS: Final = multiprocessing.get_context("forkserver")
+_FORKS.set_forkserver_preload(list(_IMPORTED))
+_STREAMS: Final = (("stdin", "r"), ("stdout", "w"), ("stderr", "w"))
+
+
+def starts_alike(environment: Mapping[str, str] | None) -> bool:
+    """Would a new Python in this environment begin as this one did?"""
+    if environment is None:
+        return True
+    names = {name for name in environment.keys() | os.environ.keys() if name.startswith(_READ_AT_THE_START)}
+    if environment.get("PYTHONPATH") == str(ROOT):
+        names.discard("PYTHONPATH")
+    return all(environment.get(name) == os.environ.get(name) for name in names)
+
+
+class Forked:
+    """A forked process, with what tests use of ``subprocess.Popen``. The three descriptors become its own."""
+
+    def __init__(
+        self,
+        arguments: Sequence[str],
+        stdin: int,
+        stdout: int,
+        stderr: int,
+        *,
+        environment: Mapping[str, str] | None = None,
+        folder: Path | None = None,
+    ) -> None:
+        streams = tuple(_Descriptor(number) for number in (stdin, stdout, stderr))
+        variables = dict(os.environ if environment is None else environment)
+        given = ([*map(str, arguments)], streams, variables, str(folder or Path.cwd()))
+        self._process = _FORKS.Process(target=_run, args=given)
+        self._process.start()
+
+    @property
+    def pid(self) -> int:
+        """Its id."""
+        number = self._process.pid
+        assert number is not None
+        return number
+
+    @property
+    def returncode(self) -> int | None:
+        """How it ended; None while it runs."""
+        return self.poll()
+
+    def poll(self) -> int | None:
+        """How it ended; None while it runs."""
+        return self._process.exitcode
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Waits for its end. Raises subprocess.TimeoutExpired."""
+        self._process.join(timeout)
+        code = self._process.exitcode
+        if code is None:
+            raise subprocess.TimeoutExpired("a forked process", timeout or 0.0)
+        return code
+
+    def send_signal(self, number: int) -> None:
+        """To the process, unless it has ended."""
+        if self.poll() is None:
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        """SIGKILL."""
+        self.send_signal(signal.SIGKILL)
+
+
+def run_command(
+    words: Sequence[str],
+    *,
+    typed: bytes = b"",
+    environment: Mapping[str, str] | None = None,
+    folder: Path | None = None,
+    timeout: float | None = None,
+    check: bool = False,
+) -> subprocess.CompletedProcess[bytes]:
+    """The program with these arguments, from its start to its end: like ``subprocess.run([*COMMAND, …],
+    capture_output=True)``, from a fork where that starts alike. Raises subprocess.TimeoutExpired, and
+    CalledProcessError with ``check``.
+    """
+    if not starts_alike(environment):
+        return subprocess.run(
+            [*COMMAND, *words],
+            input=typed, capture_output=True, timeout=timeout, check=check, cwd=folder, env=environment,
+        )  # fmt: skip
+    with tempfile.TemporaryFile() as printed, tempfile.TemporaryFile() as complained:
+        reads, writes = os.pipe()
+        with os.fdopen(writes, "wb", buffering=0) as keyboard:
+            try:
+                files = (printed.fileno(), complained.fileno())
+                process = Forked(words, reads, *files, environment=environment, folder=folder)
+            finally:
+                os.close(reads)
+            with suppress(BrokenPipeError):
+                keyboard.write(typed)
+        try:
+            code = process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            raise
+        printed.seek(0)
+        complained.seek(0)
+        done = subprocess.CompletedProcess([*COMMAND, *words], code, printed.read(), complained.read())
+    if check:
+        done.check_returncode()
+    return done
+
+
+def run_text(words: Sequence[str], **options: Any) -> subprocess.CompletedProcess[str]:
+    """The same, with text."""
+    done = run_command(words, **options)
+    return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+class _Descriptor:
+    """One that travels to a forked process."""
+
+    def __init__(self, number: int) -> None:
+        self._number = number
+
+    def __reduce__(self) -> tuple[Any, tuple[Any]]:
+        return _arrived, (reduction.DupFd(self._number),)
+
+
+def _arrived(descriptor: Any) -> int:
+    """Its number in the forked process."""
+    number: int = descriptor.detach()
+    return number
+
+
+def _run(arguments: list[str], streams: tuple[int, int, int], environment: dict[str, str], folder: str) -> None:
+    """What the process does: what Python does between its start and its end."""
+    for number, descriptor in enumerate(streams):
+        os.dup2(descriptor, number)
+        os.close(descriptor)
+        name, mode = _STREAMS[number]
+        first = getattr(sys, f"__{name}__")
+        buffering = 1 if name == "stderr" else -1
+        setattr(sys, name, os.fdopen(number, mode, buffering, first.encoding, first.errors, closefd=False))
+    os.environ.clear()
+    os.environ.update(environment)
+    time.tzset()
+    os.chdir(folder)
+    sys.argv = ["artemis-py", *arguments]
+    from artemis_py.cli.start import main
+
+    try:
+        sys.exit(main())
+    finally:
+        atexit._run_exitfuncs()
