@@ -19,8 +19,8 @@ import pytest
 from artemis_py.cli.data.client import Sender
 from artemis_py.cli.data.manager import Manager, UnmanageableError
 from artemis_py.security.client_login import ClientLogin
-from tests.e2e.broker_process import HTTP, LOOPBACK, STOMP, WAIT_S, BrokerProcess, eventually
-from tests.e2e.forked_broker import forked
+from tests.e2e.broker_process import HTTP, LOOPBACK, STOMP, WAIT_S, BrokerProcess, eventually, running
+from tests.e2e.forks import run_text
 from tests.e2e.secured import USERS, secured_broker
 from tests.e2e.stomp_socket import StompSocket, connected
 from tests.e2e.test_data import END, FIRST, a_line, data, take, url
@@ -95,7 +95,7 @@ def a_broker(
     text = CONFIGURATION.format(
         name=name, folder=place, stomp=STOMP, http=HTTP, addresses=addresses, creates=str(creates).lower(), more=more
     )
-    with forked(text, place) as broker:
+    with running(text, place) as broker:
         yield broker
 
 
@@ -267,6 +267,7 @@ def test_an_import_that_is_killed_after_it_made_queues(tmp_path: Path) -> None:
     """It goes on, makes what is missing still, tells what it left out before, and disables a queue in the end."""
     first = [
         {"name": "good", "address": "good", "routing_type": "ANYCAST", "attributes": {"enabled": False}},
+        {"name": "still", "address": "still", "routing_type": "ANYCAST", "paused": True},
         {"name": "bad", "address": "bad", "routing_type": "ANYCAST", "filter": "color = = 'red'"},
     ]
     head = FIRST + "".join(json.dumps({"queue": one}) + "\n" for one in first)
@@ -289,10 +290,12 @@ def test_an_import_that_is_killed_after_it_made_queues(tmp_path: Path) -> None:
             eventually("noted", lambda: _noted(notes), lambda noted: noted.get("lines", 0) > 500)
             process.send_signal(signal.SIGKILL)
         noted = _noted(notes)
-        assert (noted["to_disable"], noted["left_out"]["bad"]) == (["good"], noted["messages"])
+        assert (noted["unsettled"], noted["left_out"]["bad"]) == (["queue.good", "queue.still"], noted["messages"])
         path.unlink()
         path.write_text(head + messages(range(1000)) + END, "utf-8")
-        assert rows(broker, "queues")["good"]["enabled"] is True
+        found = rows(broker, "queues")
+        assert (found["good"]["enabled"], found["still"]["paused"]) == (True, True)
+        asked(broker, "POST", "/api/queues/still/resume")  # as if it had been killed before it paused the queue
         told = data("imp", path, "--stomp", url(broker), "--queue", "good")
         assert "is about an import with other --queue" in told.stderr
         asked(broker, "POST", "/api/queues", {"name": "bad", "routing-type": "ANYCAST", "auto-create-address": True})
@@ -305,9 +308,10 @@ def test_an_import_that_is_killed_after_it_made_queues(tmp_path: Path) -> None:
         )
         found = rows(broker, "queues")
         assert (found["good"]["messageCount"], found["good"]["enabled"]) == (1000, False)
+        assert found["still"]["paused"] is True
         assert found["bad"]["messageCount"] == 1000 - missing
         broker.eventually(
-            "no queue of replies", lambda: set(rows(broker, "queues")), lambda seen: seen == {"good", "bad"}
+            "no queue of replies", lambda: set(rows(broker, "queues")), lambda seen: seen == {"good", "bad", "still"}
         )
         assert not notes.exists()
 
@@ -434,14 +438,13 @@ def test_the_words_of_other_commands(tmp_path: Path) -> None:
             f'[here]\nstomp-url = "{url(broker)}"\nuser = "ann"\npassword-file = "password"\n', "utf-8"
         )
         environment = {**os.environ, "XDG_CONFIG_HOME": str(tmp_path / "config")}
-        command = [sys.executable, "-m", "artemis_py", "data", "imp", str(path)]
         for words, variables in (
             (["--context", "here"], {}),
             ([], {"ARTEMIS_PY_CONTEXT": "here"}),
             ([], {"ARTEMIS_PY_STOMP_URL": url(broker), "ARTEMIS_PY_USER": "ann", "ARTEMIS_PY_PASSWORD": USERS["ann"]}),
         ):
-            done = subprocess.run(
-                [*command, *words], env={**environment, **variables}, capture_output=True, text=True, check=False
+            done = run_text(
+                ["data", "imp", str(path), *words], environment={**environment, **variables}, timeout=WAIT_S
             )
             assert (done.returncode, done.stderr) == (0, "")
             assert done.stdout == f"imported 0 messages into 0 places on queues of {url(broker)}\n"

@@ -194,7 +194,9 @@ def _tell(one: Import, before: Imported, done: Imported, url: str) -> int:
     made = "" if one.maker is None else f", and made {many(one.maker.made, 'queue')}"
     say(f"imported {many(done.messages, 'message')} into {many(done.sends, 'place')} on queues of {url}{made}")
     problems = [] if one.maker is None else list(one.maker.problems)
-    problems += [f"queue {name}: it is enabled, and was not" for name in done.to_disable]
+    problems += [
+        f"{name.replace('.', ' ', 1)} was paused or disabled, and may not be so now" for name in done.unsettled
+    ]
     refused = frozenset[str]() if one.maker is None else one.maker.refused.keys()
     for name in sorted(done.left_out.keys() | refused):
         count = done.left_out[name]

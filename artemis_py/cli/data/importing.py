@@ -8,6 +8,7 @@ import tempfile
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from dataclasses import dataclass, field, replace
+from functools import partial
 from io import SEEK_END
 from pathlib import Path
 from typing import IO, Any, Final
@@ -48,12 +49,12 @@ class Imported:
     sends: int = 0
     left_out: Counter[str] = field(default_factory=Counter)
     """Messages of queues that are missing and could not be made, by queue."""
-    to_disable: list[str] = field(default_factory=list)
-    """Queues that were made, and are to be disabled when everything is on them."""
+    unsettled: list[str] = field(default_factory=list)
+    """Resources of management that are made, and are to be paused, or disabled when everything is on them."""
 
     def copy(self) -> Imported:
         """The same, which changes by itself."""
-        return replace(self, left_out=self.left_out.copy(), to_disable=self.to_disable.copy())
+        return replace(self, left_out=self.left_out.copy(), unsettled=self.unsettled.copy())
 
 
 class Progress:
@@ -82,7 +83,7 @@ class Progress:
                 int(noted["messages"]),
                 int(noted["sends"]),
                 Counter({str(name): int(count) for name, count in noted.get("left_out", {}).items()}),
-                [str(name) for name in noted.get("to_disable", ())],
+                [str(name) for name in noted.get("unsettled", ())],
             )
         except FileNotFoundError:
             return Imported()
@@ -124,7 +125,6 @@ class Import:
         self._path = path
         self._connect = connect
         self._sender: Sender
-        self._manager: Manager | None = None
         self._kept = Kept()
         """What lines told since something was made."""
         self._creates = creates
@@ -174,10 +174,8 @@ class Import:
                 self._is_whole = kind == "end"
         if not self._is_whole:
             raise ExportError(f"{self._path} is not whole: it ends at line {self._line}; what it has was brought in")
-        if self.maker is not None and self._manager is not None:
-            await self.maker.disable(done.to_disable)
-            done.to_disable.clear()
-            await self._manager.end()
+        if self.maker is not None:
+            await self.maker.finish()
         await self._confirm(done)
         await aiofiles.os.unlink(self._notes.path)
         return before, done
@@ -191,20 +189,16 @@ class Import:
             return
         if self.maker is None:
             try:
-                self._manager = await Manager.of(self._sender)
+                manager = await Manager.of(self._sender)
             except UnmanageableError as error:
                 warn(f"no queues are made: {error}; where some are missing, auto-create-queues may make them")
                 self._creates = False
                 self._sender.close()
                 self._sender = await self._connect()
                 return
-            self.maker = Maker(self._manager)
+            self.maker = Maker(manager, done.unsettled, partial(self._notes.note, self._id, done))
         await self.maker.make(kept.only(self._queues))
         self.barred |= self.maker.refused
-        if self.maker.to_disable:
-            done.to_disable += self.maker.to_disable
-            self.maker.to_disable.clear()
-            await self._notes.note(self._id, done)
 
     async def _lines(self, file: Any) -> AsyncIterator[tuple[str, Any]]:
         while line := await file.readline(_LINE_BYTES_MAX):

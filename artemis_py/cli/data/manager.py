@@ -51,9 +51,9 @@ class Manager:
         wanted = {"name": name, "address": name, "routing-type": "ANYCAST", "durable": False}
         wanted |= {"auto-create-address": True, "auto-delete": True, "max-consumers": 1}
         creation = json.dumps(wanted), True
-        await self._confirmed("SEND", self._request("broker", "createQueue", None), json.dumps(creation))
+        await self._confirmed("SEND", self._request("broker", "createQueue", None), json.dumps(creation), _PROBE_S)
         subscribe = [("destination", name), ("id", _SUBSCRIPTION), ("ack", "auto"), ("subscription-type", "ANYCAST")]
-        await self._confirmed("SUBSCRIBE", subscribe, "")
+        await self._confirmed("SUBSCRIBE", subscribe, "", _PROBE_S)
         done, value = await self._ask("broker", "createQueue", creation, _PROBE_S)  # what came of it is told now
         if not done:
             raise UnmanageableError(str(value))
@@ -88,10 +88,12 @@ class Manager:
             (asked[0], asked[1] or ""),
         ]
 
-    async def _confirmed(self, command: str, headers: list[tuple[str, str]], body: str) -> None:
+    async def _confirmed(
+        self, command: str, headers: list[tuple[str, str]], body: str, wait_s: float | None = None
+    ) -> None:
         receipt = self._sender.next_receipt()
         await self._write(command, [*headers, ("receipt", receipt)], body)
-        await self._sender.confirmed(receipt, _PROBE_S)
+        await self._sender.confirmed(receipt, wait_s)
 
     async def _reply(self, headers: list[tuple[str, str]], body: str, wait_s: float | None) -> tuple[bool, Any]:
         self._asked += 1
