@@ -285,6 +285,12 @@ def test_an_import_that_is_killed_after_it_made_queues(tmp_path: Path) -> None:
     with a_broker(tmp_path, "new") as broker:
         command = [sys.executable, "-m", "artemis_py", "data", "imp", str(path), "--stomp", url(broker)]
         with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process, path.open("w") as feed:
+            feed.write(head + messages(range(1)))
+            feed.flush()
+            eventually("made", lambda: rows(broker, "queues"), lambda seen: seen.get("still", {}).get("paused") is True)
+            process.send_signal(signal.SIGKILL)
+        assert (_noted(notes)["lines"], _noted(notes)["unsettled"]) == (0, ["queue.good", "queue.still"])
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process, path.open("w") as feed:
             feed.write(head + messages(range(600)))
             feed.flush()
             eventually("noted", lambda: _noted(notes), lambda noted: noted.get("lines", 0) > 500)
