@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import cast
 
@@ -84,7 +85,7 @@ class FakeClient:
     state: str = "open"
     subscription_count: int = 1
     held_bytes: int = 0
-    acceptor: AcceptorConfig | None = None
+    acceptor: AcceptorConfig = field(default_factory=partial(AcceptorConfig, name="stomp", host="127.0.0.1", port=0))
 
 
 class FakeDisks:
