@@ -44,7 +44,8 @@ curl 'http://127.0.0.1:8161/api/queues?where=messageCount%3E0&sort=messageCount:
 
 - **Commands** ask the broker at `--url` (else `ARTEMIS_PY_URL`, else that of the [context](commands.md#contexts), else
   http://127.0.0.1:8161), and log in as [all commands do](security.md). With `--json` they print what it answers. Those
-  that destroy messages or end connections ask first; `--yes` answers ([commands.md](commands.md)).
+  that destroy messages or end connections ask first; `--yes` answers ([commands.md](commands.md)). `queue stat` is
+  `queue ls` with the columns that it has in Artemis.
 - **HTTP** answers in JSON. `/api/openapi.json` describes it for programs. An error is `{"error": "…"}`, with status 400
   if the request makes no sense, 404 if something does not exist, and 409 if it cannot be done as things are. The answer
   to a change comes when the change survives a crash.

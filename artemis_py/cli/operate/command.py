@@ -11,7 +11,7 @@ from urllib.parse import quote, urlencode
 
 from artemis_py.cli import broker_http
 from artemis_py.cli.operate import confirming, downloads, reasons, secrets, shown
-from artemis_py.cli.operate.words import WORDS
+from artemis_py.cli.operate.words import VIEWS, WORDS, View
 from artemis_py.cli.password_input import add_new_password
 from artemis_py.management.lists.field import FLAG
 from artemis_py.management.lists.reasons import REASONS
@@ -42,7 +42,7 @@ class Operating:
 
 def add(parser: argparse.ArgumentParser, word: str) -> list[argparse.ArgumentParser]:
     """Adds an action for each operation whose command begins with the word. Returns their parsers."""
-    return add_actions(parser.add_subparsers(dest="action", required=True, metavar="|".join(_actions(word))), word)
+    return add_actions(parser.add_subparsers(dest="action", required=True, metavar="|".join(_with_views(word))), word)
 
 
 def _actions(word: str) -> dict[str, Operation]:
@@ -54,10 +54,11 @@ def add_actions(
 ) -> list[argparse.ArgumentParser]:
     """Adds them to a command that may have actions of its own, too. Returns their parsers."""
     parsers: list[argparse.ArgumentParser] = []
-    for action, operation in _actions(word).items():
-        sentence = operation.sentence.rstrip(".")
-        one = subparsers.add_parser(action, help=sentence[0].lower() + sentence[1:], description=operation.sentence)
-        one.set_defaults(operation=operation)
+    for action, (operation, view) in _with_views(word).items():
+        description = operation.sentence if view is None else view.sentence
+        sentence = description.rstrip(".")
+        one = subparsers.add_parser(action, help=sentence[0].lower() + sentence[1:], description=description)
+        one.set_defaults(operation=operation, columns=() if view is None else view.fields)
         for argument in operation.arguments:
             _add_argument(one, argument)
         if operation.destroys or operation.previews:
@@ -68,6 +69,15 @@ def add_actions(
         broker_http.add_broker(one)
         parsers.append(one)
     return parsers
+
+
+def _with_views(word: str) -> dict[str, tuple[Operation, View | None]]:
+    """The actions of a word, and the views of its lists."""
+    actions: dict[str, tuple[Operation, View | None]] = {}
+    for action, operation in _actions(word).items():
+        actions[action] = operation, None
+        actions |= {view.action: (operation, view) for view in VIEWS.get(operation.command, ())}
+    return actions
 
 
 def _word(operation: Operation) -> str:
@@ -134,5 +144,5 @@ def path_of(operation: Operation, given: dict[str, Any]) -> str:
         elif value is not None:
             query.append((argument.name, str(value)))
     if operation.lists is not None and not given.get("fields", True) and not given["json"]:
-        query.append(("fields", ",".join(operation.lists.brief)))
+        query.append(("fields", ",".join(given["columns"] or operation.lists.brief)))
     return f"{path}?{urlencode(query)}" if query else path

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 WORDS: Final[dict[str, str]] = {
     "broker": "show a running broker, its disks, journal and configuration; reload, and compact the journal",
@@ -22,3 +22,26 @@ WORDS: Final[dict[str, str]] = {
     "log": "list the files of the log of a running broker",
     "settings": "show the settings in force in a running broker, and who may do what",
 }
+
+
+class View(NamedTuple):
+    """A list under another name, with other fields than usual."""
+
+    action: str
+    sentence: str
+    fields: tuple[str, ...]
+
+
+VIEWS: Final[dict[str, tuple[View, ...]]] = {
+    "queue ls": (
+        View(
+            "stat",
+            "The figures of queues, one row each, as `artemis queue stat` has them.",
+            (
+                "name", "address", "consumerCount", "messageCount", "messagesAdded", "deliveringCount", "messagesAcked",
+                "scheduledCount", "routingType", "internalQueue",
+            ),
+        ),
+    ),
+}  # fmt: skip
+"""By the command of the list."""

@@ -7,6 +7,7 @@ from urllib.parse import quote
 
 import pytest
 
+from artemis_py.cli.operate.words import VIEWS
 from tests.e2e.management.told import Told
 
 pytestmark = pytest.mark.e2e
@@ -25,6 +26,8 @@ def test_a_list_as_a_person_reads_it(told: Told) -> None:
     assert printed.stdout.splitlines()[-1] == "1 queue"
     printed = told.command("queue", "ls", "--size", "2", "--page", "2")
     assert printed.stdout.splitlines()[-1] == "1 of 3 queues: page 2 of 2 (--page, --size)"
+    printed = told.command("queue", "stat", "--where", "messageCount>0")
+    assert printed.stdout.split()[:10] == list(VIEWS["queue ls"][0].fields)
     assert told.command("consumer", "ls").stdout == "no consumer\n"
 
 
