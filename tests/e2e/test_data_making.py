@@ -80,6 +80,7 @@ CREATED: list[dict[str, Any]] = [
     {"name": "stopped", "routing-type": "ANYCAST"},
     {"name": "closed", "routing-type": "ANYCAST"},
 ]  # fmt: skip
+DURABLE = {"durable-subscription-name": "news", "selector": "kind = 'big'"}
 OF_ITS_LIFE = frozenset({"id", "persistentSize", "firstMessageAge", "declaredAt", "messagesAdded", "messagesReplaced"})
 """What a queue is by where it came from, and what it has seen."""
 
@@ -132,8 +133,7 @@ def _fill(broker: BrokerProcess) -> None:
     asked(broker, "POST", "/api/addresses/empty/pause")
     asked(broker, "POST", "/api/queues/stopped/pause")
     with connected(broker.port, **{"client-id": "bob"}) as client:
-        durable = {"durable-subscription-name": "news", "selector": "kind = 'big'"}
-        client.ask("SUBSCRIBE", {"destination": "/topic/both", "id": "1", **durable})
+        client.ask("SUBSCRIBE", {"destination": "/topic/both", "id": "1", **DURABLE})
     with connected(broker.port) as client:
         send(client, "/queue/jobs", 3, color="red")
         send(client, "/topic/prices", 4, symbol="a")
@@ -198,6 +198,9 @@ def test_a_broker_that_has_nothing_gets_everything(tmp_path: Path, is_stopped: b
         with connected(broker.port) as client:
             assert [one.header("symbol") for one in take(client, "/queue/prices::prices.last", 2)] == ["a", "b"]
             assert [one.body for one in take(client, "/queue/ring", 3)] == [b"6", b"7", b"8"]
+        with connected(broker.port, **{"client-id": "bob"}) as client:
+            client.subscribe("/topic/both", id="1", ack="auto", **DURABLE)
+            assert [client.message().body for _ in range(2)] == [b"0", b"1"], "he has what came while he was away"
 
 
 def _is_the_same(broker: BrokerProcess, before: dict[str, Any], types: dict[str, Any]) -> None:
