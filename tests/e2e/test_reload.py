@@ -457,9 +457,9 @@ def test_diff_of_two_files(tmp_path: Path) -> None:
     wrong = run_text([*run, str(broken)])
     assert (wrong.returncode, wrong.stdout) == (2, "")
     assert "not well-formed XML" in wrong.stderr
-    alone = subprocess.run(run, capture_output=True, text=True, check=False)
+    alone = run_text(run)
     assert (alone.returncode, f"diff compares {one} with nothing" in alone.stderr) == (2, True)
-    both = subprocess.run([*run, "--running"], capture_output=True, text=True, check=False)
+    both = run_text([*run, "--running"])
     assert (both.returncode, f"without --running: artemis-py diff OLD {one}" in both.stderr) == (2, True)
 
 
