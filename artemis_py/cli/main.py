@@ -65,7 +65,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "completion": ("artemis_py.cli.completion.command", "print a script with which the shell completes words"),
     "data": (
         "artemis_py.cli.data.command",
-        "export the messages of a stopped broker to a file, and import them into a running one",
+        "export the messages of a broker, stopped or running, to a file, and import them into a running one",
     ),
     "pages": ("artemis_py.cli.pages", "list the pages of a stopped broker and their messages"),
 }

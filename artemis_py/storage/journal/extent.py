@@ -100,12 +100,25 @@ class ExtentFiles:
         """Files with lower numbers are no longer valid and may be deleted. Raises DiskError."""
         former = self._extent
         told = former or self._unsure
-        if told is not None and number > told.first:
-            try:
-                self.save(replace(told, first=number))
-            except DiskError:
-                self._extent = former
+        if told is None or number <= told.first:
+            return
+        try:
+            self._save_or_correct(replace(told, first=number))
+        except DiskError:
+            self._extent = former
+            raise
+
+    def _save_or_correct(self, extent: Extent) -> None:
+        """Store this in both files, or without room for a new one in those that are there: a file is to go, and that
+        makes room.
+        """
+        try:
+            self.save(extent)
+        except NoSpaceError:
+            if len(self._made) == len(NAMES):
                 raise
+            self._write(tuple(name for name in NAMES if name in self._made))
+            self._unsure = None
 
     def end_at(self, lsn: int) -> None:
         """Nothing more will be written. If the disk refuses this note, that does not matter."""

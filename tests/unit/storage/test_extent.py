@@ -50,3 +50,34 @@ def test_a_note_that_was_refused_holds_up_nobody() -> None:
     extents.reach(3, 1)
     assert read_extent(disk).extent == Extent(1, 3)
     assert {*disk.names()} == {*NAMES}
+
+
+@pytest.mark.parametrize("refused", NAMES)
+def test_a_file_may_go_although_there_is_no_room_for_a_second_note(refused: str) -> None:
+    """Found by a disk that is full from one call on, seed 3556705479: the broker ended for want of room, and could have
+    deleted a file.
+    """
+    disk = _WithoutRoom(refused)
+    extents = ExtentFiles(disk)
+    extents.reach(2, 1)
+    assert read_extent(disk).extent == (None if refused == NAMES[0] else Extent(1, 2))
+    extents.begin_at(2)
+    assert read_extent(disk).extent == (None if refused == NAMES[0] else Extent(2, 2))
+    disk.refused = ""
+    extents.reach(3, 2)
+    extents.begin_at(3)
+    assert read_extent(disk).extent == Extent(3, 3)
+    assert {*disk.names()} == {*NAMES}
+
+
+class _WithoutRoom(SimDisk):
+    """No room for this file."""
+
+    def __init__(self, refused: str) -> None:
+        super().__init__(random.Random(1))
+        self.refused = refused
+
+    def create(self, name: str, size_bytes: int) -> None:
+        if name == self.refused:
+            raise NoSpaceError(f"{name}: {FULL}")
+        super().create(name, size_bytes)
