@@ -98,14 +98,15 @@ def _tell_of_first_user(first: FirstUser) -> None:
 
 
 def _close(loop: asyncio.AbstractEventLoop) -> None:
-    """Ignore signals. A closing loop restores their default action; a signal during the end of the process would then
-    kill it, and an orderly stop would not look like one.
+    """Ignore signals from now on, in whichever thread they come. A closing loop would restore their default action, so
+    that a late signal kills the process, and an orderly stop does not look like one; or the signal is told to a socket
+    that is closed, with a traceback.
     """
-    signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
-    loop.close()
-    for number in SIGNALS:
+    for number in (*SIGNALS, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
+    signal.set_wakeup_fd(-1)
+    getattr(loop, "_signal_handlers", {}).clear()  # else closing it sets the default action
+    loop.close()
 
 
 def _accept_losses(config: BrokerConfig, lock: DirectoryLock | None) -> None:

@@ -149,10 +149,11 @@ def test_a_signal_stops_it_with_clients_connected(tmp_path: Path, number: signal
         assert not is_greeted(broker.port)
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_signals_up_to_the_very_end_change_nothing(tmp_path: Path, number: signal.Signals) -> None:
     """A supervisor that asks again is no reason to end in any other way."""
     with running(configuration({"stomp": STOMP}), tmp_path) as broker:
+        broker.process.send_signal(signal.SIGTERM)
         while broker.process.poll() is None:
             broker.process.send_signal(number)
             with suppress(subprocess.TimeoutExpired):
