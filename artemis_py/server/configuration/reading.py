@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Lock
 from typing import Final, final
 
 from artemis_py.config.changes.change import Plan
@@ -68,7 +69,7 @@ def read(
     """Read and check everything. ``start`` is the configuration that the broker began with, ``old`` the one in force.
     ``prepare`` binds ports. Raises ArtemisError; then no port is bound.
     """
-    with _interpreter_shared():
+    with _SHARING.begun():
         config = _load_when_settled(source, old.files)
         problems = Problems()
         authenticator = _logins(config, old, problems) if start.security_enabled else None
@@ -116,14 +117,33 @@ def _logins(config: BrokerConfig, old: BrokerConfig, problems: Problems) -> Auth
     return None if is_same and config.logins.jaas is None else open_realms(config, problems)
 
 
-@contextmanager
-def _interpreter_shared() -> Iterator[None]:
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(min(before, _SWITCH_S))
-    try:
-        yield
-    finally:
-        sys.setswitchinterval(before)
+@final
+class _Sharing:
+    """Has threads share the interpreter more often while at least one reads: the setting is that of the process."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._count = 0
+        self._usual_s = 0.0
+
+    @contextmanager
+    def begun(self) -> Iterator[None]:
+        """Until this ends."""
+        with self._lock:
+            if not self._count:
+                self._usual_s = sys.getswitchinterval()
+                sys.setswitchinterval(min(self._usual_s, _SWITCH_S))
+            self._count += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._count -= 1
+                if not self._count:
+                    sys.setswitchinterval(self._usual_s)
+
+
+_SHARING: Final = _Sharing()
 
 
 def stamps_of(path: Path, files: Iterable[str]) -> Stamps:

@@ -64,7 +64,7 @@ class FakeVitals:
         return 0
 
     def client_of(self, owner: object) -> Connected | None:
-        return owner if isinstance(owner, FakeClient) else None
+        return cast("Connected", owner) if isinstance(owner, FakeClient) else None
 
     def awaited(self) -> Iterable[tuple[Awaited, int]]:
         return self.waiting
@@ -117,7 +117,7 @@ class Asked:
         self.managed = Managed(
             self.broker,
             "b",
-            clients=lambda: self.clients,
+            clients=lambda: cast("list[Connected]", self.clients),
             client_count=lambda: len(self.clients),
             uptime_ms=lambda: 0,
             now_ms=lambda: self.now_ms,
