@@ -26,8 +26,13 @@ _MESSAGES_MIN: Final = 2_000
 """With fewer messages than this there are not many objects to search."""
 _NEVER: Final = 1_000_000
 _LOOK_EVERY_S: Final = 60.0
+_LOOK_SELDOM_S: Final = 3600.0
 _OBJECTS_MAX: Final = 100_000
 """With more old objects than this there is no complete search: with the young ones it would take longer than a turn."""
+_MESSAGES_MAX: Final = 20_000
+"""With more messages than this there are certainly more objects. Python counts them by going through them: 60 ms with a
+million messages.
+"""
 
 
 @final
@@ -41,6 +46,8 @@ class Collector:
         self._is_resting = True
         self._work = 0
         """What turns have done since the new objects were searched."""
+        self._message_count = 0
+        self._wait_s = _LOOK_EVERY_S
         gc.disable()
 
     def begin(self) -> None:
@@ -55,6 +62,7 @@ class Collector:
 
     def note_turn(self, spent_units: int, message_count: int) -> None:
         """A turn has done so much work, and the broker has so many messages in memory."""
+        self._message_count = message_count
         self._work += spent_units
         if self._work >= _WORK_MAX:
             self._work = 0
@@ -69,10 +77,14 @@ class Collector:
         gc.collect()
 
     def _look(self) -> None:
-        if not self._is_resting and gc.get_freeze_count() <= _OBJECTS_MAX:
-            gc.unfreeze()
-            gc.collect()  # what is left counts as old again: see _collected
-        self._loop.call_later(_LOOK_EVERY_S, self._look)
+        if not self._is_resting and self._message_count <= _MESSAGES_MAX:
+            if gc.get_freeze_count() <= _OBJECTS_MAX:
+                self._wait_s = _LOOK_EVERY_S
+                gc.unfreeze()
+                gc.collect()  # what is left counts as old again: see _collected
+            else:
+                self._wait_s = min(2 * self._wait_s, _LOOK_SELDOM_S)  # to count takes its time, too
+        self._loop.call_later(self._wait_s, self._look)
 
 
 def _collected(phase: str, info: dict[str, int]) -> None:

@@ -110,3 +110,26 @@ def test_old_cycles_go_where_little_is_held(
     for _ in range(2):  # it is a timer that is due at once
         loop.run_until_complete(called_back())
     assert (old() is None) is has_few
+
+
+def test_objects_are_not_counted_where_there_are_many(
+    loop: asyncio.AbstractEventLoop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Python goes through all of them to count them. With very many messages they need no count, and with much else
+    they are counted ever more seldom.
+    """
+    counted: list[int] = []
+    waits: list[float] = []
+    monkeypatch.setattr(gc, "get_freeze_count", lambda: counted.append(1) or collector._OBJECTS_MAX + 1)
+    monkeypatch.setattr(loop, "call_later", lambda wait_s, _call: waits.append(wait_s))
+    held = Collector(loop)
+    held.begin()
+    held.note_turn(1, collector._MESSAGES_MAX + 1)
+    held._look()
+    assert (len(counted), waits[-1]) == (0, collector._LOOK_EVERY_S)
+    held.note_turn(1, collector._MESSAGES_MAX)
+    for _ in range(9):
+        held._look()
+    assert len(counted) == 9
+    assert waits[-1] == collector._LOOK_SELDOM_S
+    assert waits == sorted(waits)
