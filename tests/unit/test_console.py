@@ -10,6 +10,7 @@ from typing import Final
 
 import pytest
 
+from artemis_py.management.why.causes import CAUSES
 from artemis_py.server.http import Request, Response
 from artemis_py.server.http.console.routes import console_war_routes
 from artemis_py.server.http.console_routes import CONSOLE, PATH, POLICY, console_routes
@@ -135,3 +136,9 @@ def _of_artemis(is_there: bool) -> list[Route]:
         return console_war_routes(str(CONSOLE) if is_there else None, None, loop)
     finally:
         loop.close()
+
+
+def test_states_have_the_words_of_reasons() -> None:
+    """Those that are no reason for anything are named here."""
+    said = set(re.findall(r'say\("([^"]+)"', (CONSOLE / "js" / "states.js").read_text("utf-8")))
+    assert said - CAUSES.keys() == {"dead letters", "flows", "idle", "waiting"}

@@ -1,4 +1,5 @@
-// The words for how a queue is, from its numbers. Each has a sentence and a colour.
+// The words for how a queue is, from its numbers. Each has a sentence and a colour. Where there is a reason for it, they
+// are those of `why`.
 
 const DEAD = /dlq|dead|expiry|^exp(\.|$)/i;
 export const STUCK_MS = 30_000;
@@ -18,7 +19,7 @@ export function words(row, seen, now) {
   const say = (word, look, sentence) => found.push({ word, look, sentence });
   if (row.paused) say("paused", "warn", "It delivers nothing until it is resumed.");
   if (row.enabled === false) say("disabled", "bad", "It takes no messages.");
-  if (row.sendersWait) say("senders wait", "bad", "It is full: senders wait until messages leave.");
+  if (row.sendersWait) say("queue-depth", "bad", "It is full: senders wait until messages leave.");
   if (row.messageCount > 0 && row.consumerCount === 0) {
     if (isForDead(row.name)) say("dead letters", "warn", "Messages that could not be delivered, or expired, wait here.");
     else say("no-consumer", "bad", "Messages wait, and nobody takes them.");
@@ -27,7 +28,7 @@ export function words(row, seen, now) {
   } else if (row.messageCount > 0 && row.deliveringCount >= row.messageCount && !(seen?.rates.messagesAcked > 0)) {
     say("held", "", "Consumers have all messages and have not settled them.");
   } else if (isStuck(row, seen, now)) {
-    say("stuck", "bad", "It has messages and consumers, and nothing was acknowledged lately.");
+    say("no-acknowledgements", "bad", "It has messages and consumers, and nothing was acknowledged lately.");
   }
   if (row.pagedCount > 0) say("paging", "warn", "Some messages are in pages on the disk.");
   if (found.length === 0) {
