@@ -26,7 +26,8 @@ def metrics_routes(exporter: MetricsExporter) -> list[Route]:
 
 
 def health_routes(not_ready_because: Callable[[], str | None], warnings: Callable[[], list[str]] = list) -> list[Route]:
-    """``/health/live``: the process responds. ``/health/ready``: 200 if it accepts messages, else 503 with the reason.
+    """``/health/live``: the process responds. ``/health/ready`` and ``/health``: 200 if it accepts messages, else 503
+    with the reason.
 
     ``not_ready_because`` returns None when the broker is ready. ``warnings`` returns what an operator must see to all
     the same, such as a certificate that expires soon; they change no status.
@@ -44,7 +45,7 @@ def health_routes(not_ready_because: Callable[[], str | None], warnings: Callabl
     operations = {"GET": "broker.getHealth"}
     return [
         Route("/health/live", {"GET": live}, operations, is_open=True),
-        Route("/health/ready", {"GET": ready}, operations, is_open=True),
+        *(Route(path, {"GET": ready}, operations, is_open=True) for path in ("/health/ready", "/health")),
     ]
 
 
