@@ -41,5 +41,6 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
 
 @pytest.fixture
 def screen(browser: Browser, broker: BrokerProcess) -> Screen:
+    browser.go("about:blank")  # the broker of the page before may be gone, and the page complain of that
     browser.complaints()
     return Screen(browser, broker)
