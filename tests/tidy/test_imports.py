@@ -10,9 +10,12 @@ from tests.tidy.imports import (
     floor_violations,
     import_cycles,
     room_cycles,
+    unused_modules,
 )
 from tests.tidy.sources import package_sources
 
+ENTRIES = frozenset({"artemis_py.__main__", "artemis_py.spark.discovery.pyspark_artemis", "artemis_py.testing.plugin"})
+"""Where Python, Spark and pytest begin."""
 WITH_ROOMS = frozenset({"config", "core", "security", "server", "spark", "stomp", "storage"})
 
 
@@ -22,6 +25,17 @@ def test_every_module_imports_lower_floors_only() -> None:
 
 def test_no_modules_import_each_other() -> None:
     assert import_cycles(package_sources()) == []
+
+
+def test_every_module_is_used() -> None:
+    """A merge may bring back what was deleted."""
+    assert unused_modules(package_sources(), ENTRIES) == []
+
+
+def test_a_module_that_nobody_uses_is_found() -> None:
+    sources = {"artemis_py": "", "artemis_py.one": "TABLE = {'x': 'artemis_py.two'}", "artemis_py.two": ""}
+    assert unused_modules(sources, frozenset()) == ["artemis_py.one"]
+    assert unused_modules(sources | {"artemis_py.two": "from artemis_py import one"}, frozenset()) == []
 
 
 def test_no_folders_import_each_other() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Iterator
+from typing import Any, cast
 
 import pytest
 
@@ -144,3 +145,18 @@ def test_who_waits_for_what_is_durable_already_is_called_in_the_next_turn(stage:
     assert not called
     stage.settle()
     assert called == ["it is"]
+
+
+def test_the_collector_is_told_what_each_turn_did(stage: SocketPairBroker) -> None:
+    told: list[tuple[int, int]] = []
+
+    class Listener:
+        def note_turn(self, spent_units: int, message_count: int) -> None:
+            told.append((spent_units, message_count))
+
+    client = stage.client()
+    stage.turns.collector = cast(Any, Listener())
+    turns = stage.turns_of(client)
+    assert len(told) == turns
+    assert sum(units for units, _ in told) > 0
+    assert told[-1][1] == stage.turns.broker.memory.account.message_count == 1

@@ -94,11 +94,6 @@ class Instance:
         )
 
 
-def is_instance(path: str) -> bool:
-    """Is this the directory of an instance, and not a file?"""
-    return os.path.isdir(path)
-
-
 def read_instance(directory: str, environ: Mapping[str, str], problems: Problems) -> Instance | None:
     """Read the files around broker.xml. Returns None after adding problems."""
     etc = os.path.join(directory, "etc")

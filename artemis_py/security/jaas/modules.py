@@ -20,7 +20,6 @@ from artemis_py.security.users.files import UserFiles
 from artemis_py.security.users.lint import lint_files
 
 PACKAGE: Final = "org.apache.activemq.artemis.spi.core.security.jaas."
-_OLD_PACKAGE: Final = "org.apache.activemq.jaas."
 _OPTION: Final = "org.apache.activemq.jaas."
 _USER_FILE: Final = f"{_OPTION}properties.user"
 _ROLE_FILE: Final = f"{_OPTION}properties.role"

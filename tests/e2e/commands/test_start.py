@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
+import urllib.request
 
 import pytest
 
-from tests.e2e.broker_process import BrokerProcess
+from tests.e2e.broker_process import WAIT_S, BrokerProcess
 from tests.e2e.commands.user import User
 
 pytestmark = pytest.mark.e2e
@@ -41,6 +43,10 @@ def test_the_broker_does_what_the_comments_say(alone: User) -> None:
     broker = BrokerProcess(["run"], alone.folder / "log", environment=environment, folder=alone.folder, anew=True)
     try:
         broker.await_ready()
+        (console,) = re.findall(r"^console: (http://127\.0\.0\.1:\d+/ui/)$", broker.said, re.MULTILINE)
+        for url in (console, console.removesuffix("ui/")):
+            with urllib.request.urlopen(url, timeout=WAIT_S) as answer:
+                assert b"<title>Artemis console</title>" in answer.read()
         with_broker = User(alone.folder, broker)
         with_broker.printed("send", "orders", "hello")
         assert with_broker.printed("receive", "orders", "--body-only") == "hello\n"

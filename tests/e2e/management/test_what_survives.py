@@ -50,14 +50,14 @@ def test_what_a_restart_knows(tmp_path: Path, how: str) -> None:
     with begun(tmp_path) as told:
         changed(
             told, "POST", "/api/queues", **{
-                "name": "work", "address": "tasks", "routing-type": "ANYCAST", "max-consumers": 2,
+                "name": "chores", "address": "tasks", "routing-type": "ANYCAST", "max-consumers": 2,
                 "filter-string": "kind = 'a'", "dead-letter-address": "dead",
             },
         )  # fmt: skip
-        changed(told, "PATCH", "/api/queues/work", **{"max-consumers": 7, "ring-size": 3})
+        changed(told, "PATCH", "/api/queues/chores", **{"max-consumers": 7, "ring-size": 3})
         changed(told, "PATCH", "/api/queues/jobs", **{"max-consumers": 9})
         changed(told, "POST", "/api/queues/orders/ring-size", **{"ring-size": 4})
-        changed(told, "POST", "/api/queues/work/disable")
+        changed(told, "POST", "/api/queues/chores/disable")
         changed(told, "POST", "/api/addresses", address="news", **{"routing-types": "ANYCAST,MULTICAST"})
         changed(told, "POST", "/api/addresses/news/pause")
         changed(told, "POST", "/api/addresses/jobs/pause")
@@ -67,8 +67,9 @@ def test_what_a_restart_knows(tmp_path: Path, how: str) -> None:
         changed(told, "DELETE", "/api/queues/short?auto-delete-address=true")
         end(told, how)
     with begun(tmp_path) as told:
-        work, jobs = told.queue("work"), told.queue("jobs")
-        assert {name: work[name] for name in ("address", "maxConsumers", "ringSize", "filter", "enabled", "life")} == {
+        chores, jobs = told.queue("chores"), told.queue("jobs")
+        told_of = ("address", "maxConsumers", "ringSize", "filter", "enabled", "life")
+        assert {name: chores[name] for name in told_of} == {
             "address": "tasks", "maxConsumers": 7, "ringSize": 3, "filter": "kind = 'a'", "enabled": False,
             "life": "created",
         }  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Collection
 from typing import Any
 
 import pytest
@@ -111,8 +112,8 @@ def test_what_was_shown_last_may_go() -> None:
     assert [round.message.id for round in _rest(desk, mark)] == [4, 5]
 
 
-def _rest(desk: PagedDesk, mark: Mark) -> list[Any]:
-    round, budget, found = Round(desk.queue.parts, start=mark), Budget(), []
+def _rest(desk: PagedDesk, mark: Mark, states: Collection[str] = STATES) -> list[Any]:
+    round, budget, found = Round(desk.queue.parts, states, start=mark), Budget(), []
     while not round.is_done:
         budget.refill(50)
         sight = round.next(budget)
@@ -127,17 +128,7 @@ def test_what_waits_for_its_time_comes_by_number() -> None:
         send(desk.broker, "q", due_ms=desk.now_ms + wait_ms)
     round = Round(desk.queue.parts, (SCHEDULED,))
     assert round.next(Budget()) is not None
-    assert [sight.message.id for sight in _scheduled_after(desk, round.mark)] == [2, 3, 4]
-
-
-def _scheduled_after(desk: PagedDesk, mark: Mark) -> list[Any]:
-    round, budget, found = Round(desk.queue.parts, (SCHEDULED,), start=mark), Budget(), []
-    while not round.is_done:
-        budget.refill(50)
-        sight = round.next(budget)
-        if sight is not None:
-            found.append(sight)
-    return found
+    assert [sight.message.id for sight in _rest(desk, round.mark, (SCHEDULED,))] == [2, 3, 4]
 
 
 def test_a_mark_of_another_order_is_refused() -> None:
