@@ -35,7 +35,7 @@ CONNECTION_BYTES: Final = 6144
 SUBSCRIPTION_BYTES: Final = 3072
 TERM_BYTES: Final = 400
 """A name or an operator in a compiled selector. Texts in it cost their characters."""
-QUEUE_BYTES: Final = 5632
+QUEUE_BYTES: Final = 6656
 ADDRESS_BYTES: Final = 2048
 ID_BYTES: Final = 200
 """A duplicate id or the id of a commit, besides its text."""
