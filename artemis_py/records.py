@@ -118,7 +118,7 @@ class Story:
         """A session ended; no record names it after this turn."""
         return
 
-    def consumer_opened(self, origin: int, queue_id: int, fields: dict[str, str]) -> Actor | None:
+    def consumer_opened(self, origin: int, queue_id: int, fields: dict[str, Any]) -> Actor | None:
         """A session's consumer was attached to a durable queue; ``fields`` describe it. Returns the actor to pass with
         records about it, or None if the story is not recorded.
         """

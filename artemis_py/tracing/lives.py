@@ -182,7 +182,7 @@ class Lives:
         return self._queues.get(queue_id) or self._name_of(queue_id) or f"#{queue_id}"
 
     def _who(self, consumer: int) -> str:
-        return self._consumers.get(consumer, f"consumer {consumer}") if consumer else ""
+        return self._consumers.get(consumer, "a consumer that the log does not describe") if consumer else ""
 
     # ---- it comes --------------------------------------------------------------------------------
 
@@ -322,7 +322,8 @@ class Lives:
             self._consumers.pop(event.consumer, None)
             return
         session = self._sessions.get(event.session, "")
-        self._consumers[event.consumer] = f"consumer {event.consumer}" + (f" of {session}" if session else "")
+        name = f"consumer {event.number}" if event.number else "a consumer"
+        self._consumers[event.consumer] = name + (f" of {session}" if session else "")
 
     def _leave(self, event: Event, consumer: int, text: str) -> None:
         for number, life in self._lives.items():

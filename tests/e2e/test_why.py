@@ -122,12 +122,14 @@ def test_the_life_of_a_dead_letter(told: Told, folder: Path, capsys: pytest.Capt
         client.ask("SEND", {"destination": "/queue/orders", "persistent": "true", "order": "17"}, b"two coffees")
         client.ask("SUBSCRIBE", {"destination": "/queue/orders", "id": "1", "ack": "client-individual"})
         message = client.expect("MESSAGE")
+        (consumer,) = told.ask("GET", "/api/consumers")[1]["data"]
         client.ask("NACK", {"id": message.header("ack")})
         printed = trace(message.header("message-id") or "", "--url", told.url)
         assert (printed.returncode, printed.stderr) == (0, "")
         words = [row.split()[2] for row in printed.stdout.splitlines()]
         assert words == ["arrived", "delivered", "failed", "dead", "copied", "there"]
         assert "(client-id shop)" in printed.stdout.splitlines()[0]
+        assert f"[consumer {consumer['id']} of " in printed.stdout.splitlines()[1], "the number that lists have, too"
         assert printed.stdout.splitlines()[-1].endswith("DLQ: still there")
         assert main(["trace", "--where", "order = '17'", "--json", "--url", told.url]) == 0
         found = json.loads(capsys.readouterr().out)

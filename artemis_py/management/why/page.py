@@ -50,9 +50,9 @@ _TAIL: Final = """\
 ```text
 $ artemis-py trace 24-1
 2026-11-25T21:23:52.068Z  1  arrived      sent to orders, on orders, 48 bytes, priority 4  [10.0.0.7:48492 (user anna)]
-2026-11-25T21:23:52.082Z  1  delivered    orders: sent to a consumer  [consumer 24 of 10.0.0.9:48514]
-2026-11-25T21:23:52.083Z  1  failed       orders: delivery 1 failed: NACK  [consumer 24 of 10.0.0.9:48514]
-2026-11-25T21:23:52.083Z  1  dead         orders: its last delivery failed  [consumer 24 of 10.0.0.9:48514]
+2026-11-25T21:23:52.082Z  1  delivered    orders: sent to a consumer  [consumer 1 of 10.0.0.9:48514]
+2026-11-25T21:23:52.083Z  1  failed       orders: delivery 1 failed: NACK  [consumer 1 of 10.0.0.9:48514]
+2026-11-25T21:23:52.083Z  1  dead         orders: its last delivery failed  [consumer 1 of 10.0.0.9:48514]
 2026-11-25T21:23:52.083Z  2  copied       copy of message 1 from orders (max_deliveries): sent to DLQ, on DLQ, 138 bytes
 now                       2  there        DLQ: still there
 ```

@@ -175,7 +175,8 @@ def subscribe(service: StompService, subscriber: Subscriber, headers: dict[str, 
         raise
     if queue.durable and not browses:
         fields = {"subscription": headers.get("id"), "selector": headers.get("selector"), "ack": ack_mode}
-        known = {name: value for name, value in fields.items() if value is not None}
+        known: dict[str, Any] = {name: value for name, value in fields.items() if value is not None}
+        known["number"] = consumer.id
         consumer.actor = broker.log.story.consumer_opened(subscriber.client.origin, queue.id, known)
     return Subscription(headers.get("id") or destination, destination, ack_mode, queue, consumer, writer, durable_name)
 

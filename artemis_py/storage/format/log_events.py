@@ -180,7 +180,8 @@ class Session(Event):
 @dataclass(frozen=True, slots=True)
 class Consumer(Event):
     """A consumer of a durable queue. ``closed`` is empty while it is attached; then ``left`` or ``lost`` (its
-    connection), and its unsettled messages return to the queue.
+    connection), and its unsettled messages return to the queue. ``number`` is what the broker that it was attached to
+    called it (0: not recorded); another run may give it to another one.
     """
 
     consumer: int
@@ -190,6 +191,7 @@ class Consumer(Event):
     selector: str
     ack: str
     closed: str
+    number: int = 0
     fields: dict[str, Any] = field(default_factory=dict, compare=False)
 
 
@@ -404,7 +406,7 @@ def _session(at: Event, fields: dict[str, Any]) -> Event:
 def _consumer(at: Event, fields: dict[str, Any]) -> Event:
     subscription, selector, ack, closed = _texts(fields, "subscription", "selector", "ack", "closed")
     who = fields["id"], fields["session"], fields["queue"]
-    return Consumer(at.lsn, at.time_ms, at.group, *who, subscription, selector, ack, closed, fields)
+    return Consumer(at.lsn, at.time_ms, at.group, *who, subscription, selector, ack, closed, fields.get("number", 0), fields)
 
 
 def _texts(fields: dict[str, Any], *names: str) -> list[str]:

@@ -89,7 +89,7 @@ class LogStory(Story):
     def session_closed(self, origin: int) -> None:
         self._leaving.append(origin)
 
-    def consumer_opened(self, origin: int, queue_id: int, fields: dict[str, str]) -> Actor | None:
+    def consumer_opened(self, origin: int, queue_id: int, fields: dict[str, Any]) -> Actor | None:
         session = self._sessions.get(origin)
         if session is None:
             return None

@@ -50,7 +50,7 @@ def published(
 QUEUE = Changed(*at(1), "queue", {"id": 1, "name": "orders"})
 SENDER = Session(*at(2), 50, "10.0.0.1:5", "anna", "shop", "STOMP 1.2")
 READER = Session(*at(3), 51, "10.0.0.2:6", "", "", "STOMP 1.2")
-CONSUMER = Consumer(*at(4), 60, 51, 1, "", "", "client", "")
+CONSUMER = Consumer(*at(4), 60, 51, 1, "", "", "client", "", 3)
 
 
 def told(*events: Event, ids: Sequence[int] = (NUMBER,), lives: Lives | None = None) -> list[tuple[str, str]]:
@@ -72,11 +72,11 @@ def test_a_whole_life() -> None:
     found = [moment for event in events for moment in lives.take(event)]
     assert [(one.what, one.who) for one in found] == [
         ("arrived", "10.0.0.1:5 (client-id shop, user anna)"),
-        ("delivered", "consumer 60 of 10.0.0.2:6"),
-        ("failed", "consumer 60 of 10.0.0.2:6"),
+        ("delivered", "consumer 3 of 10.0.0.2:6"),
+        ("failed", "consumer 3 of 10.0.0.2:6"),
         ("due", ""),
-        ("delivered", "consumer 60 of 10.0.0.2:6"),
-        ("acknowledged", "consumer 60 of 10.0.0.2:6"),
+        ("delivered", "consumer 3 of 10.0.0.2:6"),
+        ("acknowledged", "consumer 3 of 10.0.0.2:6"),
     ]
     assert found[0].text == "sent to a, on orders, 19 bytes, priority 4"
     assert found[2].text == "delivery 1 failed: NACK; the next waits 2 s"
