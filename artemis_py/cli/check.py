@@ -18,6 +18,7 @@ from artemis_py.cli.configuration import (
     print_problems,
     summary,
 )
+from artemis_py.cli.output_form import add_json
 from artemis_py.config.codes import told
 from artemis_py.config.problems import Problems
 from artemis_py.config.reader import load
@@ -36,9 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_properties(parser)
     add_strictness(parser)
     parser.add_argument("--quiet", action="store_true", help="print only errors; print nothing when there are none")
-    parser.add_argument(
-        "--format", choices=("text", "json"), default="text", help=("output format: text for people, json for programs")
-    )
+    add_json(parser, "one object")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -108,7 +107,7 @@ def ports_of(config: BrokerConfig) -> list[str]:
 
 
 def as_json(file: str, problems: Sequence[Problem], places: Sequence[str], *, valid: bool) -> dict[str, object]:
-    """Return what ``--format json`` prints."""
+    """Return what ``--json`` prints."""
     counts = Counter(problem.severity for problem in problems)
     return {
         "file": file,

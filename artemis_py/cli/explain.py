@@ -10,6 +10,7 @@ from pathlib import Path
 from artemis_py.cli import colour
 from artemis_py.cli.configuration import add_properties, file_or_default
 from artemis_py.cli.explain_user import Verdicts, identity_of, verdicts
+from artemis_py.cli.output_form import add_json
 from artemis_py.config.explain.explanation import Explained, Explanation, explain
 from artemis_py.config.problems import nearest
 from artemis_py.config.reader import load
@@ -44,9 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--roles", metavar="ROLE,…", type=roles_of, help="the user's roles (default: those in the roles file)"
     )
-    parser.add_argument(
-        "--format", choices=("text", "json"), default="text", help=("output format: text for people, json for programs")
-    )
+    add_json(parser, "one object")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -114,7 +113,7 @@ def compose(explanation: Explanation) -> Composition:
 
 
 def as_json(explanation: Explanation, composition: Composition) -> dict[str, object]:
-    """Return what ``--format json`` prints."""
+    """Return what ``--json`` prints."""
     queue, address, security = explanation.queue_config, explanation.address_config, explanation.security
     return {
         "address": explanation.address,

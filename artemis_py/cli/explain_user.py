@@ -40,7 +40,7 @@ class Verdicts:
     notes: tuple[str, ...]
 
     def as_json(self) -> dict[str, object]:
-        """Return what ``--format json`` prints."""
+        """Return what ``--json`` prints."""
         rows = {row.permission: {"granted": row.is_granted, "why": row.why} for row in self.rows}
         return {"user": self.user, "roles": list(self.roles), "permissions": rows, "notes": list(self.notes)}
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from artemis_py.cli.output_form import add_json
 from artemis_py.errors import ArtemisError
 from artemis_py.shown import as_json, say, warn
 from artemis_py.storage.disk.disk import DiskError, LockedError
@@ -31,10 +32,10 @@ EXIT_UNTRIED: Final = 2
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """``check DIR [--format json]`` and ``hold DIR``."""
+    """``check DIR [--json]`` and ``hold DIR``."""
     commands = parser.add_subparsers(dest="command", required=True, metavar="check|hold")
     check = commands.add_parser("check", help="try it with two processes", epilog=EXIT_CODES)
-    check.add_argument("--format", choices=("text", "json"), default="text", help="json: one object")
+    add_json(check, "one object")
     held = commands.add_parser(
         "hold", help="hold the lock until Ctrl-C, so that a check on another machine can try to get it"
     )

@@ -8,6 +8,7 @@ from http import HTTPStatus
 from typing import Final
 
 from artemis_py.cli import broker_http, contexts
+from artemis_py.cli.output_form import add_json
 from artemis_py.errors import ArtemisError
 from artemis_py.shown import as_json, say, say_made
 
@@ -16,7 +17,7 @@ _TIMEOUT_S: Final = 5.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """``health [URL] [--live] [--format json]``."""
+    """``health [URL] [--live] [--json]``."""
     parser.add_argument(
         "where",
         metavar="URL",
@@ -24,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"its HTTP acceptor (else {contexts.URL_NAME}, else that of the context, else {contexts.URL})",
     )
     parser.add_argument("--live", action="store_true", help="only ask whether the process answers")
-    parser.add_argument("--format", choices=("text", "json"), default="text", help="json: what the broker answers")
+    add_json(parser, "what the broker answers")
     contexts.add_context(parser)
     broker_http.add_arguments(parser)
     parser.epilog = "exit codes: 0 it is up; 1 it is not, it did not answer within 5 s, or it refused the login"

@@ -13,6 +13,7 @@ from typing import Final
 
 from artemis_py.cli.journal_records import fields_of, summary_of
 from artemis_py.cli.journal_verify import EXIT_DAMAGED, Verification, run_repair
+from artemis_py.cli.output_form import add_json
 from artemis_py.cli.read_only import ReadOnlyDisk
 from artemis_py.errors import ArtemisError
 from artemis_py.shown import as_json as json_text
@@ -34,7 +35,7 @@ _CODES: Final = {name: code for code, name in codec.RECORD_NAMES.items()}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """``verify DIR``, ``repair DIR [--write]`` and ``dump DIR [--format json] [--type NAMES] [--lsn A..B]``."""
+    """``verify DIR``, ``repair DIR [--write]`` and ``dump DIR [--json] [--type NAMES] [--lsn A..B]``."""
     commands = parser.add_subparsers(dest="command", required=True, metavar="verify|repair|dump")
     verify = commands.add_parser("verify", help="check every file and record", epilog=EXIT_CODES)
     repair = commands.add_parser(
@@ -65,7 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="paging-directory (default: paging, next to the journal)",
     )
-    dump.add_argument("--format", choices=("table", "json"), default="table", help="json: one object per line")
+    add_json(dump, "one object per line", people="table")
     dump.add_argument(
         "--type", type=_types, default=frozenset(_CODES.values()), metavar="NAMES", help=", ".join(_CODES)
     )

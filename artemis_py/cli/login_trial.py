@@ -7,6 +7,7 @@ import sys
 
 from artemis_py.cli import colour
 from artemis_py.cli.explain import name_of
+from artemis_py.cli.output_form import add_json
 from artemis_py.cli.password_input import PasswordError, password_from
 from artemis_py.config.problems import nearest
 from artemis_py.config.security_settings import PERMISSIONS
@@ -21,7 +22,7 @@ from artemis_py.shown import as_json, escaped, say, say_made, warn
 
 
 def add_trial_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add ``--address``, ``--acceptor`` and ``--format``."""
+    """Add ``--address``, ``--acceptor`` and ``--json``."""
     parser.add_argument(
         "--address",
         metavar="ADDRESS[::QUEUE]",
@@ -29,9 +30,7 @@ def add_trial_arguments(parser: argparse.ArgumentParser) -> None:
         help="also show what the user may do there; it need not exist",
     )
     parser.add_argument("--acceptor", metavar="NAME", help="log in at this acceptor, so by its securityDomain")
-    parser.add_argument(
-        "--format", choices=("text", "json"), default="text", help="output format: text for people, json for programs"
-    )
+    add_json(parser, "one object")
 
 
 def try_login(config: BrokerConfig, args: argparse.Namespace) -> int:

@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Final, Protocol, cast
 
 from artemis_py.cli.interrupt import EXIT_INTERRUPTED, PROGRAM, end_at_once
@@ -111,11 +111,19 @@ def run_command(name: str, arguments: Sequence[str]) -> int:
         command = command_of(name)
         parser = argparse.ArgumentParser(prog=f"{PROGRAM} {name}", description=command.HELP)
         command.add_arguments(parser)
-        parsed = parser.parse_args(arguments)
+        parsed = _parsed(parser, arguments)
         if name == "run":  # until the broker handles signals, and collects garbage, itself
             return command.run(parsed)
     gc.enable()
     return command.run(parsed)
+
+
+def _parsed(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> argparse.Namespace:
+    """Options may stand between all words, also before one that may be left out (``send orders --count 5 hello``)."""
+    if "--" not in arguments:  # argparse would take it for a word
+        with suppress(TypeError):  # commands with commands of their own: argparse says so before it parses
+            return parser.parse_intermixed_args(arguments)
+    return parser.parse_args(arguments)
 
 
 def command_of(name: str) -> Command:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from artemis_py.cli.journal_records import fields_of, summary_of
+from artemis_py.cli.output_form import add_json
 from artemis_py.cli.read_only import ReadOnlyDisk
 from artemis_py.errors import ArtemisError
 from artemis_py.shown import as_json, say, say_made, warn
@@ -24,7 +25,7 @@ EXIT_DAMAGED: Final = 1
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """``list DIR [--journal DIR] [--format json]`` and ``dump FILE [--format json]``."""
+    """``list DIR [--journal DIR] [--json]`` and ``dump FILE [--json]``."""
     commands = parser.add_subparsers(dest="command", required=True, metavar="list|dump")
     listing = commands.add_parser("list", help="print one line per page; exit code 1 when a page is damaged")
     listing.add_argument("directory", type=Path, metavar="DIR", help="paging-directory")
@@ -37,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     dump = commands.add_parser("dump", help="print one line per message of a page")
     dump.add_argument("file", type=Path, metavar="FILE", help="a page file")
     for each in (listing, dump):
-        each.add_argument("--format", choices=("table", "json"), default="table", help="json: one object per line")
+        add_json(each, "one object per line", people="table")
 
 
 @dataclass

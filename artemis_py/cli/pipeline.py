@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from artemis_py.cli import colour, logins
 from artemis_py.cli.contexts import url_for
+from artemis_py.cli.output_form import add_json
 from artemis_py.errors import ArtemisError
 from artemis_py.shown import say_made
 from artemis_py.spark.jobs.commands import JOBS, Call
@@ -72,12 +73,7 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
     source.add_argument("--to", dest="to_ms", type=now, metavar="TIME", help="end, exclusive")
     source.add_argument("--addresses", metavar="NAMES", help="only these addresses, separated by commas")
     output = parser.add_argument_group("the result")
-    output.add_argument(
-        "--format",
-        choices=("table", "json"),
-        default="table",
-        help=("output format: table for people, json for programs"),
-    )
+    add_json(output, "nothing else is on standard output", people="table")
     output.add_argument("--parquet", metavar="DIR", type=Path, help="write all rows as Parquet files")
     output.add_argument("--html", metavar="FILE", type=Path, help="write a page with tables and plots")
     spark = parser.add_argument_group("Spark")

@@ -14,6 +14,7 @@ from typing import Final
 
 from artemis_py.cli import logins
 from artemis_py.cli.contexts import URL, URL_NAME, add_context, url_for
+from artemis_py.cli.output_form import add_json
 from artemis_py.errors import ArtemisError
 from artemis_py.shown import as_json, many, say, say_made, warn
 from artemis_py.spark.jobs.moments import FORMS, moment_ms
@@ -58,9 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     output.add_argument(
         "--otlp", metavar="URL", help="send them to this collector, such as http://127.0.0.1:4318/v1/traces"
     )
-    output.add_argument(
-        "--format", choices=("table", "json"), default="table", help="without --otlp; json: one object per line"
-    )
+    add_json(output, "one object per line, without --otlp", people="table")
 
 
 def _moment(text: str, now_ms: int) -> int:

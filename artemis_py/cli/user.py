@@ -12,6 +12,7 @@ from artemis_py.cli import colour
 from artemis_py.cli.configuration import file_or_default
 from artemis_py.cli.login_trial import add_trial_arguments, try_login
 from artemis_py.cli.operate import command as operating
+from artemis_py.cli.output_form import add_json
 from artemis_py.cli.password_input import add_password, has_password, password_from
 from artemis_py.config.reader import load
 from artemis_py.security.client_login import PASSWORD
@@ -53,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         )
         each.add_argument("--plaintext", action="store_true", help="keep the password readable, not as a hash")
         add_password(each, NEW_PASSWORD)
-    listing.add_argument("--format", choices=("table", "json"), default="table", help="json: one object per line")
+    add_json(listing, "one object per line", people="table")
     add_password(testing, PASSWORD)
     add_trial_arguments(testing)
     operating.add_actions(commands, "user")

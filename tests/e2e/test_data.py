@@ -153,14 +153,21 @@ def test_everything_arrives_once(tmp_path: Path) -> None:
             (today,) = take(client, "/queue/later", 1)
             assert today.body == b"today"
             assert today.header("expires") == str(_expires(path))
-        told = data("imp", path, "--stomp", url(broker))  # a second time: each is known
+        told = data("imp", path, "--stomp", url(broker), "--json")  # a second time: each is known
         assert told.returncode == 0
+        known = {"url": url(broker), "queuesMade": 0, "messagesBefore": 0, "notes": []}
+        assert json.loads(told.stdout) == {**known, "messages": 26, "sends": 27}
         assert broker.stop() == 0
     told = data("exp", place / "broker.xml")
     left = [json.loads(line) for line in told.stdout.splitlines()]
     (waits,) = [line["message"] for line in left if "message" in line]
     assert (waits["text"], list(waits["due"])) == ("tomorrow", ["later"])
     assert told.stderr == "exported 1 message (8 bytes of bodies)\n"
+    told = data("exp", place / "broker.xml", "--json", "--output", tmp_path / "left")
+    assert told.stderr == ""
+    counts = {"messages": 1, "bodyBytes": 8, "messagesBefore": 0, "notes": []}
+    assert json.loads(told.stdout) == {"output": str(tmp_path / "left"), **counts}
+    assert "add --output FILE" in data("exp", place / "broker.xml", "--json").stderr
 
 
 def _by_priority(numbers: range) -> list[bytes]:

@@ -402,14 +402,14 @@ def test_pages_can_be_looked_at_when_the_broker_is_stopped(start: Start, tmp_pat
         return done.stdout.splitlines()
 
     folder, journal = f"{tmp_path}/paging", f"{tmp_path}/journal"
-    found = [json.loads(line) for line in told("pages", "list", folder, "--format", "json")]
-    with_journal = ("--journal", journal, "--format", "json")
+    found = [json.loads(line) for line in told("pages", "list", folder, "--json")]
+    with_journal = ("--journal", journal, "--json")
     left = [json.loads(line) for line in told("pages", "list", folder, *with_journal)]
     assert {one["address"] for one in found} == {"q"}
     assert sum(one["messages"] for one in found) >= 12
     assert sum(one["left"] for one in left) == 12
     assert told("pages", "list", folder)[-1].startswith(f"in all: {len(found)} pages of 1 addresses,")
-    dumped = [line for path in pages_of(tmp_path) for line in told("pages", "dump", str(path), "--format", "json")]
+    dumped = [line for path in pages_of(tmp_path) for line in told("pages", "dump", str(path), "--json")]
     assert [json.loads(line)["body"] for line in dumped][-1] == "20"
     assert any("12 in" in line and "pages" in line for line in told("journal", "verify", journal))
     assert any(" acked " in line for line in told("journal", "dump", journal, "--type", "page-settled"))

@@ -327,10 +327,10 @@ def test_check_finds_a_sound_file_valid(sound_file: Path) -> None:
 
 
 def test_check_for_machines(sound_file: Path) -> None:
-    right = json.loads(run("check", str(sound_file), "--format", "json").stdout)
+    right = json.loads(run("check", str(sound_file), "--json").stdout)
     assert (right["valid"], right["errors"]) == (True, 0)
     sound_file.write_text(sound_file.read_text("utf-8").replace(">111<", ">soon<"), "utf-8")
-    done = run("check", str(sound_file), "--format", "json")
+    done = run("check", str(sound_file), "--json")
     (problem,) = (one for one in json.loads(done.stdout)["problems"] if one["severity"] == "error")
     assert done.returncode == 2
     assert (problem["line"], problem["value"]) == (line_of(sound_file, "soon"), "soon")

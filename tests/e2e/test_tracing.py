@@ -130,12 +130,12 @@ def test_directories_tell_the_same_as_the_broker(broker: BrokerProcess, tmp_path
         client.ask("SEND", {"destination": "/queue/same", "persistent": "true", "traceparent": traceparent(5)}, b"x")
         client.subscribe("/queue/same", "1")
         client.ask("ACK", {"id": client.expect("MESSAGE").header("ack")})
-        over_http = spans("--url", url_of(broker), "--format", "json")
+        over_http = spans("--url", url_of(broker), "--json")
         folder = broker.log.parent
-        read = spans("--journal", str(folder / "journal"), str(folder / "retention"), "--format", "json")
+        read = spans("--journal", str(folder / "journal"), str(folder / "retention"), "--json")
         assert over_http.stdout == read.stdout
         assert over_http.stdout.count("queue same") == 1
-        late = spans("--url", url_of(broker), "--format", "json", "--from", "2100-01-01")
+        late = spans("--url", url_of(broker), "--json", "--from", "2100-01-01")
         assert late.stdout == ""
 
 

@@ -67,7 +67,7 @@ class Pipeline:
         return self.run(*(self.places.get(argument, argument) for argument in command), *more)
 
     def run(self, *arguments: str) -> dict[str, Any]:
-        code = main(["pipeline", *arguments, "--format", "json"])
+        code = main(["pipeline", *arguments, "--json"])
         out, err = self.capsys.readouterr()
         assert code == 0, err
         assert (err == "") is ("--publish" not in arguments), err

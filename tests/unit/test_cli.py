@@ -35,6 +35,44 @@ def test_the_table_repeats_the_help_of_each_command(name: str) -> None:
     assert cli.COMMANDS[name][1] == cli.command_of(name).HELP
 
 
+WITHOUT_JSON = {
+    *("run", "ha hold"),  # until a signal
+    *("init", "context add", "context use", "context remove", "user add", "user rm", "user reset"),  # the exit code
+    *("journal verify", "journal repair"),  # the exit code, too
+    *("mask", "completion", "test-broker"),  # print what programs read
+}
+
+
+def _leaves(words: str, parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+    """The commands that do something, by their words."""
+    below = [action.choices for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
+    if not below:
+        return {words: parser}
+    return {key: leaf for word, one in below[0].items() for key, leaf in _leaves(f"{words} {word}", one).items()}
+
+
+@pytest.mark.parametrize("name", cli.COMMANDS)
+def test_every_command_with_an_answer_prints_json(name: str) -> None:
+    parser = argparse.ArgumentParser()
+    cli.command_of(name).add_arguments(parser)
+    for words, leaf in _leaves(name, parser).items():
+        assert ("--json" in leaf.format_help()) == (words not in WITHOUT_JSON), words
+
+
+def test_options_may_stand_before_a_word_that_may_be_left_out() -> None:
+    """Python's argparse refuses ``send orders --count 5 hello`` if nobody asks it not to."""
+    parser = argparse.ArgumentParser()
+    cli.command_of("send").add_arguments(parser)
+    for words in (
+        ["orders", "--count", "5", "hello"],
+        ["--count", "5", "orders", "hello"],
+        ["orders", "hello", "--count", "5"],
+    ):
+        parsed = cli._parsed(parser, words)
+        assert (parsed.address, parsed.body, parsed.count) == ("orders", "hello", 5)
+    assert cli._parsed(parser, ["orders", "--", "--count"]).body == "--count"
+
+
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["--version"]) == 0
     assert capsys.readouterr().out == f"artemis-py {VERSION} ({'compiled' if IS_COMPILED else 'interpreted'})\n"

@@ -30,7 +30,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def explained(capsys: pytest.CaptureFixture[str], folder: Path, *arguments: str) -> dict[str, object]:
-    assert main(["explain", "--config", str(folder / "broker.xml"), "--format", "json", *arguments]) == 0
+    assert main(["explain", "--config", str(folder / "broker.xml"), "--json", *arguments]) == 0
     found: dict[str, object] = json.loads(capsys.readouterr().out)["user"]
     return found
 

@@ -68,7 +68,7 @@ def test_down_with_its_reason_and_warnings(port: Port, capsys: pytest.CaptureFix
 
 def test_json(port: Port, capsys: pytest.CaptureFixture[str]) -> None:
     port.answer = (503, json.dumps(WAITS).encode())
-    assert main(["health", port.url, "--live", "--format", "json"]) == 1
+    assert main(["health", port.url, "--live", "--json"]) == 1
     assert json.loads(capsys.readouterr().out) == WAITS
     assert port.asked == [("/health/live", None)]
 

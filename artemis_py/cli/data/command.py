@@ -14,8 +14,8 @@ from artemis_py.cli import broker_http, logins
 from artemis_py.cli.configuration import add_file, add_properties, file_or_default
 from artemis_py.cli.contexts import stomp_url_for
 from artemis_py.cli.messaging.link import add_link
-from artemis_py.errors import ArtemisError
-from artemis_py.shown import many, say, warn
+from artemis_py.errors import ArtemisError, UsageError
+from artemis_py.shown import as_json, many, say, say_made, warn
 
 if TYPE_CHECKING:
     from artemis_py.cli.data.importing import Import, Imported
@@ -40,8 +40,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_file(out)
     add_properties(out)
-    out.add_argument("--output", metavar="OUT", default="-", help="the file to write; - is standard output (default)")
+    out.add_argument("--output", metavar="OUT", type=_place, help="the file to write; - is standard output (default)")
     out.add_argument("--queue", action="append", default=[], metavar="NAME", help="only of this queue; may be repeated")
+    out.add_argument("--json", action="store_true", help="with a file as --output: print what was done as JSON")
     broker_http.add_broker(out)
     back = commands.add_parser(
         "imp",
@@ -57,9 +58,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     back.add_argument(
         "--no-create", action="store_true", help="make no addresses and queues; the broker may have to make them itself"
     )
+    back.add_argument("--json", action="store_true", help="print what was done as JSON")
     back.add_argument("--url", action=_NotHere, help=argparse.SUPPRESS)
     back.epilog = "exit codes: 0 all is there; 1 not all could be made or imported; 2 the arguments are wrong"
     add_link(back)
+
+
+def _place(text: str) -> str | None:
+    return None if text == "-" else text
 
 
 class _NotHere(argparse.Action):
@@ -73,6 +79,8 @@ def run(args: argparse.Namespace) -> int:
     """Runs the subcommand. Raises ArtemisError, and ConfigError for a broker.xml that is refused."""
     if args.command == "imp":
         return _import(args)
+    if args.json and args.output is None:
+        raise UsageError("--json tells of an export, and standard output has the export itself: add --output FILE")
     return _export(args) if args.url is None and args.context is None else _export_live(args)
 
 
@@ -80,7 +88,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _export(args: argparse.Namespace) -> int:
-    from artemis_py.cli.data.exporting import TO_STDOUT, export, writing
+    from artemis_py.cli.data.exporting import export, writing
     from artemis_py.cli.data.stopped import Directories, StoppedBroker
     from artemis_py.config.reader import load
     from artemis_py.storage.disk.lock import DirectoryLock
@@ -100,8 +108,7 @@ def _export(args: argparse.Namespace) -> int:
         async with writing(args.output) as file:
             with _progress("messages", broker.count) as progress:
                 done = await export(broker, config.name, file, wants, progress)
-            where = "" if args.output == TO_STDOUT else f" to {args.output}"
-            warn(f"exported {many(done.messages, 'message')}{where} ({done.body_bytes:,} bytes of bodies)")
+        _tell_exported(args, done.messages, done.body_bytes, 0, [f"DAMAGED {damage}" for damage in broker.damages])
 
     lock = DirectoryLock(directories.journal.resolve())
     try:
@@ -113,13 +120,10 @@ def _export(args: argparse.Namespace) -> int:
         asyncio.run(go())
     finally:
         lock.release()
-    for damage in broker.damages:
-        warn(f"DAMAGED {damage}")
     return _EXIT_DAMAGED if broker.damages else 0
 
 
 def _export_live(args: argparse.Namespace) -> int:
-    from artemis_py.cli.data.exporting import TO_STDOUT
     from artemis_py.cli.data.live import LiveExport, ToStdout
     from artemis_py.cli.data.part import Noted, Part
 
@@ -127,7 +131,7 @@ def _export_live(args: argparse.Namespace) -> int:
         raise ArtemisError(f"{args.file} is for a stopped broker, and --url and --context for a running one: give one")
     broker = broker_http.BrokerHttp.of(args, _PATIENCE_S)
     wanted = sorted(set(args.queue))
-    if args.output == TO_STDOUT:
+    if args.output is None:
         part, done = None, Noted(broker.url, wanted)
     else:
         part = Part(Path(args.output))
@@ -145,17 +149,30 @@ def _export_live(args: argparse.Namespace) -> int:
     finally:
         if part is not None:
             part.close()
-    if before:
-        warn(f"went on behind {many(before, 'message')} that had been exported before")
-    where = "" if part is None else f" to {part.path}"
-    warn(f"exported {many(done.messages, 'message')}{where} ({done.body_bytes:,} bytes of bodies)")
-    for name in done.gone:
-        warn(f"queue {name} was deleted meanwhile")
-    for name in done.denied:
-        warn(f"MISSING queue {name}: you may not browse it")
-    for name in done.unsure:
-        warn(f"UNSURE queue {name}: messages came back to it all the time, and some of those may be missing")
+    notes = [f"queue {name} was deleted meanwhile" for name in done.gone]
+    notes += [f"MISSING queue {name}: you may not browse it" for name in done.denied]
+    notes += [
+        f"UNSURE queue {name}: messages came back to it all the time, and some of those may be missing"
+        for name in done.unsure
+    ]
+    _tell_exported(args, done.messages, done.body_bytes, before, notes)
     return _EXIT_DAMAGED if done.denied or done.unsure else 0
+
+
+def _tell_exported(
+    args: argparse.Namespace, messages: int, body_bytes: int, messages_before: int, notes: list[str]
+) -> None:
+    """Say what an export has done. ``messages`` are all that the file has."""
+    if args.json:
+        told = {"messages": messages, "bodyBytes": body_bytes, "messagesBefore": messages_before, "notes": notes}
+        say_made(as_json({"output": args.output, **told}))
+        return
+    if messages_before:
+        warn(f"went on behind {many(messages_before, 'message')} that had been exported before")
+    where = "" if args.output is None else f" to {args.output}"
+    warn(f"exported {many(messages, 'message')}{where} ({body_bytes:,} bytes of bodies)")
+    for note in notes:
+        warn(note)
 
 
 # ---- imp -------------------------------------------------------------------------------------------
@@ -182,35 +199,47 @@ def _import(args: argparse.Namespace) -> int:
         with _progress("bytes", size_bytes) as progress:
             one = Import(args.input, connect, url, frozenset(args.queue), progress, creates=not args.no_create)
             before, done = await one.run()
-        return _tell(one, before, done, url)
+        return _tell_imported(args, one, before, done, url)
 
     return asyncio.run(go())
 
 
-def _tell(one: Import, before: Imported, done: Imported, url: str) -> int:
+def _tell_imported(args: argparse.Namespace, one: Import, before: Imported, done: Imported, url: str) -> int:
     """Say what an import has done. Returns the exit code."""
+    made = 0 if one.maker is None else one.maker.made
+    notes = _notes_of(one, done)
+    if args.json:
+        told = {"messages": done.messages, "sends": done.sends, "queuesMade": made, "messagesBefore": before.messages}
+        say_made(as_json({"url": url, **told, "notes": notes}))
+        return _EXIT_DAMAGED if notes else 0
     if before.lines:
         say(f"went on behind line {before.lines}: {many(before.messages, 'message')} had been imported before")
-    made = "" if one.maker is None else f", and made {many(one.maker.made, 'queue')}"
-    say(f"imported {many(done.messages, 'message')} into {many(done.sends, 'place')} on queues of {url}{made}")
-    problems = [] if one.maker is None else list(one.maker.problems)
-    problems += [
-        f"{name.replace('.', ' ', 1)} was paused or disabled, and may not be so now" for name in done.unsettled
-    ]
+    also = "" if one.maker is None else f", and made {many(made, 'queue')}"
+    say(f"imported {many(done.messages, 'message')} into {many(done.sends, 'place')} on queues of {url}{also}")
+    for note in notes:
+        warn(note)
+    return _EXIT_DAMAGED if notes else 0
+
+
+def _notes_of(one: Import, done: Imported) -> list[str]:
+    """What is not as in the export."""
+    notes: list[str] = []
     refused = frozenset[str]() if one.maker is None else one.maker.refused.keys()
     for name in sorted(done.left_out.keys() | refused):
         count = done.left_out[name]
         why = one.barred.get(name, "it could not be made before")
         left = f"{many(count, 'message')} of it {'was' if count == 1 else 'were'} not imported"
         is_there = name in one.barred and name not in refused
-        warn(
+        notes.append(
             f"queue {name}: {left}: {why}"
             if is_there
             else f"MISSING queue {name}: {why}; {left} (later: --queue {name})"
         )
-    for problem in problems:
-        warn(problem)
-    return _EXIT_DAMAGED if done.left_out or refused or problems else 0
+    if one.maker is not None:
+        notes += one.maker.problems
+    return notes + [
+        f"{name.replace('.', ' ', 1)} was paused or disabled, and may not be so now" for name in done.unsettled
+    ]
 
 
 # ---- progress --------------------------------------------------------------------------------------

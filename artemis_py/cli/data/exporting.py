@@ -21,7 +21,6 @@ from artemis_py.management.messages.lines import FORMAT, line_of, message_line, 
 from artemis_py.message import LargeBody
 from artemis_py.version import VERSION
 
-TO_STDOUT: Final = "-"
 _BLOCK_BYTES: Final = 1 << 20
 
 
@@ -48,9 +47,9 @@ class _Stdout:
 
 
 @asynccontextmanager
-async def writing(to: str) -> AsyncIterator[Writing]:
-    """The file at a path, ``-`` is standard output. The file gets its name when it is whole. Raises ArtemisError."""
-    if to == TO_STDOUT:
+async def writing(to: str | None) -> AsyncIterator[Writing]:
+    """The file at a path, or standard output for None. The file gets its name when it is whole. Raises ArtemisError."""
+    if to is None:
         yield _Stdout()
         return
     path, part = Path(to), Path(f"{to}.part")

@@ -53,7 +53,7 @@ def _table(table: Table, width: int, paint: Paint, rows_max: int) -> str:
     lines += [_line(row, widths, kinds) for row in cells]
     rest = len(table.rows) - len(cells) + table.missing
     if rest:
-        lines.append(f"… and {rest:,} more; --html, --parquet and --format json show them")
+        lines.append(f"… and {rest:,} more; --html, --parquet and --json show them")
     return "\n".join([title, *(f"  {line}".rstrip() for line in lines)])
 
 

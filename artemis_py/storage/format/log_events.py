@@ -405,8 +405,8 @@ def _session(at: Event, fields: dict[str, Any]) -> Event:
 
 def _consumer(at: Event, fields: dict[str, Any]) -> Event:
     subscription, selector, ack, closed = _texts(fields, "subscription", "selector", "ack", "closed")
-    who = fields["id"], fields["session"], fields["queue"]
-    return Consumer(at.lsn, at.time_ms, at.group, *who, subscription, selector, ack, closed, fields.get("number", 0), fields)
+    who, number = (fields["id"], fields["session"], fields["queue"]), fields.get("number", 0)
+    return Consumer(at.lsn, at.time_ms, at.group, *who, subscription, selector, ack, closed, number, fields)
 
 
 def _texts(fields: dict[str, Any], *names: str) -> list[str]:

@@ -257,7 +257,7 @@ def test_explain_tells_each_attribute_of_amps_and_where_it_comes_from(
     assert [rows[other] for other in AMPS if other != by_setting] == [
         [text, f"{file}:6"] for other, (_, text) in AMPS.items() if other != by_setting
     ]
-    run(explain, "jobs.a::q", "--config", file, "--format", "json")
+    run(explain, "jobs.a::q", "--config", file, "--json")
     found = json.loads(capsys.readouterr().out)["queue"]
     attributes = {row["name"]: row for row in found["attributes"]}
     places = {other: (attributes[other]["file"], attributes[other]["line"]) for other in AMPS}
@@ -302,7 +302,7 @@ def test_explain_refuses_what_is_no_name(name: str, capsys: pytest.CaptureFixtur
 
 def test_explain_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = write(tmp_path, GOOD)
-    assert run(explain, "orders.eu::q", "--config", file, "--format", "json") == 0
+    assert run(explain, "orders.eu::q", "--config", file, "--json") == 0
     found = json.loads(capsys.readouterr().out)
     settings_by_name = {row["name"]: row for row in found["settings"]}
     assert settings_by_name["max-size-bytes"] == {

@@ -36,9 +36,9 @@ def snapshot(folder: Path) -> dict[str, tuple[bytes, int]]:
 
 
 def dump(story: Story, capsys: pytest.CaptureFixture[str], *arguments: str) -> list[dict[str, Any]]:
-    """What ``dump --format json`` prints."""
+    """What ``dump --json`` prints."""
     capsys.readouterr()
-    assert cli.main(["journal", "dump", str(story.folder), "--format", "json", *arguments]) == 0
+    assert cli.main(["journal", "dump", str(story.folder), "--json", *arguments]) == 0
     return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
 
@@ -273,7 +273,7 @@ def test_dump_goes_on_behind_damage_and_says_so(story: Story, capsys: pytest.Cap
     lines = dump(story, capsys)
     place = next(line for line in lines if line["type"] == "settled")
     flip(story.folder / place["file"], place["offset"] + 18)
-    assert cli.main(["journal", "dump", str(story.folder), "--format", "json"]) == 1
+    assert cli.main(["journal", "dump", str(story.folder), "--json"]) == 1
     captured = capsys.readouterr()
     assert f"{place['file']} at byte {place['offset']}: DAMAGED" in captured.err
     assert len(captured.out.splitlines()) == len(lines) - 1

@@ -166,7 +166,7 @@ def test_a_reader_from_the_page_alone_agrees_with_the_dump(
         partial(story.publish, 10_000, [1], b"", 1), partial(story.fail, 1, 10_000, 1), partial(story.refuse, 2, 1)
     )
     story.turn(partial(story.together, partial(story.publish, 10_001, [1]), partial(story.publish, 10_002, [1])))
-    assert cli.main(["journal", "dump", str(story.folder), "--format", "json"]) == 0
+    assert cli.main(["journal", "dump", str(story.folder), "--json"]) == 0
     dumped = {line["lsn"]: line for line in map(json.loads, capsys.readouterr().out.splitlines())}
     seen: set[int] = set()
     for file in log_files([story.folder]):

@@ -97,7 +97,7 @@ def test_dump_names_the_file(folder: Path, capsys: pytest.CaptureFixture[str]) -
     journal = str(folder / "journal")
     assert main(["journal", "dump", journal, "--type", "message"]) == 0
     assert f"body 10 bytes in {NAME}" in capsys.readouterr().out
-    assert main(["journal", "dump", journal, "--type", "message", "--format", "json"]) == 0
+    assert main(["journal", "dump", journal, "--type", "message", "--json"]) == 0
     fields = json.loads(capsys.readouterr().out)
     assert (fields["body_bytes"], fields["body_file"], "body" in fields) == (10, NAME, False)
 

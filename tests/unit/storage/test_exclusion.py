@@ -50,7 +50,7 @@ def test_a_machine_that_tells_nothing(tmp_path: Path) -> None:
 
 
 def test_a_file_system_that_excludes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["ha", "check", str(tmp_path), "--format", "json"]) == 0
+    assert cli.main(["ha", "check", str(tmp_path), "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["excludes"] is True
     names = {each["name"]: each["passed"] for each in told["trials"]}

@@ -167,7 +167,7 @@ def test_check_shows_no_line_of_these_files(world: World, capsys: pytest.Capture
     world.lint(
         f"bob = hidden \nhidden2 {HASH}\neve|SHA256 = ENC(c2FsdA==:4096:c3Rv:c2Vy)", "amq = bob, hid", mode=0o666
     )
-    for arguments in (["--strict"], ["--format", "json"]):
+    for arguments in (["--strict"], ["--json"]):
         main.main(["check", str(world.file), *arguments])
         said = capsys.readouterr().out
         assert "artemis-users.properties" in said

@@ -94,7 +94,7 @@ def test_from_the_first_user_to_none(shell: Shell) -> None:
         "bob   view       plain text",
     ]
     assert err == ""
-    out, _ = shell.run("user", "list", "--format", "json")
+    out, _ = shell.run("user", "list", "--json")
     assert [json.loads(line)["roles"] for line in out.splitlines()] == [["amq", "view"], ["view"]]
     out, _ = shell.run("user", "reset", "bob", "--role", "amq")
     assert out == "changed the roles of bob in artemis-roles.properties\n"
@@ -121,9 +121,9 @@ def test_would_this_login_work(shell: Shell) -> None:
     assert out == "refused: the password is not that of ann in artemis-users.properties\n"
     out, _ = shell.run("user", "test", "eve", "--password-file", "-", code=1, given="wrong")
     assert out == "refused: there is no user eve in artemis-users.properties\n"
-    out, _ = shell.run("user", "test", "ann", "--password-file", "-", "--format", "json", given="right")
+    out, _ = shell.run("user", "test", "ann", "--password-file", "-", "--json", given="right")
     assert json.loads(out) == {"login": "ann", "works": True, "user": "ann", "roles": ["view"]}
-    out, _ = shell.run("user", "test", "ann", "--password-file", "-", "--format", "json", code=1, given="wrong")
+    out, _ = shell.run("user", "test", "ann", "--password-file", "-", "--json", code=1, given="wrong")
     assert json.loads(out) == {"login": "ann", "works": False}
 
 
