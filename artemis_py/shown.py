@@ -29,8 +29,8 @@ def shown_time(time_ms: int) -> str:
 
 
 def many(count: int, one: str) -> str:
-    """A count and what it counts: ``1 file``, ``2 files``."""
-    return f"{count} {one}" if count == 1 else f"{count} {one}s"
+    """A count and what it counts: ``1 file``, ``2,000 files``."""
+    return f"{count} {one}" if count == 1 else f"{count:,} {one}s"
 
 
 def as_json(value: Any, indent: int | None = None, default: Callable[[Any], Any] | None = None) -> str:

@@ -294,4 +294,4 @@ def test_a_bar_on_a_terminal(tmp_path: Path) -> None:
         assert process.wait(WAIT_S) == 0
     os.close(parent)
     assert b"of 5,001 messages" in seen
-    eventually("told", lambda: seen, lambda text: b"exported 5001 messages" in text)
+    eventually("told", lambda: seen, lambda text: b"exported 5,001 messages" in text)

@@ -56,7 +56,7 @@ class Reason:
 
 def messages(count: int) -> str:
     """So many messages, in words."""
-    return "1 message" if count == 1 else f"{count or 'no'} messages"
+    return "1 message" if count == 1 else f"{count:,} messages" if count else "no messages"
 
 
 def span(span_ms: int) -> str:

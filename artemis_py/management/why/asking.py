@@ -122,7 +122,7 @@ def _numbers(reason: Reason) -> tuple[int, int]:
 
 def connections(count: int) -> str:
     """So many connections wait, in words."""
-    return "1 connection waits" if count == 1 else f"{count} connections wait"
+    return "1 connection waits" if count == 1 else f"{count:,} connections wait"
 
 
 def address_of(queue: Queue) -> Address:

@@ -94,7 +94,7 @@ def _disk_full(asking: Asking, address: Address) -> None:
 def _size(asking: Asking, address: Address) -> None:
     size, limit = address.account.size_bytes, address.bytes_max
     asking.add(
-        "max-size", f"it holds {size} of {limit} bytes in memory: {_does(address)}", used=size, limit=limit,
+        "max-size", f"it holds {size:,} of {limit:,} bytes in memory: {_does(address)}", used=size, limit=limit,
         unit=_BYTES, help=_to_free(size - limit + 1, _BYTES),
     )  # fmt: skip
 
@@ -102,31 +102,31 @@ def _size(asking: Asking, address: Address) -> None:
 def _messages(asking: Asking, address: Address) -> None:
     count, limit = address.account.message_count, address.messages_max
     asking.add(
-        "max-messages", f"it has {count} of {limit} messages in memory: {_does(address)}", used=count, limit=limit,
+        "max-messages", f"it has {count:,} of {limit:,} messages in memory: {_does(address)}", used=count, limit=limit,
         unit=_MESSAGES, help=_to_free(count - limit + 1, _MESSAGES),
     )  # fmt: skip
 
 
 def _global_size(asking: Asking, address: Address) -> None:
     size, limit = address.memory.account.size_bytes, address.memory.bytes_max
-    text = f"all addresses together hold {size} of {limit} bytes: {_does(address)}"
+    text = f"all addresses together hold {size:,} of {limit:,} bytes: {_does(address)}"
     asking.add("global-max-size", text, used=size, limit=limit, unit=_BYTES)
 
 
 def _global_messages(asking: Asking, address: Address) -> None:
     count, limit = address.memory.account.message_count, address.memory.messages_max
-    text = f"all addresses together have {count} of {limit} messages: {_does(address)}"
+    text = f"all addresses together have {count:,} of {limit:,} messages: {_does(address)}"
     asking.add("global-max-messages", text, used=count, limit=limit, unit=_MESSAGES)
 
 
 def _held(asking: Asking, address: Address) -> None:
     holdings = address.memory.holdings
-    text = f"the broker holds {holdings.total_bytes} of {holdings.bytes_max} bytes for clients: {_does(address)}"
+    text = f"the broker holds {holdings.total_bytes:,} of {holdings.bytes_max:,} bytes for clients: {_does(address)}"
     asking.add("held-memory", text, used=holdings.total_bytes, limit=holdings.bytes_max, unit=_BYTES)
 
 
 def _to_free(count: int, unit: str) -> str:
-    what = messages(count) if unit == _MESSAGES else f"{count} {unit}"
+    what = messages(count) if unit == _MESSAGES else f"{count:,} {unit}"
     return f"Consume {what} or more, raise the limit, or choose another address-full-policy (PAGE)."
 
 
@@ -139,7 +139,7 @@ def _page_messages(asking: Asking, address: Address) -> None:
     count = 0 if address.stream is None else max(address.stream.message_count.values(), default=0)
     most = settings.page_limit_messages or 0
     does = _does(address, settings.page_full_policy, "page-full-policy")
-    text = f"a queue has {count} of {most} messages in pages: {does}"
+    text = f"a queue has {count:,} of {most:,} messages in pages: {does}"
     asking.add("page-limit-messages", text, used=count, limit=most, unit=_MESSAGES)
 
 
@@ -147,7 +147,7 @@ def _page_bytes(asking: Asking, address: Address) -> None:
     settings = address.settings
     size, limit = address.number_of_pages * settings.page_size_bytes, settings.page_limit_bytes or 0
     does = _does(address, settings.page_full_policy, "page-full-policy")
-    text = f"it has {address.number_of_pages} pages of {settings.page_size_bytes} bytes, of {limit} bytes: {does}"
+    text = f"it has {address.number_of_pages:,} pages of {settings.page_size_bytes:,} bytes, of {limit:,} bytes: {does}"
     asking.add("page-limit-bytes", text, used=size, limit=limit, unit=_BYTES)
 
 
@@ -182,7 +182,7 @@ def _about_queue(asking: Asking, queue: Queue) -> None:
     does = (
         "senders get an ERROR (REJECT)" if refuses else f"senders wait until it is down to {flow.overflow.resumes_at}"
     )
-    text = f"queue {queue.name} has {messages(count)} of {size} bytes, and its limit is {depth}: {does}"
+    text = f"queue {queue.name} has {messages(count)} of {size:,} bytes, and its limit is {depth}: {does}"
     by_messages = 0 <= depth.messages_max <= count
     asking.add(
         "queue-depth", text, used=count if by_messages else size,
@@ -193,8 +193,8 @@ def _about_queue(asking: Asking, queue: Queue) -> None:
 
 def _not_blocked(asking: Asking, address: Address) -> None:
     account = address.account
-    size = f"{account.size_bytes}" + (f" of {address.bytes_max}" if address.bytes_max >= 0 else "")
-    count = f"{account.message_count}" + (f" of {address.messages_max}" if address.messages_max >= 0 else "")
+    size = f"{account.size_bytes:,}" + (f" of {address.bytes_max:,}" if address.bytes_max >= 0 else "")
+    count = f"{account.message_count:,}" + (f" of {address.messages_max:,}" if address.messages_max >= 0 else "")
     where = "; it pages" if address.is_paging else ""
     queues = listed([queue.name for queue in address.queues.values()][:9])
     text = f"it takes messages: it has {size} bytes and {count} messages in memory{where}; its queues are {queues}"

@@ -23,6 +23,6 @@ def full_disk(asking: Asking) -> tuple[str, dict[str, Any]]:
     config = asking.broker.config
     text = f"the disk of {fullest.directory} is full: {fullest.used_percent} % of it is used"
     if config.min_disk_free >= 0:
-        text += f", and {fullest.free_bytes} bytes are free"
+        text += f", and {fullest.free_bytes:,} bytes are free"
         return text, {"used": fullest.free_bytes, "limit": config.min_disk_free, "unit": "bytes"}
     return text, {"used": fullest.used_percent, "limit": config.max_disk_usage, "unit": "percent"}

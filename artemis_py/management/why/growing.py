@@ -150,13 +150,13 @@ def _about_future(asking: Asking, queue: Queue, now: _Sample, rates: _Rates) -> 
         if policy is None or limit <= 0 or rate <= 0:
             continue
         left_s = max(limit - used, 0) / rate
-        text = f"{used} of {limit} {unit} ({name}): reached in {in_words(left_s)} at this rate; then {policy}"
+        text = f"{used:,} of {limit:,} {unit} ({name}): reached in {in_words(left_s)} at this rate; then {policy}"
         setting = name if name != "global-max-size" else "max-size-bytes"
         asking.add(code, text, used=used, limit=limit, unit=unit, setting=setting)
     depth = queue.flow.overflow.depth
     if depth is not None and depth.messages_max > 0 and rates.count > 0:
         left_s = max(depth.messages_max - now.count, 0) / rates.count
-        text = f"{now.count} of {depth.messages_max} messages (max-depth-messages): reached in {in_words(left_s)}"
+        text = f"{now.count:,} of {depth.messages_max:,} messages (max-depth-messages): reached in {in_words(left_s)}"
         asking.add("will-be-full", text, used=now.count, limit=depth.messages_max, unit="messages")
 
 

@@ -192,7 +192,7 @@ def _add_together(asking: Asking, queue: Queue, reasons: list[tuple[Consumer, Re
             text = f"their selectors exclude what is ready; the first: {text}"
         more = _owners(asking, queue, some[0][0]) if kind == GROUPS else ""
         asking.add(
-            kind, f"{text}{more} ({who})", about=f"{len(some)} of {count} consumers", used=len(some), limit=count,
+            kind, f"{text}{more} ({who})", about=f"{len(some):,} of {count:,} consumers", used=len(some), limit=count,
             unit="consumers",
         )  # fmt: skip
 

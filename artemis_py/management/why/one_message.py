@@ -90,10 +90,10 @@ def _not_found(asking: Asking, queue: Queue, looked: int) -> None:
     if behind is not None:
         asking.add_reason(behind)
     elif paged:
-        text = f"it is none of the {looked} ready in memory; {messages(paged)} of the queue are in pages"
+        text = f"it is none of the {looked:,} ready in memory; {messages(paged)} of the queue are in pages"
         asking.add("in-pages", text, used=paged, unit="messages")
     else:
-        asking.add("not-there", f"it is none of the {looked} ready, and nobody holds it")
+        asking.add("not-there", f"it is none of the {looked:,} ready, and nobody holds it")
 
 
 def _about_group(asking: Asking, queue: Queue, entry: Entry) -> None:
@@ -127,12 +127,12 @@ def _about_takers(asking: Asking, queue: Queue, entry: Entry) -> Findings:
     if refusing:
         who = listed([f"consumer {one.id}" for one in refusing])
         asking.add(
-            UNWANTED, f"{len(refusing)} of {count} consumers do not want it: {who}", used=len(refusing), limit=count,
+            UNWANTED, f"{len(refusing):,} of {count:,} consumers do not want it: {who}", used=len(refusing), limit=count,
             unit="consumers",
         )  # fmt: skip
     if full:
         who = listed([f"consumer {one.id}" for one in full])
         asking.add(
-            "window", f"{len(full)} of {count} consumers want it and have no room: {who}", used=len(full), limit=count,
+            "window", f"{len(full):,} of {count:,} consumers want it and have no room: {who}", used=len(full), limit=count,
             unit="consumers",
         )  # fmt: skip

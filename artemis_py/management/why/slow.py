@@ -44,8 +44,8 @@ def slow(asking: Asking) -> Findings:
     yield None
     holdings = broker.holdings
     if holdings.bytes_max > 0 and holdings.total_bytes * 100 >= _NEARLY * holdings.bytes_max:
-        text = f"{holdings.total_bytes} of {holdings.bytes_max} bytes are held for clients"
-        text += f"; {holdings.refused_count} requests refused, {holdings.cut_off_count} connections closed"
+        text = f"{holdings.total_bytes:,} of {holdings.bytes_max:,} bytes are held for clients"
+        text += f"; {holdings.refused_count:,} requests refused, {holdings.cut_off_count:,} connections closed"
         percent = holdings.total_bytes * 100 // holdings.bytes_max
         add(percent, "memory", text, used=holdings.total_bytes, limit=holdings.bytes_max, unit="bytes")
     awaited = list(vitals.awaited())
@@ -80,7 +80,7 @@ def _about_times(asking: Asking, add: Callable[..., None]) -> None:
     sync_s = percentile([bound / syncs.unit for bound in syncs.bounds], syncs.counts)
     if sync_s > _SYNC_SLOW_S:
         mean_ms = 1000 * syncs.sum / syncs.unit / sum(syncs.counts)
-        text = f"{sum(syncs.counts)} syncs: 99 of 100 end within {sync_s * 1000:g} ms, on average {mean_ms:.1f} ms"
+        text = f"{sum(syncs.counts):,} syncs: 99 of 100 end within {sync_s * 1000:g} ms, on average {mean_ms:.1f} ms"
         add(min(round(sync_s * 1000), 99), "syncs", text, used=round(sync_s * 1000), unit="ms")
 
 
@@ -116,7 +116,7 @@ def _about_queues(asking: Asking, weights: list[int]) -> Findings:
     found.sort(key=lambda one: -one[0])
     for count, queue in found[:LINES_MAX]:
         ready = queue.contents.order.count
-        text = f"{count} of {queue.taker_count} consumers take nothing, and {messages(ready)} are ready"
+        text = f"{count:,} of {queue.taker_count:,} consumers take nothing, and {messages(ready)} are ready"
         asking.add(
             "slow-consumers", text, about=f"queue {queue.name}", used=count, limit=queue.taker_count, unit="consumers",
             queue=queue, help=f"artemis-py why not-delivered {queue.name} says what holds each of them.",

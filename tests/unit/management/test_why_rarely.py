@@ -79,7 +79,7 @@ def test_clients_hold_all_the_memory(tmp_path: Path) -> None:
     assert send(it.broker) == 0
     reason = one(why(), "held-memory")
     held = holdings.total_bytes
-    assert reason.sentence.startswith(f"the broker holds {held} of {MIB} bytes for clients: senders get an ERROR")
+    assert reason.sentence.startswith(f"the broker holds {held:,} of {MIB:,} bytes for clients: senders get an ERROR")
     assert (reason.used, reason.limit, reason.unit) == (held, MIB, "bytes")
     assert (reason.place.setting, reason.place.where) == ("global-max-held-size", it.line("<global-max-held-size>"))
 
