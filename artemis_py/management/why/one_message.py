@@ -127,12 +127,12 @@ def _about_takers(asking: Asking, queue: Queue, entry: Entry) -> Findings:
     if refusing:
         who = listed([f"consumer {one.id}" for one in refusing])
         asking.add(
-            UNWANTED, f"{len(refusing):,} of {count:,} consumers do not want it: {who}", used=len(refusing), limit=count,
-            unit="consumers",
+            UNWANTED, f"{len(refusing):,} of {count:,} consumers do not want it: {who}",
+            used=len(refusing), limit=count, unit="consumers",
         )  # fmt: skip
     if full:
         who = listed([f"consumer {one.id}" for one in full])
         asking.add(
-            "window", f"{len(full):,} of {count:,} consumers want it and have no room: {who}", used=len(full), limit=count,
-            unit="consumers",
+            "window", f"{len(full):,} of {count:,} consumers want it and have no room: {who}",
+            used=len(full), limit=count, unit="consumers",
         )  # fmt: skip
