@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import random
 from collections.abc import Generator
@@ -69,6 +70,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for item in items:
             if item.get_closest_marker("interpreted") is not None:
                 item.add_marker(pytest.mark.skip(reason="replaces a part of what is compiled; runs on the sources"))
+
+
+def pytest_collection_finish() -> None:
+    """All tests and modules that are here now stay to the end: the collector need not walk them each time."""
+    gc.collect()
+    gc.freeze()
 
 
 def _take_turns(items: list[pytest.Item], seed: int) -> None:

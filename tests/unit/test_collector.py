@@ -40,6 +40,7 @@ def loop() -> Iterator[asyncio.AbstractEventLoop]:
     gc.unfreeze()
     gc.enable()
     gc.collect()
+    gc.freeze()  # as tests/conftest.py had it
 
 
 def test_what_has_lived_for_a_while_is_not_walked_again(loop: asyncio.AbstractEventLoop) -> None:

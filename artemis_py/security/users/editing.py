@@ -51,15 +51,18 @@ class PropertiesText:
             return
         place = found[-1].first - 1
         self._rows[place : found[-1].last] = [line + (_end_of(self._rows[min(found[-1].last, len(self._rows)) - 1]))]
-        for entry in reversed(found[:-1]):
-            del self._rows[entry.first - 1 : entry.last]
+        self._take_out(found[:-1])
 
     def remove(self, key: str) -> bool:
         """Remove all lines of a key. Returns whether there were any."""
         found = [entry for entry in self.entries() if entry.key == key]
-        for entry in reversed(found):
-            del self._rows[entry.first - 1 : entry.last]
+        self._take_out(found)
         return bool(found)
+
+    def _take_out(self, entries: list[Entry]) -> None:
+        for entry in reversed(entries):
+            del self._rows[entry.first - 1 : entry.last]
+        self._rows = _ROW.findall("".join(self._rows))  # a row that ended in \r makes one line end with an empty one
 
     def _append(self, line: str) -> None:
         end = next((found for found in map(_end_of, self._rows) if found), "\n")

@@ -154,7 +154,7 @@ def test_a_thousand_lost_records_are_accepted_and_one_more_is_not(more: int) -> 
     lost = [one for one in records(disk, name) if b"number:" in one.payload][1 : 1 + LOST_RECORDS_MAX + more]
     _zero(disk, name, lost)
     if more:
-        with pytest.raises(LossError, match="up to 1001 records lost"):
+        with pytest.raises(LossError, match="up to 1,001 records lost"):
             recover(disk)
     else:
         assert _costs(disk) == [LOST_RECORDS_MAX]

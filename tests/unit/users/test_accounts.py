@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from artemis_py.security.users.accounts import Account, Accounts
@@ -154,6 +154,7 @@ ROWS = st.lists(st.sampled_from([COMMENT, b"\r\n", b"a=1\n", b"a:\\\n 2\n", b"k\
 LAST = st.sampled_from([b"", b"z", b"z = \\", b"# no end"])
 
 
+@example([b"k\\ x = y\r", b"=\n", b"\n", COMMENT], b"", [("", None), ("", ""), ("", None)])
 @given(ROWS, LAST, st.lists(st.tuples(TEXT, TEXT | st.none())))
 def test_any_changes_to_any_file(rows: list[bytes], last: bytes, changes: list[tuple[str, str | None]]) -> None:
     text = PropertiesText(b"".join(rows) + last)
