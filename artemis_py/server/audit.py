@@ -20,7 +20,9 @@ _ON_BROKER: Final = "broker."
 
 
 def tell(id: str, given: Mapping[str, Any], user: str | None, peer: str, result: str) -> None:
-    """A line in the operational log. ``result`` is ``done``, or why nothing was done."""
+    """A line in the operational log. ``result`` is ``done``, or why nothing was done. Arguments that were not ``given``
+    (None) are left out.
+    """
     _tell(CODE, {"operation": id, **given}, user, peer, result, "operation carried out or refused")
 
 
@@ -34,5 +36,9 @@ def tell_denied(permission: str, given: Mapping[str, Any], user: str | None, pee
 
 def _tell(code: str, fields: Mapping[str, Any], user: str | None, peer: str, result: str, meaning: str) -> None:
     all_fields = {**fields, "user": user or "", "from": peer, "result": result}
-    shown = " ".join(f"{name}={quoted(str(value)[:_TEXT_MAX])}" for name, value in all_fields.items())
+    shown = " ".join(f"{name}={quoted(_text(value))}" for name, value in all_fields.items() if value is not None)
     logging.getLogger(LOGGER_NAME).info("%s %s %s", code, shown, meaning)
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)[:_TEXT_MAX]

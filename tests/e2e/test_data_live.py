@@ -242,7 +242,7 @@ def test_an_export_that_is_killed_goes_on(tmp_path: Path) -> None:
         gate.let(100)
         told = data("exp", "--url", gate.url, "--output", path)
         assert told.returncode == 0, told.stderr
-        assert f"went on behind {counts[2]} messages" in told.stderr
+        assert f"went on behind {counts[2]:,} messages" in told.stderr
     _has_each_once(path, 12_001)
     assert sorted(one.name for one in tmp_path.glob("out*")) == ["out.jsonl"]
 
@@ -292,7 +292,7 @@ def test_a_broker_that_is_killed_and_started_meanwhile(tmp_path: Path) -> None:
             gate.let(100)
             told = data("exp", "--url", gate.url, "--output", path)
             assert told.returncode == 0, told.stderr
-            assert f"went on behind {before} messages" in told.stderr
+            assert f"went on behind {before:,} messages" in told.stderr
     _has_each_once(path, 12_001)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Final, final
+from typing import Final, final
 
 from artemis_py.cli.data.destinations import Kept, KeptAddress, KeptQueue
 from artemis_py.cli.data.manager import Manager
@@ -35,78 +35,90 @@ class Maker:
 
     async def make(self, kept: Kept) -> None:
         """Make what is missing, and pause what was paused."""
-        addresses = [one for one in kept.addresses.values() if not await self._is_there(one)]
-        queues = [one for one in kept.queues.values() if not await self._is_on_its_address(one)]
+        addresses = await self._missing_addresses(list(kept.addresses.values()))
+        queues = await self._missing_queues(list(kept.queues.values()))
         new = [f"address.{one.name}" for one in addresses if one.is_paused]
         new += [f"queue.{one.name}" for one in queues if one.is_paused or one.is_disabled]
         known = set(self._unsettled)
         self._unsettled += [resource for resource in new if resource not in known]
         if new:
             await self._note()
-        failed: dict[str, str] = {}
-        for address in addresses:
-            if not address.is_auto_created and not is_internal(address.name):
-                await self._make_address(address, failed)
-        for queue in queues:
-            if queue.name not in self.refused:
-                await self._make_queue(queue, kept.addresses[queue.address], failed)
+        failed = await self._make_addresses(addresses)
+        await self._make_queues([one for one in queues if one.name not in self.refused], kept.addresses, failed)
         await self._settle(kept)
         for name in sorted(failed.keys() - {queue.address for queue in kept.queues.values()}):
             self.problems.append(f"address {name} could not be made: {failed[name]}")
 
-    async def _is_there(self, address: KeptAddress) -> bool:
-        return await self._manager.read(f"address.{address.name}", "routingTypes") is not None
+    async def _missing_addresses(self, addresses: list[KeptAddress]) -> list[KeptAddress]:
+        types = await self._manager.read_all("routingTypes", [f"address.{one.name}" for one in addresses])
+        return [one for one, found in zip(addresses, types, strict=True) if found is None]
 
-    async def _is_on_its_address(self, queue: KeptQueue) -> bool:
-        place = await self._manager.read(f"queue.{queue.name}", "address")
-        if place is not None and place != queue.address:
-            self.refused[queue.name] = f"there it is on address {place}, not on {queue.address}"
-        return bool(place == queue.address)
+    async def _missing_queues(self, queues: list[KeptQueue]) -> list[KeptQueue]:
+        places = await self._manager.read_all("address", [f"queue.{one.name}" for one in queues])
+        for queue, place in zip(queues, places, strict=True):
+            if place is not None and place != queue.address:
+                self.refused[queue.name] = f"there it is on address {place}, not on {queue.address}"
+        return [one for one, place in zip(queues, places, strict=True) if place != one.address]
 
-    async def _make_address(self, address: KeptAddress, failed: dict[str, str]) -> None:
-        types = ",".join(address.routing_types or _ROUTING_TYPES)
-        done, value = await self._manager.ask("broker", "createAddress", address.name, types)
-        if not done:
-            failed[address.name] = str(value)
-        elif address.is_paused:
-            await self._also(f"address.{address.name}", "pause", True)  # before a queue delivers anything
+    async def _make_addresses(self, missing: list[KeptAddress]) -> dict[str, str]:
+        """Returns those that could not be made, with the broker's reason."""
+        wanted = [one for one in missing if not one.is_auto_created and not is_internal(one.name)]
+        creations = [("broker", (one.name, ",".join(one.routing_types or _ROUTING_TYPES))) for one in wanted]
+        replies = await self._manager.ask_all("createAddress", creations)
+        made = [one for one, (done, _) in zip(wanted, replies, strict=True) if done]
+        to_pause = [f"address.{one.name}" for one in made if one.is_paused]  # before a queue delivers anything
+        await self._all_also("pause", to_pause, True)
+        return {one.name: str(why) for one, (done, why) in zip(wanted, replies, strict=True) if not done}
 
-    async def _make_queue(self, queue: KeptQueue, address: KeptAddress, failed: Mapping[str, str]) -> None:
-        if is_internal(queue.address):
-            self.refused[queue.name] = "it is a broker's own, which makes it where the address-settings ask for it"
-            return
-        if queue.address in failed:
-            self.refused[queue.name] = f"its address {queue.address} could not be made: {failed[queue.address]}"
-            return
-        configuration: dict[str, Any] = {**queue.configuration, "auto-create-address": address.is_auto_created}
-        done, value = await self._manager.ask("broker", "createQueue", json.dumps(configuration), True)
-        if not done:
-            self.refused[queue.name] = str(value)
-            return
-        self.made += 1
+    async def _make_queues(
+        self, queues: list[KeptQueue], addresses: Mapping[str, KeptAddress], failed: Mapping[str, str]
+    ) -> None:
+        wanted: list[KeptQueue] = []
+        for queue in queues:
+            if is_internal(queue.address):
+                self.refused[queue.name] = "it is a broker's own, which makes it where the address-settings ask for it"
+            elif queue.address in failed:
+                self.refused[queue.name] = f"its address {queue.address} could not be made: {failed[queue.address]}"
+            else:
+                wanted.append(queue)
+        creations = [("broker", (_creation(one, addresses[one.address]), True)) for one in wanted]
+        replies = await self._manager.ask_all("createQueue", creations)
+        for queue, (done, why) in zip(wanted, replies, strict=True):
+            if done:
+                self.made += 1
+            else:
+                self.refused[queue.name] = str(why)
 
     async def _settle(self, kept: Kept) -> None:
         """Pause what an import that was killed has made, and addresses that the broker made for a queue."""
+        to_pause: list[str] = []
         for resource in self._unsettled:
             kind, _, name = resource.partition(".")
-            queue, address = kept.queues.get(name), kept.addresses.get(name)
+            queue = kept.queues.get(name)
             if kind == "queue" and queue is not None and name not in self.refused:
                 if queue.is_paused:
-                    await self._also(resource, "pause", True)
+                    to_pause.append(resource)
                 if queue.is_disabled:
                     self._to_disable.append(resource)
-            elif kind == "address" and address is not None and await self._is_there(address):
-                await self._also(resource, "pause", True)
+        await self._all_also("pause", to_pause, True)
+        unsure = [one for one in self._unsettled if one.startswith("address.") and one[8:] in kept.addresses]
+        types = await self._manager.read_all("routingTypes", unsure)
+        there = [one for one, found in zip(unsure, types, strict=True) if found is not None]
+        await self._all_also("pause", there, True)
 
-    async def _also(self, resource: str, operation: str, *arguments: object) -> None:
-        done, value = await self._manager.ask(resource, operation, *arguments)
-        if not done:
-            kind, _, name = resource.partition(".")
-            self.problems.append(f"{kind} {name}: {operation} was refused: {value}")
+    async def _all_also(self, operation: str, resources: list[str], *arguments: object) -> None:
+        replies = await self._manager.ask_all(operation, [(resource, arguments) for resource in resources])
+        for resource, (done, value) in zip(resources, replies, strict=True):
+            if not done:
+                kind, _, name = resource.partition(".")
+                self.problems.append(f"{kind} {name}: {operation} was refused: {value}")
 
     async def finish(self) -> None:
         """Everything is sent: let the queues that were disabled take no more messages, and end."""
-        for resource in self._to_disable:
-            await self._also(resource, "disable")
+        await self._all_also("disable", self._to_disable)
         self._unsettled.clear()
         await self._manager.end()
+
+
+def _creation(queue: KeptQueue, address: KeptAddress) -> str:
+    return json.dumps({**queue.configuration, "auto-create-address": address.is_auto_created})

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import time
 import uuid
+from collections.abc import Sequence
 from typing import Any, Final, final
 
 from artemis_py.cli.data.client import Sender
 from artemis_py.errors import ArtemisError
 from artemis_py.message import encode_headers
+from artemis_py.perf.reader import ServerFrame
 
 _WHERE: Final = "activemq.management"
 _PROBE_S: Final = 10.0
@@ -17,6 +19,12 @@ _PROBE_S: Final = 10.0
 _EXPIRES_MS: Final = 60_000
 """Where this is an ordinary address, nothing of what was asked stays."""
 _SUBSCRIPTION: Final = "replies"
+_AT_ONCE: Final = 64
+"""So many requests go out before their replies are read. Each is small: both sides have room for them."""
+Reply = tuple[bool, Any]
+"""Whether something was done, and its value or the reason why not."""
+Request = tuple[list[tuple[str, str]], str]
+"""Headers and body."""
 
 
 class UnmanageableError(ArtemisError):
@@ -54,29 +62,32 @@ class Manager:
         await self._confirmed("SEND", self._request("broker", "createQueue", None), json.dumps(creation), _PROBE_S)
         subscribe = [("destination", name), ("id", _SUBSCRIPTION), ("ack", "auto"), ("subscription-type", "ANYCAST")]
         await self._confirmed("SUBSCRIBE", subscribe, "", _PROBE_S)
-        done, value = await self._ask("broker", "createQueue", creation, _PROBE_S)  # what came of it is told now
+        asked = self._request("broker", "createQueue", None), json.dumps(creation)
+        ((done, value),) = await self._replies_to([asked], _PROBE_S)  # what came of it is told now
         if not done:
             raise UnmanageableError(str(value))
 
-    async def ask(self, resource: str, operation: str, *arguments: object) -> tuple[bool, Any]:
-        """Whether an operation was done, and its value or the reason."""
-        return await self._ask(resource, operation, arguments, None)
+    async def ask(self, resource: str, operation: str, *arguments: object) -> Reply:
+        """What came of an operation."""
+        (reply,) = await self.ask_all(operation, [(resource, arguments)])
+        return reply
 
-    async def read(self, resource: str, attribute: str) -> Any:
-        """An attribute; None if there is no such resource, or nobody may see it."""
-        done, value = await self._reply(self._request(resource, None, attribute), "", None)
-        return value if done else None
+    async def ask_all(self, operation: str, wanted: Sequence[tuple[str, Sequence[object]]]) -> list[Reply]:
+        """What came of an operation on each of these resources, with these arguments, in order."""
+        return await self._replies_to(
+            [(self._request(resource, operation, None), json.dumps(arguments)) for resource, arguments in wanted]
+        )
+
+    async def read_all(self, attribute: str, resources: Sequence[str]) -> list[Any]:
+        """An attribute of each; None if there is no such resource, or nobody may see it."""
+        replies = await self._replies_to([(self._request(one, None, attribute), "") for one in resources])
+        return [value if done else None for done, value in replies]
 
     async def end(self) -> None:
         """Remove the queue of replies."""
         await self._confirmed("UNSUBSCRIBE", [("id", _SUBSCRIPTION)], "")
         removal = json.dumps([self._replies, True, True])
         await self._confirmed("SEND", self._request("broker", "destroyQueue", None), removal)
-
-    async def _ask(
-        self, resource: str, operation: str, arguments: tuple[object, ...], wait_s: float | None
-    ) -> tuple[bool, Any]:
-        return await self._reply(self._request(resource, operation, None), json.dumps(arguments), wait_s)
 
     def _request(self, resource: str, operation: str | None, attribute: str | None) -> list[tuple[str, str]]:
         asked = ("_AMQ_Attribute", attribute) if operation is None else ("_AMQ_OperationName", operation)
@@ -95,17 +106,36 @@ class Manager:
         await self._write(command, [*headers, ("receipt", receipt)], body)
         await self._sender.confirmed(receipt, wait_s)
 
-    async def _reply(self, headers: list[tuple[str, str]], body: str, wait_s: float | None) -> tuple[bool, Any]:
-        self._asked += 1
-        number = str(self._asked)
-        await self._write("SEND", [*headers, ("reply-to", self._replies), ("correlation-id", number)], body)
-        while (answer := await self._sender.message(wait_s)).headers.get("correlation-id") != number:
-            pass
-        try:
-            values = json.loads(answer.body or b"[null]")
-            return answer.headers.get("_AMQ_OperationSucceeded") == "true", values[0]
-        except (ValueError, LookupError, TypeError):
-            raise ArtemisError(f"this is no reply of management: {answer.text}") from None
+    async def _replies_to(self, requests: Sequence[Request], wait_s: float | None = None) -> list[Reply]:
+        found: list[Reply] = []
+        for begin in range(0, len(requests), _AT_ONCE):
+            found += await self._some_replies(requests[begin : begin + _AT_ONCE], wait_s)
+        return found
+
+    async def _some_replies(self, requests: Sequence[Request], wait_s: float | None) -> list[Reply]:
+        replies: dict[str, Reply | None] = {}
+        for headers, body in requests:
+            self._asked += 1
+            number = str(self._asked)
+            replies[number] = None
+            await self._write("SEND", [*headers, ("reply-to", self._replies), ("correlation-id", number)], body)
+        missing = len(replies)
+        while missing:
+            answer = await self._sender.message(wait_s)
+            number = answer.headers.get("correlation-id", "")
+            if number in replies:
+                missing -= replies[number] is None
+                replies[number] = _reply_in(answer)
+        return [reply for reply in replies.values() if reply is not None]
 
     async def _write(self, command: str, headers: list[tuple[str, str]], body: str) -> None:
         await self._sender.write(f"{command}\n".encode() + encode_headers(headers) + body.encode() + b"\0")
+
+
+def _reply_in(answer: ServerFrame) -> Reply:
+    """Raises ArtemisError."""
+    try:
+        values = json.loads(answer.body or b"[null]")
+        return answer.headers.get("_AMQ_OperationSucceeded") == "true", values[0]
+    except (ValueError, LookupError, TypeError):
+        raise ArtemisError(f"this is no reply of management: {answer.text}") from None

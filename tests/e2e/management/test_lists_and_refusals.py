@@ -115,14 +115,17 @@ def test_a_queue_with_consumers_is_not_deleted(told: Told) -> None:
 
 
 def test_each_change_is_told(told: Told) -> None:
-    """Also one that is refused; who only looks is not."""
+    """Also one that is refused; who only looks is not. Arguments that were not given are left out."""
     told.ask("POST", "/api/queues/orders/pause")
     told.ask("DELETE", "/api/queues/none")
     told.ask("GET", "/api/queues")
+    told.ask("POST", "/api/queues", b'{"name": "notes", "exclusive": true}')
     said = told.broker.said.replace("'", "")
     lines = [line.partition("operation=")[2] for line in said.splitlines() if "AUD-1001" in line]
     end = "operation carried out or refused"
     assert lines == [
         f'queue.pause queue=orders user="" from=127.0.0.1 result=done {end}',
         f'destroyQueue queue=none user="" from=127.0.0.1 result="there is no queue none" {end}',
+        f'createQueue name=notes exclusive=true user="" from=127.0.0.1 result=done {end}',
     ]
+    told.ask("DELETE", "/api/queues/notes")
