@@ -6,6 +6,9 @@ CONFIG ?= broker.xml
 ARGS ?=
 COMPILED_TESTS := tests/unit/core tests/unit/stomp tests/unit/storage tests/queues tests/wire tests/model tests/sim tests/e2e
 
+# Where it is set, each of the hundreds of processes that tests start would compile all modules anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help install compile interpreted fresh run test test-compiled check bench soak docs dashboards clean
