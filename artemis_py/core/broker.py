@@ -71,6 +71,7 @@ class Broker:
         """True until ``finish``."""
         self.log = log
         host = self.host = Host(log)
+        host.graves.use(config.address_settings)
         self.clock, self.budget, self.agenda = host.clock, host.budget, host.agenda
         self.timers, self.events, self.notices = host.timers, host.events, host.notices
         limit_bytes = config.global_max_size if global_max_bytes is None else global_max_bytes
@@ -120,6 +121,7 @@ class Broker:
         """
         self.config = self.registry.config = config
         self.resolver.use(config)
+        self.host.graves.use(config.address_settings)
         return Redeployment(self.host, self.registry, self.duplicates, self.slow_consumers, config, now_ms, disconnect)
 
     @property

@@ -10,6 +10,7 @@ from artemis_py.core.budget import Budget
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.copies import Copies
 from artemis_py.core.events import Events
+from artemis_py.core.graves import Graves
 from artemis_py.core.notices import Notices
 from artemis_py.core.reference.reference import QueueReference
 from artemis_py.core.timing.clock import Clock
@@ -21,8 +22,8 @@ from artemis_py.records import RecordLog
 class Host:
     """One for each broker. It runs no queue."""
 
-    __slots__ = ("agenda", "budget", "clock", "copies", "events", "log", "message_id", "notices", "outgoing", "ready",
-                 "timers", "turn_ms")  # fmt: skip
+    __slots__ = ("agenda", "budget", "clock", "copies", "events", "graves", "log", "message_id", "notices", "outgoing",
+                 "ready", "timers", "turn_ms")  # fmt: skip
 
     def __init__(self, log: RecordLog) -> None:
         self.log = log
@@ -36,6 +37,7 @@ class Host:
         self.copies = Copies(log)
         self.events = Events()
         """What the operational log is to tell."""
+        self.graves = Graves()
         self.notices = Notices()
         """What listeners are to be told."""
         self.ready: deque[QueueReference] = deque()

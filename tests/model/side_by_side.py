@@ -142,8 +142,8 @@ class SideBySide:
         if event.consumer_id is None:
             if event.senders_wait:  # in one tick something was due and made it too deep before this one's time was over
                 pair.model.grew()
-            if pair.model.find(event.message_id) is None:  # tiny turns: the lease ended first, in the same tick
-                self._take_back_lapsed(pair)
+            if all(one.letter.id != event.message_id for one in pair.model.overdue(self.now_ms)):
+                self._take_back_lapsed(pair)  # tiny turns: the lease ended first, in the same tick
             pair.model.expire(event.message_id, self.now_ms)
             self._forward_expired(pair, event.message_id)
             return

@@ -429,3 +429,17 @@ def test_a_subscription_that_is_changed_and_changed_back_gets_what_waits_for_its
         world.replace(reader, selector, no_local=False, backlog=1)
     turn(world)
     assert len(handed_out(world)) == 1
+
+
+def test_what_is_held_back_expires_in_the_tick_in_which_a_lease_ends() -> None:
+    """Two expire before the lease ends, whose value gives way to the newer one: they are told of in this order."""
+    world = world_of(
+        QueuePlan(kind=LVQ, holds=True, ttl_usual=200, lease_ms=400, policy=FLOW_CONTROL, depth_messages=2)
+    )
+    world.subscribe(connection=2, backlog=2)
+    world.publish(Spec(key="a"))
+    turn(world, 50)
+    world.advance(200)
+    world.publish(Spec(key="a", held_ms=250), Spec(key="b"))
+    world.advance(200)
+    assert world.pairs[0].queue.message_count == 0

@@ -6,19 +6,18 @@ import { several } from "./format.js";
 import { link, to } from "./parts.js";
 
 const FEW = 3;
-const NOT_DEAD = ["name!~dlq", "name!~expiry", "name!~dead", "name!=EXP"];
 const list = (path, where, fields, sort = null) => url(path, { where, sort, size: FEW, fields });
 
 /** What the sentence asks for, by name. */
 export const ASKED = {
-  unconsumed: list("queues", ["messageCount>0", "consumerCount=0", ...NOT_DEAD], "name,messageCount", "messageCount:desc"),
+  unconsumed: list("queues", ["messageCount>0", "consumerCount=0", "holdsDeadLetters=false"], "name,messageCount", "messageCount:desc"),
   paused: list("queues", ["paused=true"], "name"),
   waiting: list("connections", ["state=blocked"], "connectionID,clientID"),
   stalled: list("connections", ["state=stalled"], "connectionID,clientID"),
   full: list("addresses", ["addressLimitPercent>=80", "paging=false"], "name"),
   blocked: list("addresses", ["blocked=true"], "name"),
   paging: list("addresses", ["paging=true"], "name"),
-  dead: list("queues", ["messageCount>0", "name~dlq"], "name,messageCount"),
+  dead: list("queues", ["messageCount>0", "holdsDeadLetters=true"], "name,messageCount"),
 };
 
 /** What /health/ready says: `{isReady, reason, warnings}`; null if it may not be asked. */

@@ -1,16 +1,12 @@
 // The words for how a queue is, from its numbers. Each has a sentence and a colour. Where there is a reason for it, they
 // are those of `why`.
 
-const DEAD = /dlq|dead|expiry|^exp(\.|$)/i;
 export const STUCK_MS = 30_000;
 const STEADY = 0.03; // such a share of what flows is no trend
 
-/** Is it where messages go that nobody could use? Then it is no wonder that nobody consumes it. */
-export const isForDead = (name) => DEAD.test(name);
-
 /** The fields that the words are made of. */
 export const STATE_FIELDS = [
-  "messageCount", "consumerCount", "deliveringCount", "scheduledCount", "pagedCount", "messagesAdded", "messagesAcked", "paused", "enabled", "sendersWait",
+  "messageCount", "consumerCount", "deliveringCount", "scheduledCount", "pagedCount", "messagesAdded", "messagesAcked", "paused", "enabled", "sendersWait", "holdsDeadLetters",
 ];
 
 /** Words for a row of a queue; `seen` is what its rates know, `now` the time in ms. */
@@ -21,7 +17,7 @@ export function words(row, seen, now) {
   if (row.enabled === false) say("disabled", "bad", "It takes no messages.");
   if (row.sendersWait) say("queue-depth", "bad", "It is full: senders wait until messages leave.");
   if (row.messageCount > 0 && row.consumerCount === 0) {
-    if (isForDead(row.name)) say("dead letters", "warn", "Messages that could not be delivered, or expired, wait here.");
+    if (row.holdsDeadLetters) say("dead letters", "warn", "Messages that could not be delivered, or expired, wait here.");
     else say("no-consumer", "bad", "Messages wait, and nobody takes them.");
   } else if (row.messageCount > 0 && row.messageCount === row.scheduledCount) {
     say("scheduled", "", "All messages wait for their time.");

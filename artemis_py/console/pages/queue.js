@@ -6,7 +6,7 @@ import { at, has, operation } from "../js/description.js";
 import { h } from "../js/dom.js";
 import { bytes, count, duration, rate, several } from "../js/format.js";
 import { card, chip, empty, facts, head, link, tile, to, toggle } from "../js/parts.js";
-import { drainMs, isForDead } from "../js/states.js";
+import { drainMs } from "../js/states.js";
 import { reasons } from "../js/reasons.js";
 import { shortTable } from "../js/table.js";
 import { consumerColumns, consumerFields } from "./consumers.js";
@@ -82,7 +82,7 @@ export class QueuePage {
       head(this.name, {
         crumb,
         chips: [states(this.app, row), chip(row.routingType.toLowerCase()), row.durable ? null : chip("not durable")],
-        actions: sendButton(this.app, row.address === this.name ? this.name : `${row.address}::${this.name}`).concat(actionButtons(this.app, ["queue"], () => this.#options(), { name: this.name, leftOut, first: isForDead(this.name) ? ["retryMessages", ...FIRST] : FIRST })),
+        actions: sendButton(this.app, row.address === this.name ? this.name : `${row.address}::${this.name}`).concat(actionButtons(this.app, ["queue"], () => this.#options(), { name: this.name, leftOut, first: row.holdsDeadLetters ? ["retryMessages", ...FIRST] : FIRST })),
       }),
       this.#tiles(row),
       h("div", { class: "columns wide-first", key: "middle" }, this.#flow(), this.#whyCard(row)),

@@ -23,7 +23,7 @@ export class QueuesPage extends ListPage {
         ["Paused", ["paused=true"]],
         ["In delivery", ["deliveringCount>0"]],
         ["Paging", ["pagedCount>0"]],
-        ["Dead letters", ["name~dlq"]],
+        ["Dead letters", ["holdsDeadLetters=true"]],
       ],
       open: (row) => app.go(to("queues", row.name)),
       tick: (request, rows, now) => noteQueues(app, request, rows, now),

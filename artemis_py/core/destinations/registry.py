@@ -227,6 +227,7 @@ class Registry:
     def _bind(self, queue: Queue) -> None:
         address = self.bindings.bind(queue)
         self._count_queue(queue, 1)
+        self._host.graves.note(queue.reference.rules.dead_letter_address)
         self._note_listeners(address)
         if self._notices.is_heard:
             tell_binding(self._notices, BINDING_ADDED, queue)

@@ -181,6 +181,12 @@ QUEUES: Final[Kind[Queue]] = Kind(
         ),
         Field("user", TEXT, "The owner that its attribute user names", lambda it: _text(it.attributes.get("user"))),
         Field("autoDelete", FLAG, "Is it deleted when nobody uses it any more?", _auto_delete),
+        Field(
+            "holdsDeadLetters",
+            FLAG,
+            "Do settings or queues send dead or expired messages to its address?",
+            lambda it: it.address.name in it.parts.host.graves,
+        ),
         Field("internalQueue", FLAG, "Is it the broker's own?", lambda it: retroactive.is_internal(it.address.name)),
         Field("exclusive", FLAG, "Does one consumer get everything?", lambda it: it.distribution.live_max == 1),
         Field(

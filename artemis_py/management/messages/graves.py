@@ -26,20 +26,9 @@ def graves(managed: Managed, name: str) -> Generator[None, None, list[Queue]]:
     broker = managed.broker
     if name:
         return [found(broker.queues, "queue", name)]
-    targets: set[str] = set()
-    for number, address in enumerate(list(broker.addresses.values())):
-        targets.add(address.settings.dead_letter_address or "")
-        targets.add(address.settings.expiry_address or "")
-        if number % LOOKS_PER_STEP == 0:
-            yield None
     chosen: list[Queue] = []
-    queues = list(broker.queues.values())
-    for number, queue in enumerate(queues):
-        targets.add(queue.reference.rules.dead_letter_address or "")
-        if number % LOOKS_PER_STEP == 0:
-            yield None
-    for number, queue in enumerate(queues):
-        if queue.address.name in targets:
+    for number, queue in enumerate(list(broker.queues.values())):
+        if queue.address.name in broker.host.graves:
             chosen.append(queue)
         if number % LOOKS_PER_STEP == 0:
             yield None

@@ -1,0 +1,47 @@
+"""Which queues are told to have dead or expired messages, whatever their names are."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from artemis_py.core.broker import Broker
+from artemis_py.management.lists.queues import QUEUES
+from tests.unit.core.parts import NOW_MS, broker_of, queue_config
+
+Settings = dict[str, dict[str, Any]]
+SETTINGS: Settings = {"orders": {"dead_letter_address": "parked"}, "#": {"expiry_address": "late"}}
+FIELD = "holdsDeadLetters"
+NAMES = ("orders", "parked", "late", "own", "DLQ")
+
+
+def declared(settings: Settings, own: str | None = None) -> Broker:
+    queues = [queue_config(name, name) for name in NAMES[:-1]]
+    return broker_of(*queues, replace(queue_config("DLQ", "DLQ"), dead_letter_address=own), settings=settings)
+
+
+def graves_of(broker: Broker) -> list[str]:
+    return [
+        name for name, queue in broker.queues.items() if QUEUES.row(queue, ["holdsDeadLetters"])["holdsDeadLetters"]
+    ]
+
+
+def reload(broker: Broker, after: Broker) -> None:
+    for _ in broker.redeploy(after.config, lambda: NOW_MS, lambda number, reason: None).run():
+        pass
+
+
+def test_settings_and_queues_name_them() -> None:
+    assert graves_of(declared(SETTINGS)) == ["parked", "late"], "a name like DLQ is none"
+    assert graves_of(declared(SETTINGS, own="own")) == ["parked", "late", "own"]
+    assert graves_of(declared({}, own="")) == [], "the queue discards its dead letters"
+
+
+def test_a_reload_names_others() -> None:
+    broker = declared(SETTINGS)
+    reload(broker, declared({"orders": {"dead_letter_address": "late"}}))
+    assert graves_of(broker) == ["late"]
+    reload(broker, declared({}, own="own"))
+    assert graves_of(broker) == ["own"]
+    reload(broker, declared({}))
+    assert graves_of(broker) == ["own"], "what died before may still be there"
