@@ -38,6 +38,8 @@ class LiveServer:
     """A broker with one STOMP acceptor and one for HTTP, which stores below ``directory``."""
 
     def __init__(self, directory: Path, acceptor: str = "", core: str = "") -> None:
+        gc.collect()
+        gc.freeze()  # what other tests left is not counted again and again
         folders = "".join(
             f"<{name}-directory>{directory / name}</{name}-directory>"
             for name in ("journal", "bindings", "paging", "large-messages")
