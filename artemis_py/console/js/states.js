@@ -17,7 +17,7 @@ export function words(row, seen, now) {
   if (row.enabled === false) say("disabled", "bad", "It takes no messages.");
   if (row.sendersWait) say("queue-depth", "bad", "It is full: senders wait until messages leave.");
   if (row.messageCount > 0 && row.consumerCount === 0) {
-    if (row.holdsDeadLetters) say("dead letters", "warn", "Messages that could not be delivered, or expired, wait here.");
+    if (row.holdsDeadLetters) say("dead-letters", "warn", "Messages that could not be delivered, or expired, wait here.");
     else say("no-consumer", "bad", "Messages wait, and nobody takes them.");
   } else if (row.messageCount > 0 && row.messageCount === row.scheduledCount) {
     say("scheduled", "", "All messages wait for their time.");

@@ -93,6 +93,13 @@ CAUSES: Final[dict[str, Cause]] = {
                 OF_QUEUE,
             ),
             (
+                "dead-letters",
+                "Dead or expired messages come to the queue, and wait for an operator.",
+                "Look at what they died of: artemis-py why dead QUEUE. Repair it, then run artemis-py dead retry.",
+                (),
+                OF_QUEUE,
+            ),
+            (
                 core.BACKLOG,
                 "The consumer holds as many messages as it may.",
                 "Have it acknowledge, or ask for more with max-backlog in its SUBSCRIBE.",

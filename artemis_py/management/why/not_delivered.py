@@ -95,6 +95,8 @@ def _about_consumers(asking: Asking, queue: Queue) -> Findings:
     nobody = why_nobody(queue.parts.basis)
     if nobody is not None:
         asking.add_reason(nobody)
+        if queue.address.name in queue.parts.host.graves:
+            asking.add("dead-letters", "messages that could not be delivered, or expired, wait here for an operator")
         return
     reasons: list[tuple[Consumer, Reason]] = []
     choosers: list[Consumer] = []

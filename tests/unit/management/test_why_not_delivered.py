@@ -67,6 +67,17 @@ def test_paused_and_nobody_there(tmp_path: Path) -> None:
     assert "queue resume" in found[0].remedy
 
 
+def test_nobody_takes_dead_letters(tmp_path: Path) -> None:
+    """That needs no consumer: an operator looks at them."""
+    it = asked(tmp_path, settings="<dead-letter-address>a</dead-letter-address>")
+    send(it.broker)
+    found = it.not_delivered()
+    assert [reason.code for reason in found] == ["no-consumer", "dead-letters"]
+    assert "artemis-py why dead" in found[1].remedy
+    consumer_on(it.broker, it.queue())
+    assert "dead-letters" not in [reason.code for reason in it.not_delivered()]
+
+
 def test_a_paused_address(tmp_path: Path) -> None:
     it = asked(tmp_path)
     it.broker.address_changes.pause(it.broker.addresses["a"])
