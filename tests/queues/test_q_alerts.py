@@ -7,9 +7,11 @@ import logging
 import pytest
 
 from artemis_py.core.events import Event
+from artemis_py.core.reference.auto_delete import AutoDelete
 from artemis_py.server.operational import LOGGER_NAME, WINDOW_MS, OperationalLog, line_of
 from tests.queues.bench import ONE_AT_A_TIME, Bench
 from tests.queues.life import Life
+from tests.unit.core.parts import queue_config
 
 pytestmark = pytest.mark.wire
 
@@ -170,6 +172,9 @@ def test_queues_and_subscriptions_begin_and_end(cut: bool) -> None:
     assert subscribed.queue == created.queue
     bench.leave("c")
     assert [event.code for event in told(bench, "QUE-1002", "SUB-1002")] == ["SUB-1002", "QUE-1002"]
+    bench.world.broker.queue_changes.create(queue_config("made"), AutoDelete(), creates_address=True)
+    (event,) = told(bench, "QUE-1001")
+    assert event.fields["life"] == "created"
 
 
 def test_operations_of_management_are_told() -> None:

@@ -358,7 +358,8 @@ def _kept(queue: Queue, owner: str | None) -> dict[str, Any]:
 
 def _facts(queue: Queue) -> dict[str, str | int]:
     """What the operational log tells of a queue that begins (Qpid tells owner, life, durability and levels)."""
-    life = "temporary" if queue.temporary else "auto-created" if queue.auto_created else "declared"
+    made = "declared" if queue.configured else "created"
+    life = "temporary" if queue.temporary else "auto-created" if queue.auto_created else made
     return {
         "address": queue.address.name,
         "routing_type": queue.routing_type,
