@@ -141,4 +141,4 @@ def _of_artemis(is_there: bool) -> list[Route]:
 def test_states_have_the_words_of_reasons() -> None:
     """Those that are no reason for anything are named here."""
     said = set(re.findall(r'say\("([^"]+)"', (CONSOLE / "js" / "states.js").read_text("utf-8")))
-    assert said - CAUSES.keys() == {"dead letters", "flows", "idle", "waiting"}
+    assert said - CAUSES.keys() == {"flows", "idle", "waiting"}
