@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -118,14 +117,16 @@ def _fill(broker: BrokerProcess, first: int, end: int, queue: str = "orders") ->
 
 
 @contextmanager
-def _busy(work: Callable[[], object]) -> Iterator[None]:
-    """Something that others do again and again meanwhile."""
+def _busy(work: Callable[[], object], times: int = sys.maxsize) -> Iterator[None]:
+    """Something that others do again and again meanwhile, at most so often."""
     ended = threading.Event()
     failures: list[BaseException] = []
 
     def go_on() -> None:
         try:
-            while not ended.is_set():
+            for _ in range(times):
+                if ended.is_set():
+                    return
                 work()
         except BaseException as error:
             failures.append(error)
@@ -178,15 +179,12 @@ def test_what_comes_back_meanwhile_is_in_it_once(tmp_path: Path) -> None:
         rounds: list[int] = []
 
         def work() -> None:
-            if len(rounds) >= ROUNDS:
-                time.sleep(0.01)
-                return
             with connected(broker.port) as client:
                 client.subscribe("/queue/orders", id="worker", ack="client-individual")
                 client.message()
             rounds.append(1)
 
-        with _busy(work):
+        with _busy(work, ROUNDS):
             told = data("exp", "--url", http(broker), "--output", tmp_path / "out.jsonl")
         assert told.returncode in (0, 1), told.stderr
     assert rounds

@@ -210,9 +210,8 @@ def _repeating(*steps: Callable[[], None]) -> Iterator[None]:
 
     def repeat(step: Callable[[], None]) -> None:
         try:
-            while not ended.is_set():
+            while not ended.wait(STEP_S):
                 step()
-                time.sleep(STEP_S)
         except BaseException as error:
             failures.append(error)
 

@@ -7,12 +7,13 @@ everything that is there is delivered.
 from __future__ import annotations
 
 import argparse
-import time
 from collections.abc import Callable
+from operator import not_
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from artemis_py.spark import session
+from tests.e2e.broker_process import eventually
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -22,7 +23,8 @@ ADDRESSES: Final = ("orders", "left", "right", "again")
 COPIED: Final = "orders"
 COPIES: Final = "copies"
 QUERIES: Final = ("url", "directory")
-POLL_S: Final = 0.05
+BATCH_S: Final = 600.0
+"""A busy machine starts workers slowly; who waits for the driver gives up earlier."""
 
 
 def delivered(folder: Path, name: str, stomp_url: str) -> Callable[[DataFrame, int], None]:
@@ -83,8 +85,7 @@ def main() -> None:
         return
     for writer in writers:  # one after the other: a busy machine starts workers slowly
         query = writer.trigger(processingTime="300 milliseconds").start()
-        while query.isActive and query.lastProgress is None:
-            time.sleep(POLL_S)
+        eventually("its first batch", lambda one=query: one.isActive and one.lastProgress is None, not_, BATCH_S)
     spark.streams.awaitAnyTermination()
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 import json
 import logging
 import shutil
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -219,10 +218,10 @@ def test_a_query_that_asks_seldom_holds_nothing_in_between(broker: LiveBroker) -
         eventually("the message is there", there, lambda seen: seen == 1)
         assert held(broker, "jobs") == 0
         assert stream.trigger() == ["0"]
-        time.sleep(1.1)
-        assert not stream.plan()
         link = stream.reader._link
         assert link is not None
+        link._called_s -= 1.1  # as if it had been called so long ago
+        assert not stream.plan()
         assert link.talk.backlog == 0, "at once, because the next call may be far away"
 
 
@@ -304,7 +303,9 @@ def test_leaving_counts_as_no_failure(broker: LiveBroker) -> None:
 # ---- processes that are gone ---------------------------------------------------------------------
 
 
-def test_a_batch_that_was_not_done_runs_again_with_the_same_rows(broker: LiveBroker) -> None:
+def test_a_batch_that_was_not_done_runs_again_with_the_same_rows(
+    broker: LiveBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
     sent = send(broker, 0, 10)
     with query(broker, maxMessagesPerTrigger=4, proxied=True) as stream:
         assert stream.trigger() == sent[:4]
@@ -316,7 +317,12 @@ def test_a_batch_that_was_not_done_runs_again_with_the_same_rows(broker: LiveBro
         with query(broker, checkpoint=checkpoint, maxMessagesPerTrigger=100) as again:
             assert again.run() == first == sent[4:8]
             eventually("they are held again", lambda: held(broker, "jobs"), lambda seen: seen == 4)
-            time.sleep(1.5)
+            link = again.reader._link
+            assert link is not None
+            looked, look_after = [], link._look_after
+            monkeypatch.setattr(link, "_look_after", lambda: looked.append(look_after()))
+            link._called_s -= 1.5  # as if nobody had called for so long
+            eventually("the link looks after what it holds", lambda: len(looked), lambda times: times >= 2)
             assert held(broker, "jobs") == 4, "although nobody calls while a batch runs"
             again.finish()
             assert again.drain() == [*sent[8:], "10", "11", "12"]

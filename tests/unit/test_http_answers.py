@@ -15,7 +15,7 @@ from artemis_py.server.http.hosts import Hosts
 from artemis_py.server.http.messages import Answer, FileBody
 from artemis_py.server.http.ranges import file_response, wanted_range
 from artemis_py.server.http.routing import Routes
-from tests.loops import until
+from tests.loops import called_back, until
 from tests.unit.test_http import SteppedHttp, answer, answers
 
 HEAD = b"%s %s HTTP/1.1\r\nHost: broker\r\n%s\r\n"
@@ -283,7 +283,7 @@ def test_a_client_that_does_not_read_holds_up_nobody_and_is_ended(tmp_path: Path
             now[0] += 10
             service.tick(now[0])
             stuck = service.connections_open == 0
-            await asyncio.sleep(0.001)
+            await called_back()
         assert now[0] >= 1000
         service.stop()
         server.close()

@@ -7,7 +7,6 @@ import random
 import string
 import sys
 import threading
-import time
 from typing import Any
 
 import pytest
@@ -62,9 +61,8 @@ def test_others_have_their_turn() -> None:
 
     def take_turns() -> None:
         nonlocal turns
-        while not is_over.is_set():
+        while not is_over.wait(0.0001):
             turns += 1
-            time.sleep(0.0001)
 
     other = threading.Thread(target=take_turns)
     sys.setswitchinterval(0.0005)

@@ -12,6 +12,7 @@ from artemis_py.management.stored import Life
 from artemis_py.server import traces
 from artemis_py.server.traces import KEPT_MAX, RUNNING_MAX, Traces
 from artemis_py.storage.format.segment_index import index_name
+from tests.loops import until
 from tests.unit.journal_readers.parts import message
 from tests.unit.test_log_view import Desk
 
@@ -71,8 +72,7 @@ def test_a_part_that_nobody_asked_for_in_time_is_forgotten(desk: Desk, monkeypat
         teller = asked(desk)
         life = await teller.tell(WANTED, 0, 0.0)
         assert not life.is_whole
-        while teller._kept:
-            await asyncio.sleep(0)
+        await until(lambda: not teller._kept)
         with pytest.raises(NotFoundError, match="ask without after"):
             teller.tell(WANTED, life.read_lsn, 0.0)
 

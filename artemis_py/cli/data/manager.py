@@ -67,11 +67,6 @@ class Manager:
         if not done:
             raise UnmanageableError(str(value))
 
-    async def ask(self, resource: str, operation: str, *arguments: object) -> Reply:
-        """What came of an operation."""
-        (reply,) = await self.ask_all(operation, [(resource, arguments)])
-        return reply
-
     async def ask_all(self, operation: str, wanted: Sequence[tuple[str, Sequence[object]]]) -> list[Reply]:
         """What came of an operation on each of these resources, with these arguments, in order."""
         return await self._replies_to(

@@ -6,7 +6,6 @@ import shutil
 import signal
 import socket
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -19,6 +18,8 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
+
+from tests.e2e.broker_process import eventually
 
 SLAPD = shutil.which("slapd") or shutil.which("slapd", path="/usr/sbin")
 MODULES = Path("/usr/lib/ldap")
@@ -87,15 +88,15 @@ class Directory:
         self._await_port(ports[1])
 
     def _await_port(self, port: int) -> None:
-        until = time.monotonic() + WAIT_S
-        while True:
+        def listens() -> bool:
+            assert self._process.poll() is None, f"slapd ended: {self._log.read_text()}"
             try:
                 socket.create_connection(("127.0.0.1", port), 1).close()
-                return
             except OSError:
-                assert self._process.poll() is None, f"slapd ended: {self._log.read_text()}"
-                assert time.monotonic() < until, f"slapd does not listen: {self._log.read_text()}"
-                time.sleep(0.01)
+                return False
+            return True
+
+        eventually("slapd listens", listens, bool, WAIT_S)
 
     def add(self, dn: str, classes: list[str], **attributes: Any) -> None:
         """Add an entry."""

@@ -17,6 +17,7 @@ import pytest
 from artemis_py.errors import ArtemisError, AuthenticatorError
 from artemis_py.security.identity import Credentials, Identity
 from artemis_py.security.signing_keys import LIFETIME_S, RETRY_S, SetUrl
+from tests.e2e.broker_process import eventually
 
 jwt = pytest.importorskip("jwt", reason="PyJWT is not installed (extra jwt)")
 from cryptography.hazmat.primitives.asymmetric import ec, rsa  # noqa: E402
@@ -367,8 +368,7 @@ def test_an_issuer_that_hangs_stops_only_who_needs_it(issuer: Issuer) -> None:
     clock.now_s = LIFETIME_S
     thread = threading.Thread(target=keys.key_for, args=("one",))
     thread.start()
-    while issuer.asked < 2:
-        time.sleep(0.001)
+    eventually("the issuer is asked again", lambda: issuer.asked, lambda count: count == 2)
     assert keys.key_for("one") is not None  # while the other thread waits
     issuer.hangs.set()
     thread.join()
