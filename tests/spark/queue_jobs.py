@@ -11,6 +11,7 @@ from typing import Any
 
 from pyspark.sql.streaming.datasource import ReadLimit
 
+from artemis_py.spark.consume.link import Link
 from artemis_py.spark.consume.reader import QueueStreamReader
 from artemis_py.spark.read.batch import RowReader
 from artemis_py.spark.read.options import read_options
@@ -160,6 +161,13 @@ class Query:
     def finish(self) -> None:
         """The batch is done."""
         self.checkpoint.done += 1
+
+    def called_before(self, seconds: float) -> Link:
+        """As if Spark had made its last call so much earlier; returns the connection, which is there."""
+        link = self.reader._link
+        assert link is not None
+        link._called_s -= seconds
+        return link
 
     def trigger(self) -> list[str]:
         """Plan a batch, run it and be done with it; its bodies, none if there is nothing."""

@@ -218,9 +218,7 @@ def test_a_query_that_asks_seldom_holds_nothing_in_between(broker: LiveBroker) -
         eventually("the message is there", there, lambda seen: seen == 1)
         assert held(broker, "jobs") == 0
         assert stream.trigger() == ["0"]
-        link = stream.reader._link
-        assert link is not None
-        link._called_s -= 1.1  # as if it had been called so long ago
+        link = stream.called_before(1.1)
         assert not stream.plan()
         assert link.talk.backlog == 0, "at once, because the next call may be far away"
 
@@ -317,11 +315,9 @@ def test_a_batch_that_was_not_done_runs_again_with_the_same_rows(
         with query(broker, checkpoint=checkpoint, maxMessagesPerTrigger=100) as again:
             assert again.run() == first == sent[4:8]
             eventually("they are held again", lambda: held(broker, "jobs"), lambda seen: seen == 4)
-            link = again.reader._link
-            assert link is not None
+            link = again.called_before(1.5)
             looked, look_after = [], link._look_after
             monkeypatch.setattr(link, "_look_after", lambda: looked.append(look_after()))
-            link._called_s -= 1.5  # as if nobody had called for so long
             eventually("the link looks after what it holds", lambda: len(looked), lambda times: times >= 2)
             assert held(broker, "jobs") == 4, "although nobody calls while a batch runs"
             again.finish()

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Final, final
 
 from artemis_py.management.simulation.limits import Limits, Load
+from artemis_py.shown import many
 
 PAGE: Final = "page"
 BLOCK: Final = "block"
@@ -119,7 +120,7 @@ class Model:
     def _begin(self) -> None:
         load, limits, own = self._load, self._limits, self._limits.own
         name = f"{limits.address}::{limits.queue}" + ("" if limits.declared else " (not declared: as auto-created)")
-        rate = f"{load.per_s:g}/s of {load.body_bytes} bytes for {name}, {self._consumers} consumers at "
+        rate = f"{load.per_s:g}/s of {load.body_bytes} bytes for {name}, {many(self._consumers, 'consumer')} at "
         self._tell("start", f"{rate}{load.settled_per_s:g}/s each: {self._consumers * load.settled_per_s:g}/s")
         if self._consumers < load.consumers:
             most = "max-consumers" if 0 <= own.max_consumers < load.consumers else "exclusive"
