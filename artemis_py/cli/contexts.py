@@ -10,7 +10,6 @@ import json
 import os
 import re
 import stat
-import tempfile
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import Any, Final, final
 
 from artemis_py.errors import AdviceError, ArtemisError
+from artemis_py.security.users.editing import replace_file
 
 CONTEXT_NAME: Final = "ARTEMIS_PY_CONTEXT"
 URL_NAME: Final = "ARTEMIS_PY_URL"
@@ -78,10 +78,7 @@ class Contexts:
             lines.append("")
         try:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            descriptor, other = tempfile.mkstemp(dir=self.path.parent, prefix=".contexts-")
-            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-                file.write("\n".join(lines))
-            Path(other).replace(self.path)
+            replace_file(self.path, "\n".join(lines).encode())
         except OSError as error:
             raise ContextError(f"{self.path} cannot be written: {error.strerror}") from None
 

@@ -9,6 +9,7 @@ from typing import Final
 
 from artemis_py.cli.configuration import DEFAULT_FILE
 from artemis_py.errors import AdviceError, ArtemisError
+from artemis_py.security.users.editing import replace_file
 from artemis_py.shown import say
 
 HELP: Final = "write a commented broker.xml to start with"
@@ -129,13 +130,10 @@ def run(args: argparse.Namespace) -> int:
 def write(file: Path, *, replaces: bool = False) -> None:
     """Write a broker.xml. Raises ThereAlreadyError, and ArtemisError if it cannot be written."""
     text = TEMPLATE.format(file=_in_comment(file), name="artemis_py")
-    flags = os.O_WRONLY | os.O_CREAT | (os.O_TRUNC if replaces else os.O_EXCL)
+    if not replaces and os.path.lexists(file):
+        raise ThereAlreadyError(f"{file} is there already, and stays as it is", "--force replaces it")
     try:
-        descriptor = os.open(file, flags, 0o666)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as output:
-            output.write(text)
-    except FileExistsError:
-        raise ThereAlreadyError(f"{file} is there already, and stays as it is", "--force replaces it") from None
+        replace_file(file, text.encode(), mode=None)
     except OSError as error:
         raise ArtemisError(f"{file} cannot be written: {error.strerror}") from None
 

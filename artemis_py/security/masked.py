@@ -106,6 +106,8 @@ def reveal(text: str, codec: Codec, *, masked: bool | None = None) -> str:
     every text as masked, False none. Raises MaskedError.
     """
     if masked is None:
+        if text.startswith("ENC(") and not is_masked(text):
+            raise MaskedError("a masked password begins here that is not whole: its ) is missing")
         return codec.decode(text[4:-1]) if is_masked(text) else text
     return codec.decode(text) if masked else text
 

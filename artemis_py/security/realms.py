@@ -162,10 +162,13 @@ def _open_bootstrap(config: BrokerConfig, users: BootstrapUsers, problems: Probl
             files.roles_of("")
             files.is_password_of("", "")
             return files
-        stored = stored_password(users.password or "")
+        if not users.password:
+            problems.error(users.origin, "bootstrapPassword is empty, so nobody could log in; give the user one")
+            return None
+        stored = stored_password(users.password)
         if isinstance(stored, UnreadablePassword):
             codec = codec_of(config.password_codec, config.properties)
-            stored = PlainPassword(reveal(users.password or "", codec))
+            stored = PlainPassword(reveal(users.password, codec))
     except (AuthenticatorError, MaskedError) as error:
         problems.error(users.origin, str(error))
         return None

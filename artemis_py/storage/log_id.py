@@ -6,7 +6,6 @@ continue from the other.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from uuid import uuid4
 from zlib import crc32
 
 from artemis_py.storage.disk.disk import DiskError
-from artemis_py.storage.disk.private import open_private
+from artemis_py.storage.disk.private import replace_private
 
 _FILE: Final = "log-id"
 _CONTENT: Final = re.compile(rb"(?P<id>[0-9a-f]{32})\n(?:(?P<checksum>[0-9a-f]{8})\n)?")
@@ -76,12 +75,7 @@ def _checksum(text: bytes) -> bytes:
 
 
 def _write(path: Path, text: str) -> None:
-    unfinished = path.with_name(path.name + ".part")
     try:
-        with open(unfinished, "wb", opener=open_private) as stream:
-            stream.write(b"%b\n%b\n" % (text.encode("ascii"), _checksum(text.encode("ascii"))))
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(unfinished, path)
+        replace_private(path, b"%b\n%b\n" % (text.encode("ascii"), _checksum(text.encode("ascii"))))
     except OSError as error:
         raise DiskError(f"{path}: {error.strerror or error}") from None

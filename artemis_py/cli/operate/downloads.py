@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import ExitStack
 
 from artemis_py.cli.broker_http import BrokerHttp
 from artemis_py.errors import ArtemisError
@@ -19,12 +20,11 @@ def save(broker: BrokerHttp, path: str, output: str | None) -> None:
         sys.stdout.flush()
         return
     try:
-        with open(output, "xb") as file:
-            try:
-                broker.fetch(path, file.write)
-            except ArtemisError:
-                os.unlink(output)
-                raise
+        with open(output, "xb") as file, ExitStack() as unfinished:
+            unfinished.callback(os.unlink, output)
+            broker.fetch(path, file.write)
+            file.flush()
+            unfinished.pop_all()
     except OSError as error:
         raise ArtemisError(f"{output} cannot be written: {error.strerror}") from None
 

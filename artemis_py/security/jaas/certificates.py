@@ -17,7 +17,15 @@ from artemis_py.security.jaas.java_regex import RegexError, compile_java, matche
 from artemis_py.security.jaas.names import Parts, SubjectName, parts_of, subject_of
 from artemis_py.security.jaas.subject import LoginRefusedError, Subject
 from artemis_py.security.users.reloaded import ReloadedFile
-from artemis_py.security.users.tables import RolesTable, TableError, entries_of, roles_table, text_of
+from artemis_py.security.users.tables import (
+    CUT,
+    Entry,
+    RolesTable,
+    TableError,
+    entries_of,
+    roles_table,
+    text_of,
+)
 
 
 @final
@@ -28,6 +36,8 @@ class CertificateTable:
     by_parts: Mapping[Parts, str]
     by_text: Mapping[str, str]
     patterns: tuple[tuple[re.Pattern[str], str], ...]
+    flaws: Mapping[str, str]
+    """By user what is wrong with a line that lets nobody in."""
 
     def user_of(self, name: SubjectName) -> str | None:
         """Return the user with this name: an exact entry wins, then the first expression that matches all of it."""
@@ -45,9 +55,13 @@ def certificate_table(data: bytes) -> CertificateTable:
     by_parts: dict[Parts, str] = {}
     by_text: dict[str, str] = {}
     patterns: list[tuple[re.Pattern[str], str]] = []
+    flaws: dict[str, str] = {}
     for user, entry in found.items():
         value = entry.value
-        if len(value) > 2 and value.startswith("/") and value.endswith("/"):
+        flaw = _flaw(entry)
+        if flaw:
+            flaws[user] = f"line {entry.first}: {flaw}"
+        elif len(value) > 2 and value.startswith("/") and value.endswith("/"):
             try:
                 patterns.append((compile_java(value[1:-1]), user))
             except RegexError as error:
@@ -57,7 +71,18 @@ def certificate_table(data: bytes) -> CertificateTable:
             parts = parts_of(value)
             if parts is not None:
                 by_parts[parts] = user
-    return CertificateTable(by_parts, by_text, tuple(patterns))
+    return CertificateTable(by_parts, by_text, tuple(patterns), flaws)
+
+
+def _flaw(entry: Entry) -> str:
+    """What is missing in an entry; empty: nothing."""
+    if not entry.is_whole:
+        return CUT
+    if not entry.value:
+        return "the user has no name of a certificate"
+    if entry.value.startswith("/") and (len(entry.value) < 3 or not entry.value.endswith("/")):
+        return "an expression begins here that is not whole: it is /expression/"
+    return ""
 
 
 @final

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,10 +12,13 @@ from typing import Final, final
 
 from artemis_py.config.xml.source import read_regular_file
 from artemis_py.errors import AuthenticatorError
-from artemis_py.security.users.editing import PropertiesText, UsersFileError, replace_file
+from artemis_py.security.users.editing import PropertiesText, UsersFileError, replace_files
 from artemis_py.security.users.files import UserFiles
 from artemis_py.security.users.passwords import StoredPassword
-from artemis_py.security.users.tables import RolesTable, TableError, UsersTable, names_in, roles_table, users_table
+from artemis_py.security.users.tables import CUT, RolesTable, TableError, UsersTable, names_in, roles_table, users_table
+
+_NOBODY: Final = b"# nobody\n"
+"""What a file holds that names nobody any more: an empty one may be what a full disk has left of it."""
 
 
 class NoUserError(UsersFileError):
@@ -97,13 +100,23 @@ class Accounts:
             with _told(roles_file):
                 roles = PropertiesText(_content(roles_file) if os.path.exists(roles_file) else b"")
             before = users.data, roles.data
+            _demand_whole(users_file, users_table(users.data).flaws)
+            _demand_whole(roles_file, roles_table(roles.data).flaws)
             yield users, roles
-            with _told(roles_file):
-                if roles.data != before[1] or not os.path.exists(roles_file):
-                    replace_file(roles_file, roles.data)
-            with _told(users_file):
-                if users.data != before[0]:
-                    replace_file(users_file, users.data)
+            changed: list[tuple[Path, bytes]] = []
+            if roles.data != before[1] or not os.path.exists(roles_file):
+                changed.append((roles_file, roles.data or _NOBODY))
+            if users.data != before[0]:
+                changed.append((users_file, users.data or _NOBODY))
+            with _told(users_file if len(changed) != 1 else changed[0][0]):
+                replace_files(changed)
+
+
+def _demand_whole(file: Path, flaws: Mapping[str, str]) -> None:
+    """A change would put a line end behind a line that may have been cut, and so make it count."""
+    cut = next((why for why in flaws.values() if why.endswith(CUT)), None)
+    if cut is not None:
+        raise UsersFileError(f"{file}: {cut}. Nothing was changed")
 
 
 def users_in(path: Path) -> UsersTable:

@@ -15,8 +15,9 @@ from artemis_py.config.tables.entities import Origin
 from artemis_py.config.xml.source import FILE_LENGTH_MAX, read_regular_file
 from artemis_py.errors import Problem
 from artemis_py.security.users.files import UserFiles, files_of
-from artemis_py.security.users.passwords import HashedPassword, PlainPassword, StoredPassword, UnreadablePassword
+from artemis_py.security.users.passwords import EMPTY, HashedPassword, PlainPassword, StoredPassword, UnreadablePassword
 from artemis_py.security.users.tables import (
+    CUT,
     ENCODING,
     Entry,
     RolesTable,
@@ -61,7 +62,7 @@ def lint_files(files: UserFiles, problems: Problems) -> tuple[UsersTable, RolesT
         return None
     _check_passwords(files.users, users, problems)
     for user, line in users.lines.items():
-        if user not in roles.by_user and not _is_empty(users.passwords[user]):
+        if user not in roles.by_user and not _may_be_no_name(users.passwords[user]):
             _warn(
                 problems,
                 files.users,
@@ -125,8 +126,8 @@ def _check_passwords(path: Path, users: UsersTable, problems: Problems) -> None:
     plain = [users.lines[user] for user, stored in users.passwords.items() if isinstance(stored, PlainPassword)]
     for user, stored in users.passwords.items():
         reason = _wrong_with(stored)
-        if _is_empty(stored):  # what counts as the name may be a password that was written alone
-            _warn(problems, path, users.lines[user], f"this user's password is empty; {_ADVICE}")
+        if _may_be_no_name(stored):  # what counts as the name may be a password that was written alone
+            _warn(problems, path, users.lines[user], f"nobody can log in by this line: {reason}")
         elif reason:
             _warn(problems, path, users.lines[user], f"user {user!r}: {reason}")
     if plain and stat.S_IMODE(os.stat(path).st_mode) & 0o077:
@@ -140,21 +141,24 @@ def _check_passwords(path: Path, users: UsersTable, problems: Problems) -> None:
 def _wrong_with(stored: StoredPassword) -> str:
     """What is wrong with a password in a file, without a word of it; empty: nothing."""
     if isinstance(stored, UnreadablePassword):
+        if _may_be_no_name(stored):
+            return f"{stored.reason}; {_ADVICE}" if stored.reason == EMPTY else stored.reason
         return f"nobody can log in with this password: {stored.reason}; {_ADVICE}"
     if isinstance(stored, HashedPassword):
         dear = stored.iterations > _ITERATIONS_DEAR
         return f"each login costs {stored.iterations:,} iterations; {_ADVICE}" if dear else ""
     if stored.text != stored.text.strip():
-        what = "so this is not a hash" if stored.text.startswith("ENC(") else "and they count"
-        return f"there are blanks around the password, {what}; {_ADVICE}"
+        return f"there are blanks around the password, and they count; {_ADVICE}"
     return ""
 
 
-def _is_empty(stored: StoredPassword) -> bool:
-    return isinstance(stored, PlainPassword) and not stored.text
+def _may_be_no_name(stored: StoredPassword) -> bool:
+    return isinstance(stored, UnreadablePassword) and stored.reason in (EMPTY, CUT)
 
 
 def _check_roles(path: Path, roles: RolesTable, users: UsersTable, problems: Problems) -> None:
+    for role in roles.flaws:
+        _warn(problems, path, roles.lines[role], f"this line gives nobody a role: {CUT}")
     for role, names in roles.users.items():
         for name in names:
             if name in users.passwords:

@@ -22,6 +22,7 @@ _BLOCK_BYTES: Final = 20
 """PBKDF2 works for each block of HMAC-SHA1's length."""
 _ITERATIONS_MAX: Final = 2**31 - 1
 _HEX: Final = re.compile(r"[0-9A-Fa-f]{2,}")
+EMPTY: Final = "the password is empty"
 _PREFIX: Final = "ENC("
 _SUFFIX: Final = ")"
 
@@ -36,8 +37,8 @@ class PlainPassword:
     work: ClassVar[int] = 0
 
     def verify(self, password: str) -> bool:
-        """Is this the password? Takes the same time wherever they differ."""
-        return hmac.compare_digest(_digest(self.text), _digest(password))
+        """Is this the password? Takes the same time wherever they differ. An empty one never is."""
+        return hmac.compare_digest(_digest(self.text), _digest(password)) and bool(self.text)
 
 
 @final
@@ -66,9 +67,12 @@ class HashedPassword:
 @final
 @dataclass(frozen=True, slots=True)
 class UnreadablePassword:
-    """A text that looks like a hash and is none: nobody can log in with it. ``reason`` does not quote it."""
+    """A text that is no password: nobody can log in with it. ``reason`` does not quote it. ``is_broken``: something is
+    missing, which nobody writes on purpose.
+    """
 
     reason: str
+    is_broken: bool = False
 
     work: ClassVar[int] = 0
 
@@ -82,19 +86,25 @@ StoredPassword = PlainPassword | HashedPassword | UnreadablePassword
 
 
 def stored_password(text: str) -> StoredPassword:
-    """Return what the value of a users file means. It is a hash only if it begins with ``ENC(`` and ends with ``)``."""
-    if not (text.startswith(_PREFIX) and text.endswith(_SUFFIX)):
+    """Return what the value of a users file means. What begins as a hash, with ``ENC(`` or a part of it, must be a
+    whole one; nobody logs in with an empty password.
+    """
+    if not text:
+        return UnreadablePassword(EMPTY, is_broken=True)
+    if _PREFIX.startswith(text) or (text.startswith(_PREFIX) and not text.endswith(_SUFFIX)):
+        return UnreadablePassword("a hash begins here that is not whole: its ) is missing", is_broken=True)
+    if not text.startswith(_PREFIX):
         return PlainPassword(text)
     parts = text[len(_PREFIX) : -len(_SUFFIX)].split(":")
     if len(parts) > 1 and parts[1].isdigit() and not parts[0].isdigit():
         return UnreadablePassword("it is a SCRAM entry, which only AMQP uses")
     if len(parts) < 3:
-        return UnreadablePassword("a hash is ENC(iterations:salt:hash)")
+        return UnreadablePassword("a hash is ENC(iterations:salt:hash)", is_broken=True)
     iterations, salt, digest = parts[:3]
     if not (iterations.isascii() and iterations.isdigit() and 0 < int(iterations[:20]) <= _ITERATIONS_MAX):
-        return UnreadablePassword("its iterations are not a number from 1 to 2147483647")
+        return UnreadablePassword("its iterations are not a number from 1 to 2147483647", is_broken=True)
     if not _HEX.fullmatch(salt) or not _HEX.fullmatch(digest):
-        return UnreadablePassword("its salt and hash are not hexadecimal")
+        return UnreadablePassword("its salt and hash are not hexadecimal", is_broken=True)
     return HashedPassword(int(iterations), _from_hex(salt), _from_hex(digest))
 
 

@@ -5,15 +5,24 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Final, Generic, NamedTuple, TypeVar
+from typing import Final, Generic, NamedTuple, Protocol, TypeVar
 
 from artemis_py.config.xml.source import FILE_LENGTH_MAX, read_regular_file
 from artemis_py.errors import ArtemisError, AuthenticatorError
 from artemis_py.shown import warn
 
-Parsed = TypeVar("Parsed")
+
+class Table(Protocol):
+    """The content of a file, and what is wrong with single entries: by its key why an entry counts for nothing."""
+
+    @property
+    def flaws(self) -> Mapping[str, str]:
+        """The reasons; they have no secret, but a key may be one."""
+
+
+Parsed = TypeVar("Parsed", bound=Table)
 _SETTLED_NS: Final = 1_000_000_000
 """A file changed less than this before it was read may have been read half-written, and its next change may get the
 same date: it is read again.
@@ -32,9 +41,10 @@ class _Mark(NamedTuple):
 class ReloadedFile(Generic[Parsed]):
     """The content of a file as ``parse`` makes it, which raises ArtemisError for a content that it refuses.
 
-    ``value`` looks at the file each time and reads it when it has changed. If that fails, the last good content stays,
-    and ``tell`` gets one line for each version that failed. With ``reloads`` false the file is read once. Any thread
-    may ask, but not the event loop's: the file may be on a slow disk.
+    ``value`` looks at the file each time and reads it when it has changed. The last good content stays in force when
+    the file cannot be read, is empty, or is worse: it has a flaw that what is in force does not have. ``tell`` gets one
+    line for each version of this kind, and ``complaint`` says why until it is mended. With ``reloads`` false the file
+    is read once. Any thread may ask, but not the event loop's: the file may be on a slow disk.
     """
 
     def __init__(
@@ -55,6 +65,11 @@ class ReloadedFile(Generic[Parsed]):
         self._is_settled = False
         self._complaint = ""
 
+    @property
+    def complaint(self) -> str:
+        """Why the file as it is now is not in force, or lets fewer in than it names; empty: it is in force."""
+        return self._complaint
+
     def value(self) -> Parsed:
         """Return the content. Raises AuthenticatorError if the file could never be read."""
         with self._lock:
@@ -74,19 +89,33 @@ class ReloadedFile(Generic[Parsed]):
                 return
             self._is_settled = not 0 <= time.time_ns() - mark.changed_ns < _SETTLED_NS
             self._mark = mark
-            self._parsed = self._parse(_content(self.path))
-            self._complaint = ""
+            self._take(_content(self.path))
         except OSError as error:
             self._mark = None
             self._complain(f"{self.path} cannot be read: {error.strerror or error}")
         except ArtemisError as error:
             self._complain(f"{self.path}: {error}")
 
+    def _take(self, data: bytes) -> None:
+        """Let a content count, unless it is worse than what does. Raises ArtemisError."""
+        before = self._parsed
+        if not data and before is not None:
+            raise AuthenticatorError("it is empty; a file for nobody has a comment")
+        parsed = self._parse(data)
+        new = [why for key, why in parsed.flaws.items() if before is None or key not in before.flaws]
+        if before is not None and new:
+            raise AuthenticatorError(new[0])
+        self._parsed = parsed
+        self._complaint = ""
+        if new:
+            self._complaint = f"{self.path}: {new[0]}"
+            self._tell(f"warning: {self._complaint}; nobody gets anything by this line")
+
     def _complain(self, complaint: str) -> None:
         if complaint != self._complaint:
             self._complaint = complaint
             if self._parsed is not None:
-                self._tell(f"{complaint}; what was read before stays in force")
+                self._tell(f"warning: {complaint}; what was read before stays in force")
 
 
 def _content(path: Path) -> bytes:

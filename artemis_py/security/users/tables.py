@@ -2,6 +2,9 @@
 
 Both are Java properties in ISO-8859-1; of a key that is given twice, the last line counts. The value of a role is split
 at each comma and nothing is trimmed: ``admin = bob, eve`` gives the role to ``bob`` and to `` eve``.
+
+Unlike in Artemis, a line counts only if it is whole. The last line of a file without a line end may have been cut: it
+lets nobody in and gives no role, unless it is a hash with its closing parenthesis, which cannot be a part of another.
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ from typing import Final, final
 
 from artemis_py.config.overlay.properties_file import logical_lines, unescape
 from artemis_py.errors import ArtemisError
-from artemis_py.security.users.passwords import StoredPassword, stored_password
+from artemis_py.security.users.passwords import HashedPassword, StoredPassword, UnreadablePassword, stored_password
 
 ENCODING: Final = "iso-8859-1"
 _ESCAPE: Final = re.compile(r"\\(?:u[0-9A-Fa-f]{4}|(u)|.)", re.DOTALL)
@@ -28,35 +31,47 @@ class TableError(ArtemisError):
         self.reason = reason
 
 
+CUT: Final = "the last line of the file has no line end, so it may have been cut; end it with one"
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One key with its value, on the lines ``first`` to ``last``, which count from 1."""
+    """One key with its value, on the lines ``first`` to ``last``, which count from 1. ``is_whole``: a line end follows,
+    so nothing is missing.
+    """
 
     key: str
     value: str
     first: int
     last: int
+    is_whole: bool
 
 
 @final
 @dataclass(frozen=True, slots=True, repr=False)
 class UsersTable:
-    """The users of a file, each with the line of its password. ``work_max`` is what the dearest verification costs."""
+    """The users of a file, each with the line of its password. ``work_max`` is what the dearest verification costs.
+    ``flaws`` says by user what is wrong with a line that lets nobody in.
+    """
 
     passwords: Mapping[str, StoredPassword]
     lines: Mapping[str, int]
     work_max: int
+    flaws: Mapping[str, str]
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class RolesTable:
-    """The roles of a file, each with its users and its line; and the same the other way round."""
+    """The roles of a file, each with its users and its line; and the same the other way round. ``flaws`` says by role
+    what is wrong with a line that gives nobody the role.
+    """
 
     users: Mapping[str, tuple[str, ...]]
     lines: Mapping[str, int]
     by_user: Mapping[str, frozenset[str]]
+    flaws: Mapping[str, str]
 
 
 def text_of(data: bytes) -> str:
@@ -68,12 +83,14 @@ def entries_of(text: str) -> Iterator[Entry]:
     """Yield every entry in the order of the file. Raises TableError for an escape that Java refuses: then Artemis reads
     nothing of the file.
     """
+    rows = text.count("\n") + 1
     for line in logical_lines(text):
         for part in (line.key, line.value):
             for found in _ESCAPE.finditer(part):
                 if found[1]:
                     raise TableError(line.first, "\\u must be followed by four hexadecimal digits")
-        yield Entry(_joined(unescape(line.key)), _joined(unescape(line.value)), line.first, line.last)
+        is_whole = line.last < rows
+        yield Entry(_joined(unescape(line.key)), _joined(unescape(line.value)), line.first, line.last, is_whole)
 
 
 def users_table(data: bytes) -> UsersTable:
@@ -81,23 +98,34 @@ def users_table(data: bytes) -> UsersTable:
     passwords: dict[str, StoredPassword] = {}
     lines: dict[str, int] = {}
     for entry in entries_of(text_of(data)):
-        passwords[entry.key] = stored_password(entry.value)
+        stored = stored_password(entry.value)
+        if not entry.is_whole and not (isinstance(stored, HashedPassword) and data.endswith(b")")):
+            stored = UnreadablePassword(CUT, is_broken=True)
+        passwords[entry.key] = stored
         lines[entry.key] = entry.first
-    return UsersTable(passwords, lines, max((each.work for each in passwords.values()), default=0))
+    flaws = {
+        user: f"line {lines[user]}: {stored.reason}"
+        for user, stored in passwords.items()
+        if isinstance(stored, UnreadablePassword) and stored.is_broken
+    }
+    return UsersTable(passwords, lines, max((each.work for each in passwords.values()), default=0), flaws)
 
 
 def roles_table(data: bytes) -> RolesTable:
     """Read a roles file. Raises TableError."""
     users: dict[str, tuple[str, ...]] = {}
     lines: dict[str, int] = {}
+    flaws: dict[str, str] = {}
     for entry in entries_of(text_of(data)):
-        users[entry.key] = names_in(entry.value)
+        users[entry.key] = names_in(entry.value) if entry.is_whole else ()
         lines[entry.key] = entry.first
+        if not entry.is_whole:
+            flaws[entry.key] = f"line {entry.first}: {CUT}"
     by_user: dict[str, set[str]] = {}
     for role, names in users.items():
         for name in names:
             by_user.setdefault(name, set()).add(role)
-    return RolesTable(users, lines, {name: frozenset(roles) for name, roles in by_user.items()})
+    return RolesTable(users, lines, {name: frozenset(roles) for name, roles in by_user.items()}, flaws)
 
 
 def names_in(value: str) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from artemis_py.errors import ArtemisError, StorageError
-from artemis_py.storage.disk.private import make_private, open_private
+from artemis_py.storage.disk.private import make_private, open_private, sync_directory
 from artemis_py.storage.disk.room import NO_SPACE, Room
 
 _ZEROS: Final = bytes(1 << 20)
@@ -404,15 +404,6 @@ class FileDisk(Disk):
         """Close every file."""
         for name in list(self._descriptors):
             self._close(name)
-
-
-def sync_directory(directory: Path) -> None:
-    """Make the names in a directory durable. Raises OSError."""
-    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def identity_of(found: os.stat_result) -> tuple[int, int]:

@@ -33,6 +33,30 @@ def begin_private(path: Path) -> None:
     os.close(open_private(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC))
 
 
+def replace_private(path: Path, data: bytes) -> None:
+    """Replace a small file at once, durably. Raises OSError; then the old one stands, and nothing else is left."""
+    unfinished = path.with_name(path.name + ".part")
+    try:
+        with open(unfinished, "wb", opener=open_private) as stream:
+            stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(unfinished, path)
+    except OSError:
+        unfinished.unlink(missing_ok=True)
+        raise
+    sync_directory(path.parent)
+
+
+def sync_directory(directory: Path) -> None:
+    """Make the names in a directory durable. Raises OSError."""
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def open_to_others(directories: Iterable[Path]) -> list[str]:
     """A line for each directory that other users may write to: they could replace the broker's files."""
     lines: list[str] = []

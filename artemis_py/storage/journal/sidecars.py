@@ -78,15 +78,19 @@ def write_survey(path: Path, fields: dict[str, Any], places: bytes) -> None:
     """
     beside = path.with_name(index_name(path.name))
     known = decode_index(beside.read_bytes())
-    _replace(path.with_name(places_name(path.name)), places)
-    _replace(beside, encode_index({**known, **fields, "places": len(places)}))
+    _replace(path.with_name(places_name(path.name)), places, _UNFINISHED_SURVEY)
+    _replace(beside, encode_index({**known, **fields, "places": len(places)}), _UNFINISHED_SURVEY)
 
 
-def _replace(path: Path, data: bytes) -> None:
-    unfinished = path.with_name(path.name + _UNFINISHED_SURVEY)
-    begin_private(unfinished)
-    unfinished.write_bytes(data)
-    os.replace(unfinished, path)
+def _replace(path: Path, data: bytes, suffix: str) -> None:
+    unfinished = path.with_name(path.name + suffix)
+    try:
+        begin_private(unfinished)
+        unfinished.write_bytes(data)
+        os.replace(unfinished, path)
+    except OSError:
+        unfinished.unlink(missing_ok=True)
+        raise
 
 
 def index_text(path: Path) -> bytes | None:
@@ -108,11 +112,8 @@ def index_beside(path: Path) -> dict[str, Any]:
     with suppress(OSError, CodecError):
         return decode_index(beside.read_bytes())
     fields = index_of(path.read_bytes(), path.name).fields()
-    unfinished = beside.with_name(beside.name + _UNFINISHED)
     with suppress(OSError):
-        begin_private(unfinished)
-        unfinished.write_bytes(encode_index(fields))
-        os.replace(unfinished, beside)
+        _replace(beside, encode_index(fields), _UNFINISHED)
         if not path.exists():  # it was retired meanwhile, without this index
             beside.unlink(missing_ok=True)
     return fields

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Final
 
 from artemis_py.storage.disk.committer import Commit, Committer, carry_out
-from artemis_py.storage.disk.disk import DiskError, FileDisk, sync_directory
-from artemis_py.storage.disk.private import make_private, open_private
+from artemis_py.storage.disk.disk import DiskError, FileDisk
+from artemis_py.storage.disk.private import make_private, replace_private, sync_directory
 from artemis_py.storage.format.codec import RECORD_HEADER_BYTES
 from artemis_py.storage.format.segment_names import segment_number
 from artemis_py.storage.journal.bindings_copy import NAME as COPY_NAME
@@ -71,8 +71,8 @@ def _prepare(directory: Path, file_bytes: int, now: datetime) -> None:
         "new": new_disk.names(),
         "messages": count,
     }
-    _write_durably(directory / REPAIRED_NAME, b"")
-    _write_durably(directory / MOVES_NAME, json.dumps(moves).encode())
+    replace_private(directory / REPAIRED_NAME, b"")
+    replace_private(directory / MOVES_NAME, json.dumps(moves).encode())
 
 
 def _last_number(disk: FileDisk, examined: Examined) -> int:
@@ -177,13 +177,3 @@ def _carry_out(directory: Path) -> Repaired:
     sync_directory(directory)
     shutil.rmtree(directory / _NEW, ignore_errors=True)
     return Repaired(moves["messages"], folder)
-
-
-def _write_durably(path: Path, data: bytes) -> None:
-    unfinished = path.with_name(path.name + ".part")
-    with open(unfinished, "wb", opener=open_private) as stream:
-        stream.write(data)
-        stream.flush()
-        os.fsync(stream.fileno())
-    os.replace(unfinished, path)
-    sync_directory(path.parent)

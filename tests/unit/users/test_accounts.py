@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import stat
+import subprocess
+import sys
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -11,6 +14,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from artemis_py.security.users import editing
 from artemis_py.security.users.accounts import Account, Accounts
 from artemis_py.security.users.editing import PropertiesText, UsersFileError, replace_file
 from artemis_py.security.users.files import UserFiles
@@ -75,15 +79,15 @@ def test_removing(files: UserFiles) -> None:
 
 
 def test_every_line_of_a_user_given_twice_changes(files: UserFiles) -> None:
-    files.users.write_bytes(b"bob = old\neve = x\nbob = counts")
+    files.users.write_bytes(b"bob = old\neve = x\nbob = counts\n")
     Accounts(files).reset("bob", "new", None)
-    assert files.users.read_bytes() == b"eve = x\nbob = new"
+    assert files.users.read_bytes() == b"eve = x\nbob = new\n"
 
 
 def test_files_are_made_for_the_owner_alone(tmp_path: Path) -> None:
     files = files_in_folder(tmp_path)
     Accounts(files).add("bob", "x", [])
-    assert (files.users.read_bytes(), files.roles.read_bytes()) == (b"bob = x\n", b"")
+    assert (files.users.read_bytes(), files.roles.read_bytes()) == (b"bob = x\n", b"# nobody\n")
     for file in (files.users, files.roles):
         assert stat.S_IMODE(file.stat().st_mode) == 0o600
         file.chmod(0o644)
@@ -103,14 +107,85 @@ def test_behind_a_link_the_file_changes(tmp_path: Path) -> None:
 
 
 def test_a_write_that_fails_leaves_no_trace(files: UserFiles, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: object) -> None:
-        raise OSError(28, "No space left on device")
+    """Each call to the system fails once, in turn, until a change gets by."""
+    for number in range(100):
+        left = [number]
+        with monkeypatch.context() as failing:
+            for name in ("open", "fchmod", "fsync", "replace"):
+                failing.setattr(editing.os, name, _failing(getattr(os, name), left))
+            try:
+                Accounts(files).add("ann", "x", ["amq"])
+            except UsersFileError as error:
+                assert "No space left" in str(error)
+            else:
+                break
+        assert (files.users.read_bytes(), files.roles.read_bytes()) == (USERS, ROLES), number
+        assert len(os.listdir(files.users.parent)) == 2, number
+    assert number > 8
+    assert b"ann = x" in files.users.read_bytes()
 
-    monkeypatch.setattr(os, "replace", fail)
-    with pytest.raises(UsersFileError, match=r"roles.properties: No space left"):
-        Accounts(files).add("ann", "x", ["amq"])
-    assert (files.users.read_bytes(), files.roles.read_bytes()) == (USERS, ROLES)
-    assert len(os.listdir(files.users.parent)) == 2
+
+def _failing(call: Callable[..., object], left: list[int]) -> Callable[..., object]:
+    def maybe(*arguments: object, **named: object) -> object:
+        left[0] -= 1
+        if left[0] == -1:
+            raise OSError(28, "No space left on device")
+        return call(*arguments, **named)
+
+    return maybe
+
+
+def test_a_full_disk_leaves_no_trace(tmp_path: Path) -> None:
+    """No file of the process may grow beyond a limit, as on a disk that is full."""
+    program = """
+import resource, signal, sys
+from pathlib import Path
+from artemis_py.cli.contexts import Contexts
+from artemis_py.cli.init import write
+from artemis_py.errors import ArtemisError
+from artemis_py.security.users.accounts import Accounts
+from artemis_py.security.users.files import files_in
+from artemis_py.storage.disk.private import replace_private
+folder = Path(sys.argv[1])
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (20, resource.RLIM_INFINITY))
+for change in (
+    lambda: Accounts(files_in(folder)).add("ann", "x" * 30, ["amq"]),
+    lambda: Accounts(files_in(folder)).reset("bob", "y" * 30, ["amq"]),
+    lambda: Contexts(folder / "contexts.toml", {"here": {"url": "http://localhost:8161"}}).write(),
+    lambda: write(folder / "broker.xml", replaces=True),
+    lambda: write(folder / "other.xml"),
+    lambda: replace_private(folder / "log-id", b"0" * 33),
+):
+    try:
+        change()
+    except (ArtemisError, OSError) as error:
+        print("refused:", error)
+"""
+    before = {
+        "artemis-users.properties": b"bob = builder\n",
+        "artemis-roles.properties": b"view = bob\n",
+        "contexts.toml": b"[old]\n",
+        "broker.xml": b"<configuration/>\n",
+        "log-id": b"1" * 33,
+    }
+    for name, data in before.items():
+        (tmp_path / name).write_bytes(data)
+    ended = subprocess.run([sys.executable, "-c", program, tmp_path], capture_output=True, text=True, check=True)
+    assert ended.stdout.count("refused:") == 6
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+@pytest.mark.parametrize("cut", ["users", "roles"])
+def test_a_line_that_may_have_been_cut_is_not_completed(files: UserFiles, cut: str) -> None:
+    """Another line behind it would give it its end, and it would count."""
+    file: Path = getattr(files, cut)
+    before = file.read_bytes()[:-2]
+    file.write_bytes(before)
+    for change in (lambda: Accounts(files).add("ann", "x", ["amq"]), lambda: Accounts(files).remove("bob")):
+        with pytest.raises(UsersFileError, match=r"line \d: the last line of the file has no line end"):
+            change()
+    assert file.read_bytes() == before
 
 
 @pytest.mark.parametrize("name", ["", "a,b", " a", "a ", "a\n", "\x1b[31m"])

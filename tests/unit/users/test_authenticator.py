@@ -59,9 +59,11 @@ def test_nothing_is_trimmed(world: World) -> None:
     assert world.users.roles_of("nobody") == {"guests"}
 
 
-def test_no_password_is_an_empty_one(world: World) -> None:
-    world.write(users="open =\n")
-    assert world.login("open", None) == world.login("open", "") == Identity("open", frozenset())
+def test_an_empty_password_lets_nobody_in(world: World) -> None:
+    world.write(users="open =\nshut\nbob = builder\n")
+    for user in ("open", "shut"):
+        assert world.login(user, None) is world.login(user, "") is None
+    assert world.login("bob", "builder")
 
 
 def test_changed_files_are_read_again(world: World) -> None:

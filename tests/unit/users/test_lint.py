@@ -39,9 +39,10 @@ class World:
 
     def lint(self, users: str | bytes, roles: str = "amq = bob", mode: int = 0o600) -> list[str]:
         """The findings, each as `file:line: text`, without the folder."""
-        self.users.write_bytes(users if isinstance(users, bytes) else users.encode("latin-1"))
+        data = users if isinstance(users, bytes) else users.encode("latin-1")
+        self.users.write_bytes(data.removesuffix(b"\n") + b"\n")
         self.users.chmod(mode)
-        self.roles.write_text(roles)
+        self.roles.write_text(roles.removesuffix("\n") + "\n")
         return self.found()
 
     def found(self) -> list[str]:
@@ -65,9 +66,9 @@ def test_nothing_is_wrong(world: World) -> None:
         ("\nbob = ENC(c2FsdA==:4096:c3Rv:c2Vy)", "2: user 'bob': nobody can log in with this password: it is a SCRAM"),
         ("bob|SHA256 = ENC(c2FsdA==:4096:c3Rv:c2Vy)\nbob=x", "1: user 'bob|SHA256': nobody can log in with"),
         ("bob = ENC(1024:xx:yy)", "1: user 'bob': nobody can log in with this password: its salt and hash are not"),
-        (f"bob = {HASH} ", "1: user 'bob': there are blanks around the password, so this is not a hash; set a new"),
+        (f"bob = {HASH} ", "1: user 'bob': nobody can log in with this password: a hash begins here that is not whole"),
         ("bob = hidden ", "1: user 'bob': there are blanks around the password, and they count"),
-        ("hidden\nbob = x", "1: this user's password is empty"),
+        ("hidden\nbob = x", "1: nobody can log in by this line: the password is empty; set a new"),
         ("bob = ENC(2000000:AB:CD)", "1: user 'bob': each login costs 2,000,000 iterations"),
         ("bob = hidden\n\nbob = hidden", "1: 'bob' is given again in line 3, which alone counts"),
         ("a=\\u12\nbob = hidden", "1: nothing of this file is read, by Artemis neither: \\u must be followed"),
@@ -151,9 +152,9 @@ def test_files_of_a_login_config(world: World) -> None:
     )
     world.write('<authentication login-config="login.config"/>')
     people, groups = world.file.parent / "people", world.file.parent / "groups"
-    people.write_text(f"bob = {HASH} ")
+    people.write_text("bob = hidden \n")
     people.chmod(0o600)
-    groups.write_text("amq = bob")
+    groups.write_text("amq = bob\n")
     config = load(world.file, environ={})
     assert all_user_files(config) == [UserFiles(people, groups)]
     assert user_files_to_change(config) == UserFiles(people, groups)
@@ -161,6 +162,19 @@ def test_files_of_a_login_config(world: World) -> None:
     open_realms(config, problems)
     [finding] = problems.found
     assert finding.message.startswith("user 'bob': there are blanks around the password")
+
+
+def test_lines_that_may_have_been_cut(world: World) -> None:
+    world.users.write_text(f"bob = {HASH}\nann = hidd")
+    world.users.chmod(0o600)
+    world.roles.write_text("amq = bob\nstaff = ann,b")
+    cut = "the last line of the file has no line end, so it may have been cut; end it with one"
+    assert world.found() == [
+        f"artemis-roles.properties:2: this line gives nobody a role: {cut}",
+        f"artemis-users.properties:2: nobody can log in by this line: {cut}",
+    ]
+    world.users.write_text(f"bob = {HASH}")
+    assert not any("cut" in each for each in world.found() if each.startswith("artemis-users"))
 
 
 def test_check_shows_no_line_of_these_files(world: World, capsys: pytest.CaptureFixture[str]) -> None:

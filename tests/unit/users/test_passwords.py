@@ -61,7 +61,7 @@ def test_iterations_and_lengths_are_those_of_the_text() -> None:
         assert stored_password(text).verify(password)
 
 
-@pytest.mark.parametrize("text", ["secret", "", "ENC(", "ENC(a:b:c) ", "enc(1:ab:cd)", "ENC 1"])
+@pytest.mark.parametrize("text", ["secret", "enc(1:ab:cd)", "ENC 1", " ENC(1:ab:cd)", ")"])
 def test_everything_else_is_a_plain_password(text: str) -> None:
     stored = stored_password(text)
     assert isinstance(stored, PlainPassword)
@@ -84,6 +84,11 @@ def test_everything_else_is_a_plain_password(text: str) -> None:
         ("ENC(1024:XY:CD)", "hexadecimal"),
         ("ENC(1024:AB:)", "hexadecimal"),
         ("ENC(5aec0780b12bf225)", "iterations:salt:hash"),
+        ("ENC(1024:AB:CD", "its ) is missing"),
+        ("ENC(1024:AB:CD) ", "its ) is missing"),
+        ("ENC(", "its ) is missing"),
+        ("EN", "its ) is missing"),
+        ("", "empty"),
     ],
 )
 def test_what_only_looks_like_a_hash_lets_nobody_in(text: str, reason: str) -> None:

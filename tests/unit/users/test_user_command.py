@@ -105,7 +105,7 @@ def test_from_the_first_user_to_none(shell: Shell) -> None:
     assert "bob = ENC(100000:" in shell.read("artemis-users.properties")
     for user in ("ann", "bob"):
         assert shell.run("user", "rm", user)[0] == f"removed {user} from artemis-users.properties\n"
-    assert (shell.read("artemis-users.properties"), shell.read("artemis-roles.properties")) == ("", "")
+    assert (shell.read("artemis-users.properties"), shell.read("artemis-roles.properties")) == ("# nobody\n",) * 2
 
 
 def test_would_this_login_work(shell: Shell) -> None:
