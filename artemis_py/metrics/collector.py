@@ -133,6 +133,8 @@ class BrokerCollector(Collector):
         verified.add_metric([self._broker.name], counts.get("verified", 0))
         yield verified
         yield self._gauge("artemis_logins_waiting", "Logins not decided yet", counts.get("waiting", 0))
+        text = "Files of users, roles, certificates and keys that are wrong as they are, and not in force"
+        yield self._gauge("artemis_login_files_stale", text, counts.get("stale", 0))
 
     def _connections(self) -> Iterable[Metric]:
         family = GaugeMetricFamily("artemis_connections", "Connections open now, by state", labels=["broker", "state"])

@@ -22,6 +22,8 @@ from artemis_py.security.users.authenticator import PropertiesUsers
 from artemis_py.security.users.files import files_of
 from artemis_py.security.users.lint import problems_of_users
 from artemis_py.security.users.passwords import PlainPassword, StoredPassword, UnreadablePassword, stored_password
+from artemis_py.security.users.reloaded import ReloadedFile
+from artemis_py.security.users.reloaded import files_of as reloaded_files_of
 
 if TYPE_CHECKING:
     from artemis_py.security.jaas.login_config import LoginConfig
@@ -34,18 +36,26 @@ BUILT_IN: Final = {
 """Authenticators that need no entry point: ``module:class``."""
 
 
-def open_realms(config: BrokerConfig, problems: Problems | None = None) -> Authenticator:
+def open_realms(
+    config: BrokerConfig, problems: Problems | None = None, before: Authenticator | None = None
+) -> Authenticator:
     """Open every source of users that the configuration names. Blocks: it reads files. Warnings are added to
-    ``problems``. Raises ConfigError with every error, each at its file and line.
+    ``problems``. What takes the place of ``before`` is not worse: a file that is keeps what it was there. Raises
+    ConfigError with every error, each at its file and line.
     """
     problems = Problems() if problems is None else problems
-    domains = None if config.logins.jaas is None else _open_domains(config, config.logins.jaas, problems)
+    own = before.own_domains if isinstance(before, Realms) else frozenset[str]()
+    domains = None if config.logins.jaas is None else _open_domains(config, config.logins.jaas, problems, own)
     others = [_open_bootstrap(config, config.logins.bootstrap, problems)] if config.logins.bootstrap else []
     others.append(_open_files(config, problems))
     others.extend(_open_authenticator(config, named, problems) for named in config.logins.authenticators)
     if problems.has_errors:
         raise ConfigError(problems.in_order(config.file))
-    return Realms(domains, [each for each in others if each is not None])
+    realms = Realms(domains, [each for each in others if each is not None])
+    for file in realms.files:
+        for former in reloaded_files_of(before):
+            file.follow(former)
+    return realms
 
 
 @final
@@ -59,6 +69,16 @@ class Realms:
     def __init__(self, domains: Domains | None, others: Sequence[Authenticator]) -> None:
         self._domains: Final = domains
         self._sources: Final = (*([] if domains is None else [domains]), *others)
+
+    @property
+    def own_domains(self) -> frozenset[str]:
+        """The domains that decide and are in the login.config, and not only as ``other``."""
+        return frozenset() if self._domains is None else self._domains.own
+
+    @property
+    def files(self) -> tuple[ReloadedFile[Any], ...]:
+        """The files that say who may log in."""
+        return tuple(file for source in self._sources for file in reloaded_files_of(source))
 
     def authenticate(self, credentials: Credentials) -> Identity | None:
         """Return who this is, None if nobody knows. Raises AuthenticatorError if nobody knows and one could not tell
@@ -86,12 +106,24 @@ class Domains:
     client has a certificate.
     """
 
-    __slots__ = ("_certificate_domain", "_domain", "_stacks")
+    __slots__ = ("_certificate_domain", "_domain", "_stacks", "own")
 
-    def __init__(self, stacks: Mapping[str, ModuleStack], domain: str, certificate_domain: str | None) -> None:
+    def __init__(
+        self,
+        stacks: Mapping[str, ModuleStack],
+        domain: str,
+        certificate_domain: str | None,
+        own: frozenset[str] = frozenset(),
+    ) -> None:
+        self.own: Final = own
         self._stacks: Final = stacks
         self._domain: Final = domain
         self._certificate_domain: Final = certificate_domain
+
+    @property
+    def files(self) -> tuple[ReloadedFile[Any], ...]:
+        """The files of all modules."""
+        return tuple(file for stack in self._stacks.values() for file in stack.files)
 
     def authenticate(self, credentials: Credentials) -> Identity | None:
         """Return who this is in the domain of these credentials. Raises AuthenticatorError."""
@@ -124,14 +156,27 @@ class OneUser:
         return Identity(self._user, frozenset((self._role,)))
 
 
-def _open_domains(config: BrokerConfig, jaas: JaasConfig, problems: Problems) -> Domains:
-    from artemis_py.security.jaas.login_config import read_login_config
+def _open_domains(config: BrokerConfig, jaas: JaasConfig, problems: Problems, before: frozenset[str]) -> Domains:
+    from artemis_py.security.jaas.login_config import OTHER, read_login_config
 
     login_config = read_login_config(jaas.file, config.properties, jaas.origin, problems)
     if problems.has_errors:
         return Domains({}, jaas.domain, jaas.certificate_domain)
     stacks: dict[str, ModuleStack] = {}
+    own: set[str] = set()
     for domain, origin in domains_of(config, jaas).items():
+        if login_config.domains.get(domain):
+            own.add(domain)
+        elif domain in before:
+            problems.error(
+                origin,
+                f"{jaas.file} has the domain {domain} no more, so it may have been cut; to have the domain {OTHER} "
+                "decide, start the broker again",
+            )
+        elif login_config.modules_of(domain):
+            problems.warning(
+                "users", origin, f"{jaas.file} has no domain {domain}, so the domain {OTHER} decides who may log in"
+            )
         if not login_config.modules_of(domain):
             problems.error(
                 origin,
@@ -139,7 +184,7 @@ def _open_domains(config: BrokerConfig, jaas: JaasConfig, problems: Problems) ->
                 suggestion=nearest(domain, login_config.domains),
             )
         stacks[domain] = _stack(config, login_config, domain, problems)
-    return Domains(stacks, jaas.domain, jaas.certificate_domain)
+    return Domains(stacks, jaas.domain, jaas.certificate_domain, frozenset(own))
 
 
 def _stack(config: BrokerConfig, login_config: LoginConfig, domain: str, problems: Problems) -> ModuleStack:

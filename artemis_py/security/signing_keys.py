@@ -6,7 +6,8 @@ import json
 import ssl
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from http.client import HTTPException
 from pathlib import Path
 from typing import Any, Final, Protocol, final
@@ -20,6 +21,7 @@ from cryptography.x509 import load_pem_x509_certificate
 
 from artemis_py.config.tables.acceptor import is_loopback
 from artemis_py.errors import AuthenticatorError
+from artemis_py.security.users.reloaded import ReloadedFile
 
 LIFETIME_S: Final = 300.0
 """After this time the keys at a URL are fetched again."""
@@ -34,72 +36,78 @@ class KeySourceError(AuthenticatorError):
 
 
 class KeySource(Protocol):
-    """Keys by their id."""
+    """Keys by their id. ``files`` are those they come from."""
+
+    @property
+    def files(self) -> tuple[ReloadedFile[Any], ...]:
+        """The files of the keys."""
 
     def key_for(self, key_id: str | None) -> Any:
         """The key with this id (None: the token names none), or None. Raises KeySourceError."""
 
 
 @final
+@dataclass(frozen=True, slots=True)
+class _Keys:
+    """Keys by their id, None for one that has to do for any."""
+
+    by_id: Mapping[str | None, Any] = field(repr=False)
+    flaws: Mapping[str, str] = field(default_factory=dict)
+
+
+@final
 class KeyFile:
     """One key in a file: a public key or certificate as PEM, or a secret of at least ``secret_bytes_min`` bytes. It is
-    read again when it changes. Raises KeySourceError if it cannot be read now.
+    read again when it changes; see ``ReloadedFile``. Raises AuthenticatorError if it could never be read.
     """
 
-    __slots__ = ("_key", "_path", "_secret_bytes_min", "_seen")
+    __slots__ = ("_secret_bytes_min", "files")
 
     def __init__(self, path: Path, *, secret_bytes_min: int = 0) -> None:
-        self._path: Final = path
         self._secret_bytes_min: Final = secret_bytes_min
-        self._seen: tuple[int, int, int] | None = None
-        self._key: Any = None
+        self.files: Final = (ReloadedFile[_Keys](path, self._parse, worse=_cut),)
         self.key_for(None)
 
     def key_for(self, key_id: str | None) -> Any:
         """The key, whatever its id."""
-        seen = stamp(self._path)
-        if seen != self._seen:
-            self._key = self._read()
-            self._seen = seen
-        return self._key
+        return self.files[0].value().by_id[None]
 
-    def _read(self) -> Any:
-        content = read(self._path)
+    def _parse(self, content: bytes) -> _Keys:
         if self._secret_bytes_min:
             secret = content.rstrip(b"\r\n")
             if len(secret) < self._secret_bytes_min:
                 raise KeySourceError(
-                    f"the secret in {self._path} is too short: {len(secret)} bytes, at least {self._secret_bytes_min} "
-                    "are needed"
+                    f"the secret is too short: {len(secret)} bytes, at least {self._secret_bytes_min} are needed"
                 )
-            return secret
+            return _Keys({None: secret})
         try:
             if b"BEGIN CERTIFICATE" in content:
-                return load_pem_x509_certificate(content).public_key()
-            return load_pem_public_key(content)
+                return _Keys({None: load_pem_x509_certificate(content).public_key()})
+            return _Keys({None: load_pem_public_key(content)})
         except ValueError:
-            raise KeySourceError(f"{self._path} has no public key in PEM (BEGIN PUBLIC KEY or CERTIFICATE)") from None
+            raise KeySourceError("it has no public key in PEM (BEGIN PUBLIC KEY or CERTIFICATE)") from None
+
+
+def _cut(before: _Keys, now: _Keys) -> str:
+    old, new = before.by_id[None], now.by_id[None]
+    if isinstance(old, bytes) and old != new and old.startswith(new):
+        return "the secret is the beginning of the one in force, so it may have been cut"
+    return ""
 
 
 @final
 class SetFile:
-    """A JSON Web Key Set in a file, which is read again when it changes."""
+    """A JSON Web Key Set in a file, which is read again when it changes; see ``ReloadedFile``."""
 
-    __slots__ = ("_keys", "_path", "_seen")
+    __slots__ = ("files",)
 
     def __init__(self, path: Path) -> None:
-        self._path: Final = path
-        self._seen: tuple[int, int, int] | None = None
-        self._keys: dict[str | None, Any] = {}
+        self.files: Final = (ReloadedFile[_Keys](path, lambda content: _Keys(keys_of(content, str(path)))),)
         self.key_for(None)
 
     def key_for(self, key_id: str | None) -> Any:
         """The key with this id, or the only one if none is named."""
-        seen = stamp(self._path)
-        if seen != self._seen:
-            self._keys = keys_of(read(self._path), str(self._path))
-            self._seen = seen
-        return self._keys.get(key_id)
+        return self.files[0].value().by_id.get(key_id)
 
 
 class _NoRedirect(HTTPRedirectHandler):
@@ -115,7 +123,7 @@ class SetUrl:
     by one thread at a time; meanwhile, and when that fails, the others use the keys that were fetched before.
     """
 
-    __slots__ = ("_clock_s", "_failure", "_keys", "_lock", "_opener", "_tried_s", "_url", "fetched")
+    __slots__ = ("_clock_s", "_failure", "_keys", "_lock", "_opener", "_tried_s", "_url", "fetched", "files")
 
     def __init__(self, url: str, ca_file: str | None = None, clock_s: Callable[[], float] = time.monotonic) -> None:
         parts = urlsplit(url)
@@ -129,6 +137,7 @@ class SetUrl:
                 f"{ca_file} has no certificates that can be trusted: {error.strerror or error}"
             ) from None
         self._url: Final = url
+        self.files: Final = ()
         self._clock_s: Final = clock_s
         self._opener: Final = build_opener(_NoRedirect, HTTPSHandler(context=context))
         self._lock: Final = threading.Lock()
@@ -200,21 +209,3 @@ def keys_of(content: bytes, place: str) -> dict[str | None, Any]:
     if not keys:
         raise KeySourceError(f"the key set at {place} has no key for signatures")
     return keys
-
-
-def stamp(path: Path) -> tuple[int, int, int]:
-    """What changes when a file does. Raises KeySourceError."""
-    try:
-        found = path.stat()
-    except OSError as error:
-        raise KeySourceError(f"{path}: {error.strerror}") from None
-    return found.st_mtime_ns, found.st_size, found.st_ino
-
-
-def read(path: Path) -> bytes:
-    """The content of a file. Raises KeySourceError."""
-    try:
-        with path.open("rb") as file:
-            return file.read(_SET_BYTES_MAX + 1)
-    except OSError as error:
-        raise KeySourceError(f"{path}: {error.strerror}") from None

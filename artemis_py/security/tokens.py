@@ -12,6 +12,7 @@ from typing import Any, Final, final
 from artemis_py.errors import ArtemisError
 from artemis_py.security.identity import Credentials, Identity
 from artemis_py.security.signing_keys import KeyFile, KeySource, SetFile, SetUrl
+from artemis_py.security.users.reloaded import ReloadedFile
 
 try:
     import jwt
@@ -87,6 +88,11 @@ class JwtAuthenticator:
         self._leeway_s: Final = _leeway_s(given.leeway)
         self._algorithms: Final = _algorithms(given.algorithms, is_secret=bool(given.secret_file))
         self._keys: Final = _key_source(given)
+
+    @property
+    def files(self) -> tuple[ReloadedFile[Any], ...]:
+        """The files with its keys."""
+        return self._keys.files
 
     def authenticate(self, credentials: Credentials) -> Identity | None:
         """Return who the token names, None if the token is not good. Raises AuthenticatorError if the keys cannot be

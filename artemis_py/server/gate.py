@@ -58,4 +58,5 @@ def gate_of(
     )
     authorizer = Authorizer(config, complain)
     stats.permission_checks = authorizer.checks
+    stats.login_complaints = desk.complaints
     return SecurityGate(desk, authorizer, Sessions(steady_clock_ms, wall_clock_ms), Refusals())

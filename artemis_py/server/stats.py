@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from artemis_py.histogram import Histogram
@@ -41,6 +41,8 @@ class ServerStats:
         """Steps of connections that failed."""
         self.permission_checks = Checks()
         self.logins = LoginCounts()
+        self.login_complaints: Callable[[], list[str]] = list
+        """What is wrong with files that say who may log in."""
         self.connections: set[Client] = set()
         self.connections_total = 0
         self.blocked: Blocked | None = None
@@ -129,7 +131,8 @@ class ServerStats:
 
     def login_counts(self) -> dict[str, int]:
         """Logins verified since the start, and those that wait now."""
-        return {"verified": self.logins.verified, "waiting": self.logins.waiting}
+        stale = len(self.login_complaints())
+        return {"verified": self.logins.verified, "waiting": self.logins.waiting, "stale": stale}
 
     def journal_counts(self) -> dict[str, int]:
         """Figures of the journal: records, batches, syncs, files and bytes."""

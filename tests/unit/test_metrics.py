@@ -121,6 +121,7 @@ def test_our_additions_have_their_own_names_and_types() -> None:
         "artemis_login_refusals": "counter",
         "artemis_logins_verified": "counter",
         "artemis_logins_waiting": "gauge",
+        "artemis_login_files_stale": "gauge",
         "artemis_messages_replaced": "gauge",
         "artemis_messages_dropped": "gauge",
         "artemis_paged_messages": "gauge",

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, final
+from typing import Any, Final, final
 
 from artemis_py.errors import AuthenticatorError
 from artemis_py.security.identity import Credentials
@@ -94,6 +94,11 @@ class TextFileModule:
     def __init__(self, users_file: Path, roles_file: Path, *, reloads: bool) -> None:
         self._users: Final = ReloadedFile[CertificateTable](users_file, certificate_table, reloads=reloads)
         self._roles: Final = ReloadedFile[RolesTable](roles_file, roles_table, reloads=reloads)
+
+    @property
+    def files(self) -> tuple[ReloadedFile[Any], ...]:
+        """Both files."""
+        return self._users, self._roles
 
     def read(self) -> None:
         """Read both files. Raises AuthenticatorError if one cannot be read."""

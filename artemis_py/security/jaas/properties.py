@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Final, final
+from typing import Any, Final, final
 
 from artemis_py.security.identity import Credentials
 from artemis_py.security.jaas.subject import LoginRefusedError, Subject
 from artemis_py.security.users.authenticator import PropertiesUsers
+from artemis_py.security.users.reloaded import ReloadedFile
 
 
 @final
@@ -17,6 +18,11 @@ class PropertiesModule:
 
     def __init__(self, users: PropertiesUsers) -> None:
         self._users: Final = users
+
+    @property
+    def files(self) -> tuple[ReloadedFile[Any], ...]:
+        """The files of users and roles."""
+        return self._users.files
 
     def login(self, credentials: Credentials) -> str | None:
         """See LoginModule."""

@@ -15,6 +15,7 @@ from artemis_py.security.stores.chains import in_order
 from artemis_py.security.stores.store import KeyEntry, Store, StoreError
 
 _BLOCK: Final = re.compile(rb"-----BEGIN ([A-Z0-9 ]{1,40})-----.{0,65536}?-----END \1-----", re.DOTALL)
+_BEGIN: Final = re.compile(rb"-----BEGIN")
 _CERTIFICATES: Final = (b"CERTIFICATE", b"X509 CERTIFICATE")
 
 
@@ -25,6 +26,8 @@ def read_pem(files: Sequence[tuple[Path, bytes]], password: str | None) -> Store
     keys: list[tuple[Path, PrivateKeyTypes]] = []
     certificates: list[x509.Certificate] = []
     for path, data in files:
+        if len(_BEGIN.findall(data)) != len(_BLOCK.findall(data)):
+            raise StoreError(f"{path} has a -----BEGIN without its -----END, so it may have been cut; write it again")
         for block in _BLOCK.finditer(data):
             if block[1].endswith(b"PRIVATE KEY"):
                 keys.append((path, _key(path, block[0], password)))

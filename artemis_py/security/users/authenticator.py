@@ -30,6 +30,11 @@ class PropertiesUsers:
         self._users: Final = ReloadedFile[UsersTable](users_file, users_table, reloads=reloads, tell=tell)
         self._roles: Final = ReloadedFile[RolesTable](roles_file, roles_table, reloads=reloads, tell=tell)
 
+    @property
+    def files(self) -> tuple[ReloadedFile[UsersTable], ReloadedFile[RolesTable]]:
+        """Both files."""
+        return self._users, self._roles
+
     def authenticate(self, credentials: Credentials) -> Identity | None:
         """Return the user with its roles, or None if there is no such user or the password is wrong; no password is an
         empty one. Raises AuthenticatorError if a file could never be read.

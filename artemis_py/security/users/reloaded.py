@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Final, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
 
 from artemis_py.config.xml.source import FILE_LENGTH_MAX, read_regular_file
 from artemis_py.errors import ArtemisError, AuthenticatorError
@@ -52,11 +52,14 @@ class ReloadedFile(Generic[Parsed]):
         path: Path,
         parse: Callable[[bytes], Parsed],
         *,
+        worse: Callable[[Parsed, Parsed], str] | None = None,
         reloads: bool = True,
         tell: Callable[[str], None] = warn,
     ) -> None:
+        """``worse`` says why a content (the second) may not take the place of one in force; empty: it may."""
         self.path: Final = path
         self._parse: Final = parse
+        self._worse: Final = worse
         self._reloads: Final = reloads
         self._tell: Final = tell
         self._lock: Final = threading.Lock()
@@ -79,6 +82,25 @@ class ReloadedFile(Generic[Parsed]):
                 raise AuthenticatorError(self._complaint)
             return self._parsed
 
+    def look(self) -> str:
+        """Read the file if it has changed, as ``value``; returns the complaint."""
+        with self._lock:
+            if self._reloads:
+                self._look()
+            return self._complaint
+
+    def follow(self, before: ReloadedFile[Any]) -> None:
+        """This takes the place of another one for the same file, at a reload of the configuration: the file must not be
+        worse than what was in force there.
+        """
+        with before._lock:
+            parsed = before._parsed
+        if parsed is None or self.path != before.path or self._parse.__qualname__ != before._parse.__qualname__:
+            return
+        with self._lock:
+            self._parsed, self._mark, self._complaint = parsed, None, before._complaint
+            self._look()
+
     def _look(self) -> None:
         try:
             if "\0" in str(self.path):
@@ -94,7 +116,8 @@ class ReloadedFile(Generic[Parsed]):
             self._mark = None
             self._complain(f"{self.path} cannot be read: {error.strerror or error}")
         except ArtemisError as error:
-            self._complain(f"{self.path}: {error}")
+            text = str(error)
+            self._complain(text if str(self.path) in text else f"{self.path}: {text}")
 
     def _take(self, data: bytes) -> None:
         """Let a content count, unless it is worse than what does. Raises ArtemisError."""
@@ -103,8 +126,10 @@ class ReloadedFile(Generic[Parsed]):
             raise AuthenticatorError("it is empty; a file for nobody has a comment")
         parsed = self._parse(data)
         new = [why for key, why in parsed.flaws.items() if before is None or key not in before.flaws]
-        if before is not None and new:
-            raise AuthenticatorError(new[0])
+        if before is not None:
+            worse = new[0] if new else self._worse(before, parsed) if self._worse is not None else ""
+            if worse:
+                raise AuthenticatorError(worse)
         self._parsed = parsed
         self._complaint = ""
         if new:
@@ -116,6 +141,12 @@ class ReloadedFile(Generic[Parsed]):
             self._complaint = complaint
             if self._parsed is not None:
                 self._tell(f"warning: {complaint}; what was read before stays in force")
+
+
+def files_of(source: object) -> Sequence[ReloadedFile[Any]]:
+    """The files of an authenticator or a module; none for one that has no attribute ``files``."""
+    found: Sequence[ReloadedFile[Any]] = getattr(source, "files", ())
+    return found
 
 
 def _content(path: Path) -> bytes:

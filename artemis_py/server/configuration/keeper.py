@@ -118,8 +118,9 @@ class ConfigurationKeeper:
         return self._in_force
 
     def warnings(self) -> list[str]:
-        """For ``/health``: what an operator must see to, of ports and of the configuration."""
-        return self._ports.warnings() + self.state.warnings()
+        """For ``/health``: what an operator must see to, of ports, logins and the configuration."""
+        complaints = [f"a file of users is not in force as it is: {why}" for why in self._stats.login_complaints()]
+        return self._ports.warnings() + complaints + self.state.warnings()
 
     def _now_ms(self) -> int:
         return self._turns.isolation.turn_ms
@@ -190,7 +191,8 @@ class ConfigurationKeeper:
 
     async def _read(self, source: Source, *, binds: bool) -> Reading:
         prepare = self._ports.prepare if binds else None
-        return await self._loop.run_in_executor(None, read, source, self._start, self._in_force, prepare)
+        realms = None if self._gate is None else self._gate.desk.authenticator
+        return await self._loop.run_in_executor(None, read, source, self._start, self._in_force, prepare, realms)
 
     async def _bring_into_force(self, reading: Reading) -> tuple[Redeployment, Sequence[str]]:
         """In the order of Artemis: permissions, settings, diverts, deletions, declarations, acceptors."""

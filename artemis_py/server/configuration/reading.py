@@ -65,14 +65,15 @@ def read(
     start: BrokerConfig,
     old: BrokerConfig,
     prepare: Callable[[Sequence[AcceptorConfig]], Exchange] | None,
+    realms: Authenticator | None = None,
 ) -> Reading:
-    """Read and check everything. ``start`` is the configuration that the broker began with, ``old`` the one in force.
-    ``prepare`` binds ports. Raises ArtemisError; then no port is bound.
+    """Read and check everything. ``start`` is the configuration that the broker began with, ``old`` the one in force,
+    with ``realms``. ``prepare`` binds ports. Raises ArtemisError; then no port is bound.
     """
     with _SHARING.begun():
         config = _load_when_settled(source, old.files)
         problems = Problems()
-        authenticator = _logins(config, old, problems) if start.security_enabled else None
+        authenticator = _logins(config, old, problems, realms) if start.security_enabled else None
         notices = told([*config.notices, *problems.in_order(config.file)], source.silenced)
         if source.strict and any(notice.severity == WARNING for notice in notices):
             raise ConfigError(notices)
@@ -109,12 +110,14 @@ def _are_settled(path: Path, files: Iterable[str]) -> bool:
     return True
 
 
-def _logins(config: BrokerConfig, old: BrokerConfig, problems: Problems) -> Authenticator | None:
+def _logins(
+    config: BrokerConfig, old: BrokerConfig, problems: Problems, realms: Authenticator | None
+) -> Authenticator | None:
     """Open the sources of users again if they have changed, or come from a login.config, as a start would: what is
     wrong with them refuses the file. Files of users are read anew by themselves.
     """
     is_same = without_places((config.logins, config.users_file)) == without_places((old.logins, old.users_file))
-    return None if is_same and config.logins.jaas is None else open_realms(config, problems)
+    return None if is_same and config.logins.jaas is None else open_realms(config, problems, realms)
 
 
 @final

@@ -10,6 +10,7 @@ from artemis_py.errors import AuthenticatorError
 from artemis_py.security.authenticator import Authenticator
 from artemis_py.security.identity import Credentials, Identity
 from artemis_py.security.login import Login
+from artemis_py.security.users.reloaded import files_of
 from artemis_py.server.logins.attempt import Attempt, Lines, Waiter
 from artemis_py.server.logins.counts import BUSY, INVALID, SLOWED, UNAVAILABLE, LoginCounts
 from artemis_py.server.logins.latest import LatestLogins
@@ -118,6 +119,15 @@ class Desk:
         self.forget()
         if self.on_change is not None:
             self.on_change()
+
+    @property
+    def authenticator(self) -> Authenticator:
+        """Who decides now."""
+        return self._authenticator
+
+    def complaints(self) -> list[str]:
+        """What is wrong with files that say who may log in, and with which others are in force."""
+        return [file.complaint for file in files_of(self._authenticator) if file.complaint]
 
     def forget(self) -> None:
         """Each login is verified again from now on."""

@@ -217,7 +217,7 @@ def test_the_user_comes_from_a_claim_and_clocks_may_differ(rsa_file: Path) -> No
         ({"secret_file": "KEY", "algorithms": "RS256"}, "algorithm RS256 does not go with a secret"),
         ({"key_file": "KEY", "leeway": "301"}, "leeway must be"),
         ({"key_file": "KEY", "issuer": ""}, "issuer and audience"),
-        ({"key_file": "/no/such/file"}, "/no/such/file: No such file"),
+        ({"key_file": "/no/such/file"}, "/no/such/file cannot be read: No such file"),
         ({"jwks_url": "http://keys.example/jwks"}, "over https"),
         ({"jwks_url": "file:///etc/passwd"}, "over https"),
         ({"jwks_url": "https://keys.example", "ca_file": "/no/ca"}, "/no/ca has no certificates"),
@@ -241,9 +241,26 @@ def test_a_key_file_is_read_again_when_it_changes(rsa_file: Path, by_rsa: JwtAut
     assert by_rsa.authenticate(Credentials(None, other)) is None
     rsa_file.write_bytes(pem(OTHER_RSA) + b"\n")
     assert by_rsa.authenticate(Credentials(None, other)) is not None
-    rsa_file.write_bytes(b"no key")
-    with pytest.raises(AuthenticatorError, match="has no public key in PEM"):
-        by_rsa.authenticate(Credentials(None, other))
+    for broken, why in ((b"no key", "it has no public key in PEM"), (b"", "it is empty")):
+        rsa_file.write_bytes(broken)
+        assert by_rsa.authenticate(Credentials(None, other)) is not None
+        assert why in by_rsa.files[0].complaint
+    rsa_file.write_bytes(pem(RSA))
+    assert by_rsa.authenticate(Credentials(None, other)) is None
+    assert by_rsa.files[0].complaint == ""
+
+
+def test_a_secret_that_may_have_been_cut_is_not_used(tmp_path: Path) -> None:
+    file = tmp_path / "secret"
+    whole = SECRET + b"and more"
+    file.write_bytes(whole + b"\n")
+    by_secret = JwtAuthenticator(**WHO, secret_file=str(file))
+    for length in range(len(whole)):
+        file.write_bytes(whole[:length])
+        assert by_secret.authenticate(Credentials(None, token(whole, "HS256"))) is not None
+        if length >= 32:
+            assert by_secret.authenticate(Credentials(None, token(whole[:length], "HS256"))) is None
+            assert "may have been cut" in by_secret.files[0].complaint
 
 
 def test_a_key_set_in_a_file(tmp_path: Path) -> None:
@@ -258,8 +275,12 @@ def test_a_key_set_in_a_file(tmp_path: Path) -> None:
     assert by_set.authenticate(Credentials(None, token(headers={"kid": "two"}))) is None
     assert by_set.authenticate(Credentials(None, token())) is None  # which one?
     file.write_bytes(b'{"keys": [{"kty": "oct", "k": "c2VjcmV0"}]}')
-    with pytest.raises(AuthenticatorError, match="has no key for signatures"):
-        by_set.authenticate(Credentials(None, token()))
+    assert by_set.authenticate(Credentials(None, token(OTHER_RSA, headers={"kid": "two"}))) is not None
+    assert "has no key for signatures" in by_set.files[0].complaint
+    whole = key_set(one=RSA)
+    for length in range(0, len(whole), 7):
+        file.write_bytes(whole[:length])
+        assert by_set.authenticate(Credentials(None, token(OTHER_RSA, headers={"kid": "two"}))) is not None
 
 
 class Issuer:

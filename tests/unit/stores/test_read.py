@@ -72,7 +72,9 @@ def test_pem_that_cannot_be_used(tmp_path: Path) -> None:
     assert "a second private key" in refusal(path)
     path.write_bytes(b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n")
     assert "a certificate that cannot be read" in refusal(path)
-    path.write_bytes(b"-----BEGIN NOTHING-----\n")
+    path.write_bytes(OWN.key_pem() + OWN.chain_pem()[:-9])
+    assert "a -----BEGIN without its -----END, so it may have been cut" in refusal(path)
+    path.write_bytes(b"-----BEGIN NOTHING-----\n-----END NOTHING-----\n")
     assert "no key and no certificate" in refusal(path)
 
 
