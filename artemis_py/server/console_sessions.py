@@ -79,9 +79,12 @@ class Sessions:
             del self._sessions[token]
         return len(ended)
 
-    def end(self, headers: Mapping[str, str]) -> None:
-        """The session of a request with these headers ends."""
-        self._sessions.pop(_token(headers), None)
+    def end(self, headers: Mapping[str, str]) -> bool:
+        """The session of a request with these headers ends. Returns whether there was one. A browser names the site of
+        the page: one beside the broker's, on another port, sends the cookie, too, and ends nothing.
+        """
+        is_other = headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none")
+        return not is_other and self._sessions.pop(_token(headers), None) is not None
 
 
 def cookie(token: str, *, is_secure: bool) -> tuple[str, str]:

@@ -73,8 +73,8 @@ class Web:
         assert reply.status == 200, reply.body
         return reply
 
-    def take_json(self, path: str = "/messages/orders") -> dict[str, Any]:
-        reply = self.ask("GET", path, accept="application/json")
+    def take_json(self, path: str = "/messages/orders/take") -> dict[str, Any]:
+        reply = self.ask("POST", path, accept="application/json")
         assert reply.status == 200, reply.body
         return dict(json.loads(reply.body))
 
@@ -179,14 +179,14 @@ def test_a_wrong_structured_event_is_refused(unmoved: Web, body: bytes, said: st
 
 def test_a_scheduled_message_waits(web: Web) -> None:
     web.publish(b"later", "/messages/orders?delay=300")
-    assert web.ask("GET", "/messages/orders").status == 204
-    assert web.ask("GET", "/messages/orders?timeout=10").body == b"later"
+    assert web.ask("POST", "/messages/orders/take").status == 204
+    assert web.ask("POST", "/messages/orders/take?timeout=10").body == b"later"
 
 
 def test_a_routing_type_makes_a_queue(web: Web) -> None:
     assert json.loads(web.publish(b"x", "/messages/new.topic").body)["routed"] is False
     assert json.loads(web.publish(b"x", "/messages/new.queue?routing-type=ANYCAST").body)["routed"] is True
-    assert web.take_json("/messages/new.queue")["body"] == "x"
+    assert web.take_json("/messages/new.queue/take")["body"] == "x"
 
 
 @pytest.mark.parametrize(
@@ -224,7 +224,7 @@ def test_a_full_address_answers_at_once(web: Web) -> None:
 def test_a_large_body_goes_to_a_file_and_comes_back(web: Web) -> None:
     body = os.urandom(2_000_000)
     web.publish(body, Content_Type="image/x")
-    reply = web.ask("GET", "/messages/orders", accept="application/json")
+    reply = web.ask("POST", "/messages/orders/take", accept="application/json")
     assert (reply.headers["Content-Type"], reply.body == body) == ("image/x", True)
     assert web.ask("DELETE", reply.headers["Location"]).status == 204
     eventually("no body", lambda: web.broker.metric("artemis_large_messages"), lambda seen: seen == 0)
@@ -249,10 +249,10 @@ def test_other_requests_keep_their_small_limit(unmoved: Web) -> None:
 
 def test_a_message_is_taken_and_acknowledged(web: Web) -> None:
     web.publish(b"one", Content_Type="text/plain", Artemis_Colour="red")
-    reply = web.ask("GET", "/messages/orders")
+    reply = web.ask("POST", "/messages/orders/take")
     assert (reply.status, reply.body, reply.headers["Content-Type"]) == (200, b"one", "text/plain")
     assert (reply.headers["Artemis-Queue"], reply.headers["Artemis-Colour"]) == ("orders", "red")
-    assert web.ask("GET", "/messages/orders").status == 204
+    assert web.ask("POST", "/messages/orders/take").status == 204
     assert web.count() == 1
     place = f"/messages/orders/{reply.headers['Artemis-Receipt']}"
     assert web.ask("DELETE", place).status == 204
@@ -271,8 +271,8 @@ def test_a_message_given_back_is_delivered_again(web: Web) -> None:
 
 def test_a_lease_ends(web: Web) -> None:
     web.publish(b"one")
-    first = web.take_json("/messages/orders?lease=0.2")
-    second = web.take_json("/messages/orders?timeout=10")
+    first = web.take_json("/messages/orders/take?lease=0.2")
+    second = web.take_json("/messages/orders/take?timeout=10")
     assert (second["messageID"], second["deliveryCount"]) == (first["messageID"], 2)
     assert web.ask("DELETE", f"/messages/orders/{first['receipt']}").status == 404
     assert web.ask("DELETE", f"/messages/orders/{second['receipt']}").status == 204
@@ -280,7 +280,7 @@ def test_a_lease_ends(web: Web) -> None:
 
 def test_a_request_waits_for_a_message(web: Web) -> None:
     found: list[Reply] = []
-    thread = threading.Thread(target=lambda: found.append(web.ask("GET", "/messages/orders?timeout=20&ack=auto")))
+    thread = threading.Thread(target=lambda: found.append(web.ask("POST", "/messages/orders/take?timeout=20&ack=auto")))
     thread.start()
     web.broker.await_metric(1, "artemis_consumer_count", queue="orders")
     web.publish(b"now")
@@ -293,17 +293,19 @@ def test_a_request_waits_for_a_message(web: Web) -> None:
 def test_a_client_that_left_loses_nothing(web: Web) -> None:
     """Even if its message would have been acknowledged when it was sent."""
     with socket.create_connection((LOOPBACK, web.broker.ports["http"]), WAIT_S) as link:
-        link.sendall(b"GET /messages/orders?timeout=20&ack=auto HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        link.sendall(
+            b"POST /messages/orders/take?timeout=20&ack=auto HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n"
+        )
         web.broker.await_metric(1, "artemis_consumer_count", queue="orders")
     web.publish(b"kept")
-    assert web.take_json("/messages/orders?timeout=5")["body"] == "kept"
+    assert web.take_json("/messages/orders/take?timeout=5")["body"] == "kept"
 
 
 def test_a_selector_chooses(web: Web) -> None:
     web.publish(b"1", Artemis_Colour="red")
     web.publish(b"2", Artemis_Colour="blue")
-    assert web.take_json("/messages/orders?selector=colour%3D'blue'")["body"] == "2"
-    reply = web.ask("GET", "/messages/orders?selector=%3D")
+    assert web.take_json("/messages/orders/take?selector=colour%3D'blue'")["body"] == "2"
+    reply = web.ask("POST", "/messages/orders/take?selector=%3D")
     assert (reply.status, "selector" in reply.error) == (400, True)
 
 
@@ -314,18 +316,18 @@ def test_bytes_are_base64_in_json(web: Web) -> None:
 
 def test_a_queue_that_settles_at_once(web: Web) -> None:
     web.publish(b"gone", "/messages/once")
-    assert web.take_json("/messages/once")["body"] == "gone"
+    assert web.take_json("/messages/once/take")["body"] == "gone"
     assert web.count("once") == 0
 
 
 @pytest.mark.parametrize(
     ("method", "path", "status", "said"),
     [
-        ("GET", "/messages/order", 404, "there is no queue 'order'; did you mean orders?"),
-        ("GET", "/messages/orders?timeout=99", 400, "timeout is a number of seconds from 0 to 50, and not '99'"),
-        ("GET", "/messages/orders?timeout=nan", 400, "timeout is a number"),
-        ("GET", "/messages/orders?lease=0", 400, "a lease of 0 s is over"),
-        ("GET", "/messages/orders?ack=never", 400, "ack is client or auto"),
+        ("POST", "/messages/order/take", 404, "there is no queue 'order'; did you mean orders?"),
+        ("POST", "/messages/orders/take?timeout=99", 400, "timeout is a number of seconds from 0 to 50, and not '99'"),
+        ("POST", "/messages/orders/take?timeout=nan", 400, "timeout is a number"),
+        ("POST", "/messages/orders/take?lease=0", 400, "a lease of 0 s is over"),
+        ("POST", "/messages/orders/take?ack=never", 400, "ack is client or auto"),
         ("DELETE", "/messages/orders/none", 404, "with this receipt"),
         ("POST", "/messages/orders/none/nack", 404, "with this receipt"),
     ],
@@ -336,19 +338,44 @@ def test_what_cannot_be_taken(unmoved: Web, method: str, path: str, status: int,
 
 
 def test_a_look_takes_nothing(web: Web) -> None:
-    """HEAD, and a link in a browser."""
+    """HEAD, a link in a browser, and the picture of a page, which says nothing of itself over plain http."""
     web.publish(b"x")
-    assert web.ask("HEAD", "/messages/orders").status == 405
     navigated = {"Sec_Fetch_Mode": "navigate", "Sec_Fetch_Dest": "document", "Sec_Fetch_Site": "cross-site"}
-    assert web.ask("GET", "/messages/orders", **navigated).status == 405
+    for path in ("/messages/orders?ack=auto", "/api/messages/orders", "/messages/orders/take?ack=auto"):
+        for method, headers in (("HEAD", {}), ("GET", {}), ("GET", navigated), ("GET", {"accept": "image/*"})):
+            reply = web.ask(method, path, **headers)
+            assert (reply.status, reply.headers["Allow"]) == (405, "POST")
+    advice = web.ask("GET", "/messages/orders").error
+    assert "POST /messages/orders/take, or look at the queue with GET /api/queues/orders/messages" in advice
     assert web.broker.metric("artemis_delivering_message_count", queue="orders") == 0
+    assert web.count() == 1
+
+
+@pytest.mark.parametrize("type", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"])
+@pytest.mark.parametrize("origin", ["http://evil.example", "null", "http://localhost:3000"])
+def test_the_form_of_another_page_does_nothing(web: Web, type: str, origin: str) -> None:
+    """A browser names the page in each POST, whatever its type and scheme. Here nobody logs in; elsewhere it would send
+    what it remembers of a login, and the answer is the same.
+    """
+    web.publish(b"x")
+    taken = web.take_json()
+    changes = ["/messages/orders", "/messages/orders/take?ack=auto", f"/messages/orders/{taken['receipt']}/nack",
+               "/api/queues/orders/purge", "/api/queues", "/jolokia", "/console/jolokia/"]  # fmt: skip
+    for path in changes:
+        for login in ({}, {"Authorization": basic("ann")}):
+            reply = web.ask("POST", path, b'{"type": "list"}', Origin=origin, Content_Type=type, **login)
+            assert reply.status == 403, path
+    assert web.count() == 1
+    assert web.ask("DELETE", f"/messages/orders/{taken['receipt']}").status == 204
 
 
 def test_answers_are_as_described(web: Web) -> None:
-    described = json.loads(web.ask("GET", "/api/openapi.json").body)["paths"]["/api/messages/{name}"]
+    described = json.loads(web.ask("GET", "/api/openapi.json").body)["paths"]
     sent = json.loads(web.publish(b"x").body)
-    jsonschema.validate(sent, described["post"]["responses"]["200"]["content"]["application/json"]["schema"])
-    schema = described["get"]["responses"]["200"]["content"]["application/json"]["schema"]
+    jsonschema.validate(
+        sent, described["/api/messages/{name}"]["post"]["responses"]["200"]["content"]["application/json"]["schema"]
+    )
+    schema = described["/api/messages/{name}/take"]["post"]["responses"]["200"]["content"]["application/json"]["schema"]
     jsonschema.validate(web.take_json(), schema)
 
 
@@ -426,16 +453,16 @@ def test_permissions_are_those_of_the_address(tmp_path: Path) -> None:
         assert ask(port, "POST", "/messages/jobs", b"x", Authorization=basic("eve", "wrong")).status == 401
         eve, ann = basic("eve"), basic("ann")
         assert ask(port, "POST", "/messages/jobs", b"x", Authorization=eve).status == 200
-        taken = ask(port, "GET", "/messages/jobs", Authorization=eve)
+        taken = ask(port, "POST", "/messages/jobs/take", Authorization=eve)
         assert (taken.status, taken.body) == (200, b"x")
         place = taken.headers["Location"]
         assert ask(port, "DELETE", place, Authorization=ann).status == 404
         assert ask(port, "DELETE", place, Authorization=eve).status == 204
         assert ask(port, "POST", "/messages/locked", b"x", Authorization=eve).status == 200
-        refused = ask(port, "GET", "/messages/locked", Authorization=eve)
+        refused = ask(port, "POST", "/messages/locked/take", Authorization=eve)
         assert (refused.status, "permission='CONSUME'" in refused.error) == (403, True)
-        assert ask(port, "GET", "/messages/none.such", Authorization=eve).status == 404
-        assert ask(port, "GET", "/messages/locked", Authorization=ann).body == b"x"
+        assert ask(port, "POST", "/messages/none.such/take", Authorization=eve).status == 404
+        assert ask(port, "POST", "/messages/locked/take", Authorization=ann).body == b"x"
         refused = ask(port, "POST", "/messages/mops.broker", b"x", Authorization=eve)
         assert (refused.status, "does not have permission" in refused.error) == (403, True)
 
@@ -479,7 +506,7 @@ def test_what_was_answered_survives_kill_9(tmp_path: Path) -> None:
                     confirmed.append(number)
 
         web.publish(b"to be acknowledged")
-        assert web.ask("DELETE", web.ask("GET", "/messages/orders").headers["Location"]).status == 204
+        assert web.ask("DELETE", web.ask("POST", "/messages/orders/take").headers["Location"]).status == 204
         web.publish(large, "/messages/small")
         unfinished = socket.create_connection((LOOPBACK, broker.ports["http"]), WAIT_S)
         unfinished.sendall(b"POST /messages/blocking HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\nhalf")
@@ -497,7 +524,7 @@ def test_what_was_answered_survives_kill_9(tmp_path: Path) -> None:
             client.subscribe("/queue/orders", ack="auto")
             found = [client.message().body for _ in range(count)]
         assert [b"%d" % number for number in confirmed] == found[: len(confirmed)]
-        assert web.ask("GET", "/messages/small").body == large
+        assert web.ask("POST", "/messages/small/take").body == large
         assert web.count("blocking") == 0
     finally:
         broker.kill()

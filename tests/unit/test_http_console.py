@@ -179,6 +179,18 @@ def test_a_link_leads_nowhere(war: War) -> None:
     )
 
 
+def test_pages_of_other_sites_log_nobody_out() -> None:
+    clock = Clock()
+    known = Sessions(clock, clock)
+    token = known.begin(ANN)
+    for site in ("cross-site", "same-site"):
+        assert not known.end(asked(token, sec_fetch_site=site).headers)
+    assert not known.end({})
+    assert len(known) == 1
+    assert known.end(asked(token, sec_fetch_site="same-origin").headers)
+    assert len(known) == 0
+
+
 def test_a_login_that_is_refused_is_told() -> None:
     class Desk:
         def begin(self, credentials: Credentials, _wake: Callable[[], None]) -> Login:

@@ -32,6 +32,10 @@ PROTOCOL: Final = "8.0"
 BULK_MAX: Final = 1_000
 """So many requests may stand in one body."""
 _DONE: Final = "done"
+_BY_GET: Final = (
+    "{} changes something, and GET may not: a picture on any web page sends one, with the login that the browser "
+    "remembers; send the same as JSON with POST"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +131,8 @@ class Agent:
         if call.right != EDIT:
             guard.demand(call.right, call.permission)
             return inner((yield from call.begin()), request.path)
+        if request.is_url:
+            raise JavaError(403, "java.lang.SecurityException", _BY_GET.format(operation.signature.name))
         told = {name: value for name, value in call.given.items() if value is not None}
         try:
             guard.demand(call.right, call.permission)

@@ -91,11 +91,13 @@ PATHS: Final[dict[str, Any]] = {
                 **_WRONG,
             },
         },
-        "get": {
+    },
+    "/api/messages/{name}/take": {
+        "post": {
             "operationId": "takeMessage",
             "summary": "Take one message from a queue.",
-            "description": "Permission: `consume` on the queue. The body of the answer is the message's. With "
-            "`Accept: application/json` it is JSON, unless the body is a large message.",
+            "description": "Permission: `consume` on the queue. The body of the answer is the message's. Also at "
+            "/messages/{name}/take. With `Accept: application/json` it is JSON, unless the body is a large message.",
             "parameters": [
                 _NAME,
                 _argument(

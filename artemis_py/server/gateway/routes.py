@@ -1,4 +1,6 @@
-"""Publishes and takes messages with requests: ``/messages/{name}``, and the same below ``/api``."""
+"""Publishes and takes messages with requests: ``/messages/{name}`` and ``/messages/{name}/take``, and the same below
+``/api``. GET changes nothing: a picture on any web page sends one.
+"""
 
 from __future__ import annotations
 
@@ -41,12 +43,11 @@ def message_routes(gateway: Gateway, open_body: OpenBody) -> list[Route]:
     """The routes. ``open_body`` opens the file of a large body."""
     routes = []
     for path in PATHS:
-        handlers: dict[str, Handler] = {
-            "POST": partial(_publish, gateway),
-            "GET": partial(_take, gateway, open_body),
-        }
+        handlers: dict[str, Handler] = {"POST": partial(_publish, gateway), "GET": _taking_is_a_post}
+        take: dict[str, Handler] = {"POST": partial(_take, gateway, open_body)}
         routes += [
             Route(f"{path}/{{name}}", handlers, checks_itself=True, takes_messages=True),
+            Route(f"{path}/{{name}}/take", take, checks_itself=True),
             Route(
                 f"{path}/{{name}}/{{receipt}}", {"DELETE": partial(_settle, gateway.acknowledge)}, checks_itself=True
             ),
@@ -64,10 +65,16 @@ def _publish(gateway: Gateway, request: Request) -> Answer:
     return _answered(work, lambda result: json_response(HTTPStatus.OK, result), gives_up=False)
 
 
+def _taking_is_a_post(request: Request) -> Response:
+    text = (
+        f"GET takes no message: take one with POST {request.path}/take, or look at the queue with GET "
+        f"/api/queues/{quote(request.parameters['name'], safe='')}/messages"
+    )
+    answer = json_response(HTTPStatus.METHOD_NOT_ALLOWED, {"error": text})
+    return Response(answer.status, answer.content_type, answer.body, (("Allow", "POST"),))
+
+
 def _take(gateway: Gateway, open_body: OpenBody, request: Request) -> Answer:
-    if request.method == "HEAD" or request.headers.get("sec-fetch-mode") == "navigate":
-        text = "this takes a message from the queue: send GET, and not from the address bar of a browser"
-        return json_response(HTTPStatus.METHOD_NOT_ALLOWED, {"error": text})
     try:
         wish = _wish(request)
     except BrokerError as error:

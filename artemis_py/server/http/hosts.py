@@ -17,6 +17,7 @@ Pages = Callable[[str], bool]
 """May web pages of an origin use something?"""
 ANY: Final = "*"
 _PORTS: Final = {"http": "80", "https": "443"}
+_READING: Final = frozenset({"GET", "HEAD"})
 _ELSEWHERE: Final = frozenset({"cross-site", "same-site"})
 
 
@@ -58,7 +59,8 @@ class Hosts:
                 f"web pages of {origin[:100]!r} may not use the broker; the acceptor's allowedHosts lists the "
                 "hosts that may"
             )
-        is_link = headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
+        is_page = headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
+        is_link = is_page and request.method in _READING
         if origin is None and headers.get("sec-fetch-site") in _ELSEWHERE and not is_link:
             return "a web page of another site sent this, and such pages may not use the broker"
         return None

@@ -124,11 +124,12 @@ class _Logins:
         return answer
 
     def end(self, request: Request) -> Response:
-        """Log out."""
-        if self._sessions is not None:
-            self._sessions.end(request.headers)
-        headers = (cookie("", is_secure=False), ("Location", f"{BASE}/"))
-        return Response(HTTPStatus.FOUND, "text/plain", b"", headers)
+        """Log out: the console does so with a link. Only its own pages send the cookie, so nobody else's can."""
+        is_there = self._sessions is not None and self._sessions.end(request.headers)
+        headers = (("Location", f"{BASE}/"),)
+        return Response(
+            HTTPStatus.FOUND, "text/plain", b"", (cookie("", is_secure=False), *headers) if is_there else headers
+        )
 
 
 def _give_up(login: Login, answer: asyncio.Future[Response]) -> None:
