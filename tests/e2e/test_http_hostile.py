@@ -55,11 +55,12 @@ def test_the_log_is_nothing_for_pages_that_took_the_broker_s_address(
         request(method, path, body, host=b"evil.example:8161"),
         request(method, path, body, b"Origin: http://evil.example"),
         request(method, path, body, b"Origin: null"),
-        request(method, b"http://evil.example" + path, body),
+        request(method, b"http://evil.example" + path, body, host=b"evil.example"),
     ):
         status, text = said_to(broker, data)
         assert status == 403
         assert b"segments" not in text
+    assert said_to(broker, request(method, b"http://evil.example" + path, body))[0] == 400  # Host is another one
     assert said_to(broker, request(b"GET", b"/log/cursors")) == (200, b'{"cursors": []}\n')
 
 

@@ -162,7 +162,7 @@ class HttpConnection(asyncio.Protocol):
             while self._channel.transport is not None and self._outgoing.pieces is None:
                 if self._admission.is_awaited:
                     break
-                event = self._machine.next_event()
+                event = self._incoming.next_event()
                 if event is h11.NEED_DATA or event is h11.PAUSED:
                     break
                 if isinstance(event, h11.ConnectionClosed):

@@ -13,6 +13,7 @@ import h11
 
 from artemis_py.security.identity import Identity
 from artemis_py.server.http.messages import Answer, HttpLimits, Request, Response, text_response
+from artemis_py.server.http.request_head import END, doubt_in, oddity_in
 from artemis_py.server.http.routing import Route, Routes
 from artemis_py.shown import escaped
 
@@ -81,6 +82,11 @@ class Incoming:
         self._body_bytes = 0
         self._held_bytes = 0
         """What the body takes beyond what every connection is counted with."""
+        self._is_chunked = False
+        self._between = b""
+        """A CR between two chunks whose LF has not come yet."""
+        self._checked_bytes = 0
+        """How much of a head that is not complete has been checked."""
         self._since_ms: int | None = None
         """When the first byte of an incomplete request arrived."""
 
@@ -107,6 +113,44 @@ class Incoming:
         limit_ms = self._limits.request_ms_max + self._body_bytes // _BODY_BYTES_PER_MS_MIN
         return self.is_waiting and since_ms is not None and now_ms - since_ms >= limit_ms
 
+    def next_event(self) -> h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]:
+        """What comes next of a request. Raises h11.RemoteProtocolError for one that cannot be read, or not in one way
+        only, which h11 is more lenient about.
+        """
+        machine = self._machine
+        if machine.their_state is h11.IDLE:
+            self._check_head()
+        elif machine.their_state is h11.SEND_BODY and self._is_chunked:
+            return self._next_of_chunks()
+        return machine.next_event()
+
+    def _next_of_chunks(self) -> h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]:
+        """As ``next_event``; what stands between the chunks is as strict as a head."""
+        machine = self._machine
+        before = machine.trailing_data[0]
+        event = machine.next_event()
+        data_bytes = len(event.data) if isinstance(event, h11.Data) else 0
+        between = self._between + before[: len(before) - len(machine.trailing_data[0]) - data_bytes]
+        self._between = b"\r" if not data_bytes and between.endswith(b"\r") else b""
+        doubt = oddity_in(between)
+        if not doubt and isinstance(event, h11.EndOfMessage) and event.headers:
+            doubt = "headers follow the last chunk; send them before the body"
+        if doubt:
+            raise h11.RemoteProtocolError(doubt)
+        return event
+
+    def _check_head(self) -> None:
+        """Refuse a head whose end is doubtful, as soon as it can be seen."""
+        data = self._machine.trailing_data[0]
+        end = data.find(END)
+        head = data if end < 0 else data[: end + len(END)]
+        doubt = oddity_in(head, self._checked_bytes)
+        self._checked_bytes = max(len(head) - len(END), 0) if end < 0 else 0
+        if not doubt and end >= 0:
+            doubt = doubt_in(head)
+        if doubt:
+            raise h11.RemoteProtocolError(doubt)
+
     def receive(self, data: bytes) -> None:
         """Bytes arrived."""
         if self._since_ms is None and self.is_waiting:
@@ -116,6 +160,8 @@ class Incoming:
     def begin(self, event: h11.Request) -> Refusal | None:
         """The head of a request arrived: find the route that answers it."""
         self.request = request = request_of(event)
+        self._is_chunked = "transfer-encoding" in request.headers
+        self._between = b""
         self._body_bytes = 0
         self._body = []
         self.route = self.denial = None

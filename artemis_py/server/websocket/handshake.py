@@ -8,6 +8,7 @@ from websockets.datastructures import Headers
 from websockets.http11 import Request, Response
 from websockets.server import ServerProtocol
 
+from artemis_py.server.http.request_head import doubt_in, oddity_in
 from artemis_py.server.websocket.rules import WebSocketRules
 
 REQUEST_BYTES_MAX: Final = 16384
@@ -60,6 +61,10 @@ class Handshake:
         self._turn_away(408, why)
 
     def _answer(self, head: bytes) -> None:
+        doubt = oddity_in(head) or doubt_in(head)
+        if doubt:
+            self._turn_away(400, f"The request cannot be read: {doubt}")
+            return
         protocol = self._rules.new_protocol()
         protocol.receive_data(head)
         protocol.data_to_send()
