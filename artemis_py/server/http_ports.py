@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from typing import Final, final
 
 from artemis_py.config.settings import AcceptorConfig, BrokerConfig
@@ -121,6 +121,11 @@ class HttpPorts:
     def connection_counts(self) -> dict[str, int]:
         """How many clients each acceptor serves, by its name."""
         return {name: service.connections_open for name, service in self._by_name.items()}
+
+    def ask_again(self, users: Container[str] = ()) -> None:
+        """Rights have changed, or what is known of these users: see ``HttpService.ask_again``."""
+        for service in self.services:
+            service.ask_again(users)
 
     def tick(self) -> None:
         """Look after idle and slow connections from now on."""

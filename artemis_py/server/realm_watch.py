@@ -1,18 +1,21 @@
-"""Ends sessions of the console whose login no longer holds: the files that name users are watched, once somebody has a
-session.
+"""Ends what outlives a login that no longer holds, sessions of the console and long answers of HTTP: the files that
+name users are watched, once somebody has logged in over HTTP.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, final
 
 from artemis_py.config.settings import BrokerConfig
 from artemis_py.errors import ArtemisError
+from artemis_py.security.authenticator import Authenticator
 from artemis_py.security.known_users import files_of_realm, known_users
+from artemis_py.security.users.reloaded import files_of
+from artemis_py.server.configuration.reading import stamp_of
 from artemis_py.server.configuration.watch import ConfigurationWatch
 from artemis_py.server.gate import SecurityGate
 
@@ -24,8 +27,8 @@ _Marks = Mapping[str, frozenset[object]]
 
 @final
 class RealmWatch:
-    """For the event loop's thread. ``config`` returns the configuration that is in force; ``say`` gets lines for
-    people.
+    """For the event loop's thread. ``config`` returns the configuration that is in force; ``ended`` hears of the users
+    whose logins have changed; ``say`` gets lines for people.
     """
 
     def __init__(
@@ -33,11 +36,13 @@ class RealmWatch:
         loop: asyncio.AbstractEventLoop,
         config: Callable[[], BrokerConfig],
         gate: SecurityGate,
+        ended: Callable[[Set[str]], None],
         say: Callable[[str], None],
     ) -> None:
         self._loop = loop
         self._config = config
         self._gate = gate
+        self._ended = ended
         self._say = say
         self._watch: ConfigurationWatch | None = None
         self._marks: _Marks | None = None
@@ -74,7 +79,9 @@ class RealmWatch:
             files: list[str] = []
             marks = self._marks
             with suppress(ArtemisError):  # who was known stays known until the files make sense again
-                files, marks = await self._loop.run_in_executor(None, _read, self._config())
+                config, realms = self._config(), self._gate.desk.authenticator
+                files, found = await self._loop.run_in_executor(None, _read, config, realms)
+                marks = marks if found is None else found
             if is_first:
                 await watch.begin(files, stamps)
                 is_first, self._is_due = False, True  # what has changed until they were watched
@@ -91,14 +98,23 @@ class RealmWatch:
         if not changed:
             return
         self._gate.desk.forget()
+        self._ended(changed)
         count = self._gate.sessions.end_of(changed)
         if count:
             self._say(f"sessions of the console that ended because their login has changed: {count}")
 
 
-def _read(config: BrokerConfig) -> tuple[list[str], _Marks]:
-    """In another thread. Raises ArtemisError."""
+def _read(config: BrokerConfig, realms: Authenticator) -> tuple[list[str], _Marks | None]:
+    """In another thread. None: a file as it is now is not in force, or has changed meanwhile, of which the watch tells.
+    Raises ArtemisError.
+    """
+    files = files_of_realm(config)
+    before = [stamp_of(file) for file in files]
+    if [file for file in files_of(realms) if file.look()]:
+        return files, None
     found: dict[str, set[object]] = {}
     for user in known_users(config):
         found.setdefault(user.name, set()).add((user.origin.file, user.login, user.roles, user.mark))
-    return files_of_realm(config), {name: frozenset(marks) for name, marks in found.items()}
+    if before != [stamp_of(file) for file in files]:
+        return files, None
+    return files, {name: frozenset(marks) for name, marks in found.items()}

@@ -156,12 +156,13 @@ class Server:
         self._failback = self._failback_watch()
 
     def _watch_of_realm(self) -> RealmWatch | None:
-        """Only the console has sessions. Without one nobody need read the files of users."""
-        if self._gate is None or self.config.console_war is None:
+        """Nobody reads the files of users before somebody has logged in over HTTP."""
+        if self._gate is None:
             return None
         from artemis_py.server.realm_watch import RealmWatch
 
-        watch = RealmWatch(self._loop, lambda: self.configuration.in_force, self._gate, warn)
+        ended = self.ports.http.ask_again
+        watch = RealmWatch(self._loop, lambda: self.configuration.in_force, self._gate, ended, warn)
         self._gate.sessions.before_login = watch.begin
         self._gate.desk.on_change = watch.look_soon
         return watch

@@ -85,7 +85,8 @@ A start applies FORCE, too, so an edit while the broker is stopped has the same 
 | --- | --- |
 | addresses, queues, diverts | at once; the attributes of queues: see below |
 | routing types of an address | at once; a type of which it has queues stays, and the reload tells it |
-| security-settings | at once, for sessions that are open, too. Who consumes already goes on, as in Artemis |
+| security-settings | at once, for sessions that are open, too. Who consumes already goes on, as in Artemis; \
+replays, and answers of HTTP that are under way, end with the right to them |
 | users and roles in files | with the next login (remembered logins last `security-invalidation-interval`) |
 | `users-file`, `authentication`, login.config | at once, for new logins |
 | acceptors | at once. One that has not changed keeps its connections. One that has changed or is gone closes them; \

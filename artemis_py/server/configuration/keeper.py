@@ -201,6 +201,8 @@ class ConfigurationKeeper:
             self._gate.authorizer.use(config)
             if reading.authenticator is not None:
                 self._gate.desk.use(reading.authenticator)
+            self._ports.http.ask_again()
+            await self._carry_out(self._end_replays())
         redeployment = self._broker.redeploy(config, self._now_ms, self._disconnect)
         await self._carry_out(redeployment.run())
         if self._turns.replays is not None:
@@ -225,6 +227,17 @@ class ConfigurationKeeper:
         for closed, client in enumerate(clients, 1):
             client.cut_off("The acceptor of this connection has changed; connect again", self._now_ms())
             if closed % _CLOSED_PER_STEP == 0:
+                yield None
+        yield None
+
+    def _end_replays(self) -> Iterator[bool | None]:
+        """A replay reads on for as long as its client wants: it ends with the right to it."""
+        for looked_at, client in enumerate(list(self._stats.connections), 1):
+            replaying = client.session.subscriptions.replaying
+            reason = "" if replaying is None else replaying.refusal()
+            if reason:
+                client.cut_off(reason, self._now_ms())
+            if looked_at % _CLOSED_PER_STEP == 0:
                 yield None
         yield None
 

@@ -153,7 +153,7 @@ def stamps_of(path: Path, files: Iterable[str]) -> Stamps:
     """What tells whether a file has changed: of the main file, of those read with it, and of properties beside it."""
     folder = path if path.is_dir() else path.parent
     names = dict.fromkeys(str(each) for each in (path, *_parts(files), folder / PROPERTIES_FILE))
-    return tuple((name, _stamp(name)) for name in names)
+    return tuple((name, stamp_of(name)) for name in names)
 
 
 def _parts(files: Iterable[str]) -> list[str]:
@@ -166,7 +166,8 @@ def _parts(files: Iterable[str]) -> list[str]:
     return found
 
 
-def _stamp(name: str) -> object:
+def stamp_of(name: str) -> object:
+    """What tells whether a file has changed."""
     try:
         found = os.stat(name)
     except OSError as error:

@@ -124,14 +124,21 @@ class Gateway:
         answer.add_done_callback(partial(self._given_up, taker))
         return {}
 
+    def may_take(self, asking: Asking, queue: str) -> bool:
+        """May the client consume the queue, by the rights that count now?"""
+        rights = self._state(asking).rights
+        return rights is None or rights.may("consume", *self._place(queue))
+
+    def _place(self, name: str) -> tuple[str, str | None]:
+        """The address and the queue that decide about a name; no queue if there is none."""
+        queue = self._turns.broker.queues.get(name.rpartition("::")[2])
+        return (name.partition("::")[0], None) if queue is None else (queue.address.name, queue.name)
+
     def _queue(self, state: SessionState, name: str) -> Queue:
         """The queue, which the client may consume. Raises NotAllowedError and NotFoundError."""
-        queues = self._turns.broker.queues
-        queue = queues.get(name.rpartition("::")[2])
         if state.rights is not None:
-            address = name.partition("::")[0] if queue is None else queue.address.name
-            state.rights.demand("consume", address, None if queue is None else queue.name)
-        return found(queues, "queue", name.rpartition("::")[2])
+            state.rights.demand("consume", *self._place(name))
+        return found(self._turns.broker.queues, "queue", name.rpartition("::")[2])
 
     def _begin(self, work: Steps) -> asyncio.Future[Any]:
         future = self._calls.begin(work, changes=True)

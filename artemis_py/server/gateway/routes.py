@@ -47,7 +47,7 @@ def message_routes(gateway: Gateway, open_body: OpenBody) -> list[Route]:
         take: dict[str, Handler] = {"POST": partial(_take, gateway, open_body)}
         routes += [
             Route(f"{path}/{{name}}", handlers, checks_itself=True, takes_messages=True),
-            Route(f"{path}/{{name}}/take", take, checks_itself=True),
+            Route(f"{path}/{{name}}/take", take, checks_itself=True, still_may=partial(_may_take, gateway)),
             Route(
                 f"{path}/{{name}}/{{receipt}}", {"DELETE": partial(_settle, gateway.acknowledge)}, checks_itself=True
             ),
@@ -88,6 +88,10 @@ def _take(gateway: Gateway, open_body: OpenBody, request: Request) -> Answer:
         return _as_json(taken) if as_json and isinstance(taken.body, bytes) else _as_it_is(taken, open_body)
 
     return _answered(work, response, gives_up=True)
+
+
+def _may_take(gateway: Gateway, request: Request) -> bool:
+    return gateway.may_take(_asking(request), request.parameters["name"])
 
 
 def _settle(settle: Callable[[Asking, str, str], asyncio.Future[Any]], request: Request) -> Answer:

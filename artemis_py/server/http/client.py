@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import Protocol
 
 from artemis_py.security.identity import Identity
@@ -35,6 +35,9 @@ class HttpClient(Protocol):
 
     def look(self, now_ms: int) -> None:
         """End the connection if it is idle too long, or its request takes too long to arrive."""
+
+    def ask_again(self, users: Container[str]) -> None:
+        """Rights have changed, or what is known of these users: end an answer that its user may not have any more."""
 
     def close(self) -> None:
         """End the connection; a response being sent is cut off."""

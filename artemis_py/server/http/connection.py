@@ -8,11 +8,11 @@ during a response. A response may come later (a future), and another thread send
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from contextlib import suppress
 from functools import partial
 from http import HTTPStatus
-from typing import cast, final
+from typing import Final, cast, final
 
 import h11
 
@@ -23,6 +23,9 @@ from artemis_py.server.http.incoming import Incoming, Refusal
 from artemis_py.server.http.messages import RETRY_LATER, Response, text_response
 from artemis_py.server.http.outgoing import Outgoing, close_body
 from artemis_py.server.http.site import Site
+
+_READING: Final = frozenset({"GET", "HEAD"})
+_WITHDRAWN: Final = "the permission for this was withdrawn, or the login has changed, while the answer was being made"
 
 
 @final
@@ -144,6 +147,31 @@ class HttpConnection(asyncio.Protocol):
             return
         elif now_ms - self._channel.last_activity_ms >= self._site.limits.idle_ms_max:
             self.guard(self.abort)
+
+    def ask_again(self, users: Container[str]) -> None:
+        """Rights have changed, or what is known of these users: an answer under way ends if its user may not have it
+        any more.
+        """
+        incoming, doors, identity = self._incoming, self._site.doors, self.identity
+        request, route = incoming.request, incoming.route
+        if doors is None or request is None or route is None or identity is None or not self._is_answering:
+            return
+        may_be_broken_off = request.method in _READING or route.still_may is not None
+        is_lost = identity.user in users and may_be_broken_off
+        if not is_lost and doors.still_allows(route, request, identity):
+            return
+        if self._awaited is not None:
+            self._awaited.cancel()
+            self._awaited = None
+            self._send(text_response(HTTPStatus.FORBIDDEN, _WITHDRAWN), closes=True)
+        elif self._outgoing.stream is not None:
+            self.close()
+        else:
+            self.abort()  # only a cut connection tells the client that the rest is missing
+
+    @property
+    def _is_answering(self) -> bool:
+        return self._awaited is not None or self._outgoing.is_under_way
 
     def _give_up(self) -> None:
         """The client is gone: drop the rest of the response."""

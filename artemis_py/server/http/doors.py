@@ -8,12 +8,13 @@ one of a queue ``mops.queue.NAME.OPERATION``. Reading needs the permission ``vie
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from http import HTTPStatus
 from typing import Final, final
 
 from artemis_py.config.tables.acceptor import AcceptorConfig, is_loopback
 from artemis_py.errors import NotAllowedError
-from artemis_py.security.identity import Credentials
+from artemis_py.security.identity import Credentials, Identity
 from artemis_py.security.login import Login, LoginDesk
 from artemis_py.security.rights import Authorizer
 from artemis_py.server import audit
@@ -28,6 +29,7 @@ _OPEN: Final = {
     "health": frozenset({"health"}),
     "metrics": frozenset({"health", "metrics"}),
 }
+_READING: Final = frozenset({"GET", "HEAD"})
 _LATER: Final = (("Retry-After", "5"),)
 _UNREADABLE: Final = "the header Authorization cannot be read; write Basic with user:password in Base64, or Bearer"
 _NO_LOGIN: Final = "log in with a user and password (Authorization: Basic) or a token (Authorization: Bearer)"
@@ -90,10 +92,28 @@ class Doors:
             return False
         return route.path.split("/")[1] not in self._open_paths
 
+    def still_allows(self, route: Route, request: Request, identity: Identity) -> bool:
+        """May the user still have an answer that is under way? Nothing is counted, and nothing that changes something
+        is broken off.
+        """
+        if route.checks_itself:
+            return route.still_may is None or route.still_may(replace(request, identity=identity, user=identity.user))
+        operation = route.operation(request.method)
+        if operation is None or request.method not in _READING:
+            return True
+        return self._authorizer.rights_of(identity).may("view", self._address(operation, request))
+
+    def _address(self, operation: str, request: Request) -> str:
+        for name, value in request.parameters.items():
+            operation = operation.replace(f"{{{name}}}", value)
+        return f"{self._prefix}.{operation}"
+
     def knock(
         self, request: Request, peer: str, certificate: bytes | None, wake: Callable[[], None]
     ) -> Login | Response:
         """Begin the login of a request; a response if the request cannot even be tried."""
+        if self._sessions is not None and self._sessions.before_login is not None:
+            self._sessions.before_login()
         identity = (
             None
             if self._sessions is None
@@ -123,17 +143,14 @@ class Doors:
         operation = route.operation(request.method)
         if operation is None:
             return text_response(HTTPStatus.FORBIDDEN, f"nobody may {request.method} {route.path}")
-        permission = "view" if request.method in ("GET", "HEAD") else "edit"
-        what = operation
-        for name, value in request.parameters.items():
-            operation = operation.replace(f"{{{name}}}", value)
-        address = f"{self._prefix}.{operation}"
+        permission = "view" if request.method in _READING else "edit"
+        address = self._address(operation, request)
         try:
             self._authorizer.rights_of(login.identity).demand(permission, address)
         except NotAllowedError as error:
             if not has_shown:
                 return _challenge(_NO_LOGIN)
-            audit.tell_denied(what, request.parameters, login.identity.user, peer, str(error))
+            audit.tell_denied(operation, request.parameters, login.identity.user, peer, str(error))
             advice = f"a security-setting that matches {address} grants it with <permission type='{permission}' …/>"
             return text_response(HTTPStatus.FORBIDDEN, f"{error}; {advice}")
         return None

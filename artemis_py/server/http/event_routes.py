@@ -31,7 +31,8 @@ _LATER: Final = (("Retry-After", "5"),)
 
 def event_routes(managed: Managed, hub: Hub, watches: Watches, guard_of: Callable[[Request], Guard]) -> list[Route]:
     """The route of events. ``guard_of`` says what the user of a request may do."""
-    return [Route(PATH, {"GET": _Events(managed, hub, watches, guard_of).listen}, checks_itself=True)]
+    events = _Events(managed, hub, watches, guard_of)
+    return [Route(PATH, {"GET": events.listen}, checks_itself=True, still_may=events.may)]
 
 
 @final
@@ -41,6 +42,12 @@ class _Events:
         self._hub = hub
         self._watches = watches
         self._guard_of = guard_of
+
+    def may(self, request: Request) -> bool:
+        """Has the user the permission for everything that the request asks for?"""
+        guard = self._guard_of(request)
+        _, topics = _asked(request)
+        return all(guard.may(VIEW, one) for one in (_PERMISSION, *[topic.permission for topic in topics]))
 
     def listen(self, request: Request) -> Response:
         """Begin a response that does not end."""

@@ -64,6 +64,12 @@ class Outgoing:
         """Is the thread sending a part of a file?"""
         return self._transfer is not None
 
+    @property
+    def is_under_way(self) -> bool:
+        """Is a response being sent that is not complete?"""
+        parts = (self.stream, self.pieces, self.file, self._transfer)
+        return any(part is not None for part in parts)
+
     def begin(self, response: Response, *, with_body: bool, closes: bool) -> None:
         """Send the head, and the body if it is complete. The first piece of a body in pieces follows in a later step,
         and a part of a file after the head. ``closes`` announces that the connection ends after it.

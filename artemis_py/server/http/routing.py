@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import unquote
 
-from artemis_py.server.http.messages import Handler
+from artemis_py.server.http.messages import Handler, Request
 
 _WITH_BODY: Final = frozenset({"POST", "PUT", "PATCH"})
 
@@ -36,6 +36,10 @@ class Route:
     """Those that need no login even where the others do: a browser asks with OPTIONS before it sends one."""
     pages: Callable[[str], bool] | None = None
     """May web pages of this origin use it, besides those of the acceptor's hosts?"""
+    still_may: Callable[[Request], bool] | None = None
+    """Of a handler that checks permissions itself and may answer for long: has the user of a request still what the
+    answer needs? It is asked when rights have changed.
+    """
     takes_messages: bool = False
     """May the bodies of its requests be as large as messages?"""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from typing import final
 
 from artemis_py.core.holdings import Holdings
@@ -73,6 +73,13 @@ class HttpService:
         """Close connections that were idle for ``idle_ms_max``, and those whose request takes too long to arrive."""
         for connection in self._crowd:
             connection.look(now_ms)
+
+    def ask_again(self, users: Container[str] = ()) -> None:
+        """Rights have changed, or what is known of these users: end answers under way that their users may not have any
+        more.
+        """
+        for connection in self._crowd:
+            connection.guard(connection.ask_again, users)
 
     def stop(self) -> None:
         """Close every connection after sending written responses; later connections are refused."""

@@ -11,7 +11,7 @@ from artemis_py.core.replay.bookmarks import bounds_of
 from artemis_py.core.replay.desk import Replays
 from artemis_py.core.replay.pace import pace_of
 from artemis_py.core.replay.replay import Replay
-from artemis_py.errors import BrokerError, NotFoundError
+from artemis_py.errors import BrokerError, NotAllowedError, NotFoundError
 from artemis_py.stomp.session.state import SessionState
 from artemis_py.stomp.session.subscription import (
     BROWSER,
@@ -193,6 +193,17 @@ class Replaying:
             if not service.temporaries.may_read(pattern, state.client):
                 raise BrokerError(f"{pattern} is a temporary destination of another client")
         return found
+
+    def refusal(self) -> str:
+        """Why a replay must end, since its client may not read what it shows any more; empty: all may go on."""
+        for subscription in self.by_key.values():
+            try:
+                self._addresses(subscription.destination)
+            except NotAllowedError as error:
+                return str(error)
+            except BrokerError:  # what it reads may be gone meanwhile
+                continue
+        return ""
 
     # ---- the end ---------------------------------------------------------------------------------
 
