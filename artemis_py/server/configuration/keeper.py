@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, final
 
 from artemis_py.config.changes.change import NOW, WHEN_IDLE, Change, Plan
@@ -17,6 +17,7 @@ from artemis_py.errors import ArtemisError, BrokerError
 from artemis_py.management.affected import ROWS_MAX, Affected, affected_by
 from artemis_py.management.managed import Steps
 from artemis_py.server.calls import Calls
+from artemis_py.server.client import Client
 from artemis_py.server.clocks import wall_clock_ms
 from artemis_py.server.configuration.reading import Reading, Source, Stamps, problems_of, read, stamps_of
 from artemis_py.server.configuration.state import APPLIED, PARTLY, REFUSED, UNCHANGED, ConfigurationState, told
@@ -202,7 +203,7 @@ class ConfigurationKeeper:
             if reading.authenticator is not None:
                 self._gate.desk.use(reading.authenticator)
             self._ports.http.ask_again()
-            await self._carry_out(self._end_replays())
+            await self._carry_out(_end_replays(list(self._stats.connections), self._now_ms))
         redeployment = self._broker.redeploy(config, self._now_ms, self._disconnect)
         await self._carry_out(redeployment.run())
         if self._turns.replays is not None:
@@ -227,17 +228,6 @@ class ConfigurationKeeper:
         for closed, client in enumerate(clients, 1):
             client.cut_off("The acceptor of this connection has changed; connect again", self._now_ms())
             if closed % _CLOSED_PER_STEP == 0:
-                yield None
-        yield None
-
-    def _end_replays(self) -> Iterator[bool | None]:
-        """A replay reads on for as long as its client wants: it ends with the right to it."""
-        for looked_at, client in enumerate(list(self._stats.connections), 1):
-            replaying = client.session.subscriptions.replaying
-            reason = "" if replaying is None else replaying.refusal()
-            if reason:
-                client.cut_off(reason, self._now_ms())
-            if looked_at % _CLOSED_PER_STEP == 0:
                 yield None
         yield None
 
@@ -306,6 +296,18 @@ class ConfigurationKeeper:
     def _notify(self, type: str, fields: Fields) -> None:
         if self._turns.notifying is not None:
             self._turns.notifying.note(type, fields)
+
+
+def _end_replays(clients: Sequence[Client], now_ms: Callable[[], int]) -> Iterator[bool | None]:
+    """A replay reads on for as long as its client wants: it ends with the right to it."""
+    for looked_at, client in enumerate(clients, 1):
+        replaying = client.session.subscriptions.replaying
+        reason = "" if replaying is None else replaying.refusal()
+        if reason:
+            client.cut_off(reason, now_ms())
+        if looked_at % _CLOSED_PER_STEP == 0:
+            yield None
+    yield None
 
 
 async def _forgotten(declared: list[AddressConfig]) -> None:

@@ -99,14 +99,14 @@ class HttpConnection(asyncio.Protocol):
         self._step_soon()
 
     def guard(self, step: Callable[..., None], *arguments: object) -> None:
-        """Run a step of this connection; if it fails, no other connection is affected."""
+        """Run a step of this connection; if it fails, no other connection is affected: this one ends and counts nowhere
+        any more, whatever its socket does.
+        """
         try:
             step(*arguments)
-        except Exception as error:
-            self._break_off(error)
-
-    def _break_off(self, error: Exception) -> None:
-        """A step failed: the connection ends and counts nowhere any more, whatever its socket does."""
+            return
+        except Exception as failure:
+            error = failure
         transport = self._channel.take()
         peer = transport and shown_peer(transport)
         self._site.faults.note(peer or "of HTTP", "http", error)
@@ -154,7 +154,8 @@ class HttpConnection(asyncio.Protocol):
         """
         incoming, doors, identity = self._incoming, self._site.doors, self.identity
         request, route = incoming.request, incoming.route
-        if doors is None or request is None or route is None or identity is None or not self._is_answering:
+        is_answering = self._awaited is not None or self._outgoing.is_under_way
+        if doors is None or request is None or route is None or identity is None or not is_answering:
             return
         may_be_broken_off = request.method in _READING or route.still_may is not None
         is_lost = identity.user in users and may_be_broken_off
@@ -168,10 +169,6 @@ class HttpConnection(asyncio.Protocol):
             self.close()
         else:
             self.abort()  # only a cut connection tells the client that the rest is missing
-
-    @property
-    def _is_answering(self) -> bool:
-        return self._awaited is not None or self._outgoing.is_under_way
 
     def _give_up(self) -> None:
         """The client is gone: drop the rest of the response."""
