@@ -148,6 +148,8 @@ class Registry:
         config = self.bounded(config, address)
         queue = build_queue(self.queue_id, config, address, self._host, auto_created=auto_created, temporary=temporary)
         queue.configured = configured
+        if configured:
+            queue.origin = config.origin
         if queue.recovery is not None:
             queue.recovery.begin(self._host.log.last_lsn)
             self.fill_from_past(queue)
@@ -183,6 +185,10 @@ class Registry:
             self.unfilled.append(queue)
         else:
             recovery.finish()
+
+    def forget_queue(self, number: int) -> None:
+        """A queue that was there before a restart, and on which nothing is left, is not opened again."""
+        self._host.log.queue_deleted(number)
 
     def note_opened(self, queue: Queue) -> None:
         """Tell the operational log of a queue that was there before a restart."""
