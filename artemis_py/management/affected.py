@@ -32,6 +32,7 @@ class Effect:
     messages: int
     consumers: int
     what: str
+    is_deleted: bool = False
 
     def as_row(self) -> dict[str, Any]:
         """For JSON."""
@@ -76,7 +77,7 @@ def affected_by(broker: Broker, config: BrokerConfig, found: Affected) -> Iterat
             looks += 1
             if is_forced or _is_deleted(queue, declared.get(address.name), settings):
                 what = "deleted, with its messages; its consumers are disconnected"
-                found.add(Effect("queue", queue.name, queue.message_count, queue.consumer_count, what))
+                found.add(Effect("queue", queue.name, queue.message_count, queue.consumer_count, what, is_deleted=True))
             else:
                 _look_at_queue(queue, queues.get(queue.name), settings, found)
             if looks % _LOOKS_PER_STEP == 0:

@@ -9,6 +9,8 @@ from typing import Final
 
 import pytest
 
+from tests.e2e.broker_process import WAIT_S
+from tests.e2e.forks import run_text
 from tests.e2e.test_reload import Edited, edited, text_of
 
 pytestmark = pytest.mark.e2e
@@ -83,20 +85,20 @@ ROWS: Final = {
         on("a", queue(more='last-value-key="k"')),
         {"q": 1},
         headers={"k": "one"},
-        told="4 of its 5 messages were replaced",
+        told="4 of its 5 messages give way",
     ),
     "last value, no key": Row(on("a", queue(more='last-value-key="k"'))),
-    "smaller ring": Row(on("a", queue(more='ring-size="3"')), {"q": 3}, told="2 of its 5 messages were replaced"),
+    "smaller ring": Row(on("a", queue(more='ring-size="3"')), {"q": 3}, told="2 of its 5 messages give way"),
     "default ring": Row(
         on("a", queue()),
         {"q": 3},
         settings_after=setting("<default-ring-size>3</default-ring-size>"),
-        told="2 of its 5 messages were replaced",
+        told="2 of its 5 messages give way",
     ),
     "smaller depth": Row(
         on("a", queue(more='overflow-policy="RING" max-depth-messages="3"')),
         {"q": 3},
-        told="2 of its 5 messages were replaced",
+        told="2 of its 5 messages give way",
     ),
     "smaller depth, reject": Row(on("a", queue(more='overflow-policy="REJECT" max-depth-messages="3"'))),
     "smaller address": Row(
@@ -287,3 +289,35 @@ def test_a_queue_of_a_reload_is_declared_as_those_of_the_start(tmp_path: Path) -
         line = int(started["declaredAt"].rpartition(":")[2])
         assert it.attribute("q", "declaredAt").endswith(f":{line + 2}")
         assert (it.attribute("r", "life"), it.attribute("r", "declaredAt")) == ("created", None)
+
+
+CHECKED: Final = {
+    "as it is": (on("a", queue()), "", ""),
+    "moved": (on("b", queue()), "", "queue q: it stays on address a, with its 5 messages"),
+    "moved, FORCE": (on("b", queue()), setting(FORCE), "queue q (5 messages): deleted, with its messages"),
+    "not durable": (on("a", NOT_DURABLE), "", "queue q: it stays durable, with its 5 messages"),
+    "ring": (on("a", queue(more='ring-size="3"')), "", "queue q: 2 of its 5 messages give way at the start"),
+    "removed": (OTHER, "", "queue q is not declared any more, and stays on address a, with its 5 messages"),
+    "removed, FORCE": (OTHER, setting(FORCE), "queue q (5 messages): deleted, with its messages"),
+}
+
+
+@pytest.mark.parametrize("settings", ["", setting(_PAGES)])
+def test_check_reads_the_journal_and_tells_what_a_start_would_do(settings: str, tmp_path: Path) -> None:
+    """Of a broker that runs, and of one that is stopped; and it changes nothing."""
+    before = config(on("a", queue()), settings)
+    with edited(before, tmp_path) as it:
+        fill(it, {})
+        for is_running in (True, False):
+            if not is_running:
+                it.broker.kill()
+            for name, (addresses, more, told) in CHECKED.items():
+                if settings and name == "ring":
+                    told = ""  # noqa: PLW2901 - three of them are in pages, which a ring does not count
+                it.write(config(addresses, settings + more.replace("#", "a")))
+                checked = run_text(["check", str(it.file)], timeout=WAIT_S, folder=tmp_path)
+                assert checked.returncode == 0, checked.stderr
+                assert told in checked.stdout, (name, checked.stdout)
+                assert told or "queue q" not in checked.stdout, (name, checked.stdout)
+    with edited(before, tmp_path) as it:
+        assert counts(it) == {"q": _COUNT}

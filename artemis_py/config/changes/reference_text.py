@@ -76,7 +76,7 @@ A start with a changed file deletes nothing durable either, except with FORCE. I
 them, and made anew on the other |
 | `durable`, to false | it stays durable, with its messages |
 | its name | the old queue stays with its messages, on its address; the new one is empty |
-| routing type, filter, `queue-type`, levels, sort key | the messages are in the new order; a filter counts for messages \
+| routing type, filter, `queue-type`, levels, sort key | the messages are in the new order; a filter counts for those \
 that come |
 | a smaller ring (`ring-size`, `default-ring-size`, or `max-depth-…` with RING) | the start drops the least messages \
 beyond it. (A reload drops none at once) |
@@ -85,9 +85,9 @@ beyond it. (A reload drops none at once) |
 | `max-size-…`, `address-full-policy`, `max-consumers`, `exclusive`, `purge-on-no-consumers`, `auto-delete-…` | the \
 messages are there; the setting counts for what happens then |
 
-- **A queue that stays is told with each start and each reload**: a line `CFG-1002` with the place in the file, the number
-  of messages, and what to do; a warning of `/health/ready`; `failures` and `pendingRestart` of `broker configuration`;
-  `artemis_config_last_reload_successful` 0, `artemis_config_pending_restart` 1 for each such queue.
+- **A queue that stays is told with each start and each reload**: a line `CFG-1002` with the place in the file, the
+  number of messages, and what to do; a warning of `/health/ready`; `failures` and `pendingRestart` of
+  `broker configuration`; `artemis_config_last_reload_successful` 0, `artemis_config_pending_restart` 1 for each.
 - **What to do**: consume the messages, or move them to another queue (`artemis-py queue move`); then delete the queue
   and reload. A queue without messages needs none of it: a start makes it as the file says. It stays paused if it was.
 - **Messages that a start drops** are told by `CFG-1004`, with their number and the reason.

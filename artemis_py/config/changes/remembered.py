@@ -35,15 +35,15 @@ def stays_because(config: QueueConfig, address: str, messages: int, *, durable: 
 def replaced_because(own: QueueSettings | None, replaced: int, messages: int) -> str:
     """What a start says of messages of a queue for which it had no room. ``messages``: how many it had before."""
     if own is None:
-        why = "it had no room for them"
+        why = "there is no room for them"
     elif own.last_value_key is not None:
         why = f"of those with the same {own.last_value_key} only the last one counts"
     elif own.policy == "RING" and own.limits_depth:
-        why = "overflow-policy is RING, and they were more than max-depth-messages or max-depth-bytes"
+        why = "overflow-policy is RING, and they are more than max-depth-messages or max-depth-bytes"
     else:
-        why = "they were more than its ring-size"
-    was = "was" if replaced == 1 else "were"
-    return f"{replaced:,} of its {many(messages, 'message')} {was} replaced at the start: {why}"
+        why = "they are more than its ring-size"
+    gives = "gives" if replaced == 1 else "give"
+    return f"{replaced:,} of its {many(messages, 'message')} {gives} way at the start: {why}"
 
 
 def is_forced(config: BrokerConfig, address: str) -> str | None:
