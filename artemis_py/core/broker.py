@@ -108,6 +108,7 @@ class Broker:
 
     def _start(self, kept: RecoveredState, now_ms: int) -> None:
         """Create what is declared or was there, and put back what survived a restart."""
+        self.host.turn_ms = now_ms
         self.host.message_id = kept.message_id
         self.registry.queue_id = kept.queue_id
         deployment = Deployment(self.config, self.registry, kept)
@@ -117,6 +118,7 @@ class Broker:
         self.replaced = restore_messages(kept, self.bindings, now_ms)
         restore_streams(kept.streams, kept.stream, self.registry, self.streams)
         self.log.now_ms = now_ms
+        self._sweep.begin_with(now_ms)
         self.registry.give_retained()
         self.started = True
 
@@ -169,7 +171,8 @@ class Broker:
         self.note_event(SUBSCRIBED, queue, fields, kind=str(consumer.id))
         if self.notices.is_heard:
             tell_consumer(self.notices, CONSUMER_CREATED, queue, consumer)
-        if exclusivity.outlives_consumers and owner is None:
+        is_first = not consumer.browses and self.registry.begin_use(queue)
+        if is_first or (exclusivity.outlives_consumers and owner is None):
             self.registry.note_queue(queue)
         self.slow_consumers.note_consumer(queue, consumer, now_ms)
         if queue.gate.opens_at_ms:

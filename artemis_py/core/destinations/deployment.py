@@ -154,6 +154,7 @@ def divert_of(config: DivertConfig) -> Divert:
 
 def _restore_changes(queue: Queue, fields: dict[str, Any]) -> None:
     queue.gate.paused = fields["paused"]
+    queue.contents.was_used = bool(fields.get("used"))
     # Under another policy the owner's client-id would be taken for a user.
     if fields.get("owner_by") == queue.seats.exclusivity.policy:
         queue.seats.exclusivity.owner = fields.get("owner")
