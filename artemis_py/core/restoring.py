@@ -36,7 +36,7 @@ def restore_messages(recovered: RecoveredState, bindings: Bindings, now_ms: int)
     for queue_id, survivors in recovered.messages.items():
         queue = bindings.by_id.get(queue_id)
         if queue is None:
-            what = f"{many(len(survivors), 'message')} in the journal belong to a queue that is not there any more"
+            what = f"{many(len(survivors), 'message')} in the journal, on no queue: this one is not there any more"
             told.append(Problem("warning", "", 0, f"queue number {queue_id}: {what}"))
             continue
         entries = [(_entry_of(one, queue, bindings), one.due_ms) for one in survivors]

@@ -416,7 +416,7 @@ def test_a_start_deletes_nothing_with_messages() -> None:
 
 def test_a_queue_that_was_used_before_may_go_with_messages() -> None:
     """If its settings say so: the log knows that it was used."""
-    everything = {"auto_delete_queues_message_count": -1}
+    everything: dict[str, Any] = {"auto_delete_queues_message_count": -1}
     before = made(**everything)
     consumer_on(before, before.queues["auto"])
     broker = restarted(before, {"auto": 2, "one": 1}, **everything)
@@ -439,7 +439,7 @@ def test_a_queue_of_an_operator_that_was_used_before_goes() -> None:
 
 def test_delays_begin_again_with_a_start() -> None:
     """Nothing goes sooner than its delay, and nothing stays longer than that and two rounds."""
-    delays = {"auto_delete_queues_delay": 300, "auto_delete_addresses_delay": 300}
+    delays: dict[str, Any] = {"auto_delete_queues_delay": 300, "auto_delete_addresses_delay": 300}
     broker = restarted(made(), **delays)
     rounds(broker, 3)
     assert set(broker.queues) == {"auto", "one"}
