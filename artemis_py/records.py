@@ -20,7 +20,7 @@ from mypy_extensions import mypyc_attr, trait
 from artemis_py.errors import ArtemisError
 from artemis_py.histogram import Histogram
 from artemis_py.message import Account, Message
-from artemis_py.paged import Page, PagedMessage, Settled
+from artemis_py.paged import Page, PagedMessage, Settled, Share
 
 
 @dataclass(slots=True)
@@ -53,6 +53,17 @@ class KeptStream:
         page = self.pages[index] if index >= 0 else None
         return page if page is not None and place < page.end_place else None
 
+    def share_left(self, queue_id: int, page: Page) -> Share:
+        """The durable messages of a page that a queue still needs."""
+        left = Share()
+        share = page.durable.get(queue_id)
+        if share is not None:
+            left.add(share.count, share.size_bytes)
+        settled = self.settled.get((queue_id, page.number))
+        if settled is not None:
+            left.add(-settled.count, -settled.size_bytes)
+        return left
+
 
 def _first_place(page: Page) -> int:
     return page.first_place
@@ -73,6 +84,11 @@ class RecoveredState:
     queue_id: int = 0
     stream: int = 0
     """Pages of streams up to this number may reappear, so these numbers are not reused."""
+
+    def message_count(self, queue_id: int) -> int:
+        """How many messages a queue has, in memory and in pages."""
+        in_pages = sum(each.share_left(queue_id, page).count for each in self.streams for page in each.pages)
+        return len(self.messages.get(queue_id, ())) + in_pages
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)

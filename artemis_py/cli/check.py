@@ -51,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
     try:
         config = load(file, properties=args.properties)
         found = [*config.notices, *tls_problems(config)]
-        problems = [*found, *_problems_of_users(config)]
+        problems = [*found, *_problems_of_users(config), *_problems_of_journal(config)]
     except ConfigError as error:
         problems = [*found, *error.problems]
     if any(each.severity == "error" for each in problems):
@@ -95,6 +95,12 @@ def _problems_of_users(config: BrokerConfig) -> list[Problem]:
     if config.security_enabled:
         open_realms(config, problems)
     return problems.in_order(config.file)
+
+
+def _problems_of_journal(config: BrokerConfig) -> list[Problem]:
+    from artemis_py.cli.check_journal import journal_problems  # with all of the core
+
+    return journal_problems(config)
 
 
 def ports_of(config: BrokerConfig) -> list[str]:

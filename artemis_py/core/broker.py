@@ -39,6 +39,7 @@ from artemis_py.core.routing.router import Router
 from artemis_py.core.slow_consumers import SlowConsumers
 from artemis_py.core.sweep import Sweep
 from artemis_py.core.telling import tell_consumer
+from artemis_py.errors import Problem
 from artemis_py.message import Head, LargeBody, Message
 from artemis_py.records import PageLog, RecordLog, RecoveredState
 
@@ -99,17 +100,25 @@ class Broker:
         self._sweep = Sweep(host, self.registry, config, now_ms)
         self.slow_consumers = SlowConsumers(host, bindings.by_id)
         self._consumer_id = 0
+        self.kept_back: dict[str, Problem] = {}
+        """What the file says of queues, by name, and the start did not do, because they have messages."""
+        self.replaced: list[Problem] = []
+        """Queues on which there was no room at the start for all that was recovered."""
         self._start(kept or RecoveredState(), now_ms)
 
     def _start(self, kept: RecoveredState, now_ms: int) -> None:
         """Create what is declared or was there, and put back what survived a restart."""
+        self.host.turn_ms = now_ms
         self.host.message_id = kept.message_id
         self.registry.queue_id = kept.queue_id
-        Deployment(self.config, self.registry, kept.queues).run(kept.addresses)
+        deployment = Deployment(self.config, self.registry, kept)
+        deployment.run()
+        self.kept_back = deployment.kept_back
         restore_ids(kept, self.bindings, self.duplicates, self.commits)
-        restore_messages(kept, self.bindings, now_ms)
+        self.replaced = restore_messages(kept, self.bindings, now_ms)
         restore_streams(kept.streams, kept.stream, self.registry, self.streams)
         self.log.now_ms = now_ms
+        self._sweep.begin_with(now_ms)
         self.registry.give_retained()
         self.started = True
 
@@ -162,7 +171,8 @@ class Broker:
         self.note_event(SUBSCRIBED, queue, fields, kind=str(consumer.id))
         if self.notices.is_heard:
             tell_consumer(self.notices, CONSUMER_CREATED, queue, consumer)
-        if exclusivity.outlives_consumers and owner is None:
+        is_first = not consumer.browses and self.registry.begin_use(queue)
+        if is_first or (exclusivity.outlives_consumers and owner is None):
             self.registry.note_queue(queue)
         self.slow_consumers.note_consumer(queue, consumer, now_ms)
         if queue.gate.opens_at_ms:

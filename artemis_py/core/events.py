@@ -35,6 +35,7 @@ HELD_UP: Final = "ART-1008"
 FILLED: Final = "ART-1009"
 PAST_LOST: Final = "ART-1010"
 CONSUMER_SLOW: Final = "ART-1011"
+ORPHANED: Final = "ART-1012"
 
 MEANINGS: Final = {
     CREATED: "queue created",
@@ -62,6 +63,7 @@ MEANINGS: Final = {
     FILLED: "queue filled from the log",
     PAST_LOST: "queue misses messages of the past: the log does not have them any more",
     CONSUMER_SLOW: "consumer is slow",
+    ORPHANED: "message dropped: it was sent to a temporary destination whose client has gone",
 }
 """What each code means."""
 

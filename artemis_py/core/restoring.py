@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from artemis_py.config.changes.remembered import replaced_because
+from artemis_py.config.tables.entities import NOWHERE
 from artemis_py.core.addresses.bindings import Bindings
 from artemis_py.core.commits import NO_ADDRESS, Commits
 from artemis_py.core.destinations.registry import Registry
@@ -11,7 +13,9 @@ from artemis_py.core.order.entry import Entry
 from artemis_py.core.pages.streams import Streams
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.routing.duplicates import Duplicates
+from artemis_py.errors import Problem
 from artemis_py.records import KeptStream, RecoveredState, Survivor
+from artemis_py.shown import many
 
 
 def restore_ids(recovered: RecoveredState, bindings: Bindings, duplicates: Duplicates, commits: Commits) -> None:
@@ -24,13 +28,25 @@ def restore_ids(recovered: RecoveredState, bindings: Bindings, duplicates: Dupli
             duplicates.remember(address, seen)
 
 
-def restore_messages(recovered: RecoveredState, bindings: Bindings, now_ms: int) -> None:
-    """Put messages back on their queues. Those of a queue that is gone are left out."""
+def restore_messages(recovered: RecoveredState, bindings: Bindings, now_ms: int) -> list[Problem]:
+    """Put messages back on their queues. Returns what there is to say: of queues on which there was no room for all,
+    and of messages whose queue is not there (one of the same name took its place, in an earlier version).
+    """
+    told: list[Problem] = []
     for queue_id, survivors in recovered.messages.items():
         queue = bindings.by_id.get(queue_id)
-        if queue is not None:
-            entries = [(_entry_of(one, queue, bindings), one.due_ms) for one in survivors]
-            queue.arrivals.take_back(entries, now_ms)
+        if queue is None:
+            what = f"{many(len(survivors), 'message')} in the journal, on no queue: this one is not there any more"
+            told.append(Problem("warning", "", 0, f"queue number {queue_id}: {what}"))
+            continue
+        entries = [(_entry_of(one, queue, bindings), one.due_ms) for one in survivors]
+        queue.arrivals.take_back(entries, now_ms)
+        replaced = queue.contents.tally.replaced
+        if replaced:
+            place = queue.origin or NOWHERE
+            why = replaced_because(queue.own, replaced, len(survivors))
+            told.append(Problem("warning", place.file, place.line, f"queue {queue.name}: {why}"))
+    return told
 
 
 def _entry_of(survivor: Survivor, queue: Queue, bindings: Bindings) -> Entry:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Final, TypeVar, final
 
 from artemis_py.config.settings import BrokerConfig
-from artemis_py.core.addresses.address import Address
+from artemis_py.core.addresses.address import ANYCAST, Address
 from artemis_py.core.agenda import Chore
 from artemis_py.core.budget import Budget
 from artemis_py.core.destinations.registry import Registry
 from artemis_py.core.faults import set_aside
 from artemis_py.core.host import Host
 from artemis_py.core.queue.queue import Queue
-from artemis_py.core.reference.auto_delete import AutoDelete
+from artemis_py.core.reference.auto_delete import deletion_of
 from artemis_py.core.timing.walk import Walk
 
 Item = TypeVar("Item")
@@ -20,7 +20,6 @@ Item = TypeVar("Item")
 _DELETION_UNITS: Final = 20
 _EXPIRY: Final = 1
 _DELETION: Final = 2
-_NOTHING_SAID: Final = AutoDelete()
 
 
 @final
@@ -48,6 +47,25 @@ class Sweep(Chore):
         """What the current round does (flags)."""
         self._deletions = 0
         """How many rounds have looked for unused queues and addresses."""
+
+    def begin_with(self, now_ms: int) -> None:
+        """A restart has ended the use of everything that clients made. What is empty and would come into being again
+        as it was goes at once; other queues, whose messages somebody may come back for, are left to the rounds. A delay
+        begins again. Whether queues were used that may go with messages, or that clients did not make, the log knows.
+        """
+        if self._next_deletion_ms is None:
+            return
+        steady_ms = self._host.clock.steady_ms(now_ms)
+        for queue in list(self._bindings.queues.values()):
+            if queue.auto_created and not queue.message_count:
+                deletion = deletion_of(queue.auto_delete, queue.address.settings, auto_created=True)
+                queue.contents.was_used = queue.contents.was_used or not deletion.messages_max
+                if _comes_back(queue) and _queue_is_unused(queue, steady_ms):
+                    self._registry.delete_queue(queue, now_ms)
+        for address in list(self._bindings.addresses.values()):
+            address.had_binding = address.had_binding or address.auto_created
+            if not address.paused and _address_is_unused(address, steady_ms):
+                self._registry.delete_address(address)
 
     def next_due_ms(self) -> int | None:
         """The steady time, in ms, at which the next round is due; None when both are off."""
@@ -138,17 +156,23 @@ class Sweep(Chore):
 
 def _queue_is_unused(queue: Queue, steady_ms: int) -> bool:
     settings = queue.address.settings
-    own = queue.auto_delete or _NOTHING_SAID
-    allowed = settings.auto_delete_queues if queue.auto_created else settings.auto_delete_created_queues
-    if not (allowed if own.is_wanted is None else own.is_wanted) or queue.temporary or queue.consumer_count:
+    deletion = deletion_of(queue.auto_delete, settings, auto_created=queue.auto_created)
+    # A temporary queue is its client's, also while nobody reads it.
+    if not deletion.is_wanted or queue.temporary or queue.address.temporary or queue.consumer_count:
         return False
-    limit = settings.auto_delete_queues_message_count if own.messages_max is None else own.messages_max
-    if 0 <= limit < queue.message_count:
+    if 0 <= deletion.messages_max < queue.message_count:
         return False
     if not queue.contents.was_used and not settings.auto_delete_queues_skip_usage_check:
         return False
-    delay_ms = settings.auto_delete_queues_delay if own.delay_ms is None else own.delay_ms
-    return steady_ms - queue.seats.idle_since_ms >= delay_ms
+    return steady_ms - queue.seats.idle_since_ms >= deletion.delay_ms
+
+
+def _comes_back(queue: Queue) -> bool:
+    """Would its next use make the queue again, as it is? Then nothing is lost with it when it is empty."""
+    settings = queue.address.settings
+    is_plain = not queue.attributes and queue.selector is None and queue.ring_size_changed is None
+    is_named = queue.name == queue.address.name and queue.routing_type == ANYCAST and queue.auto_created
+    return is_plain and is_named and not queue.gate.paused and settings.auto_create_queues
 
 
 def _address_is_unused(address: Address, steady_ms: int) -> bool:

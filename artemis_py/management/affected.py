@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final, final
 
-from artemis_py.config.changes.plan import FORCE
 from artemis_py.config.changes.queue_effects import held_back
+from artemis_py.config.changes.remembered import FORCE, stays_because
 from artemis_py.config.settings import AddressConfig, AddressSettings, BrokerConfig, QueueConfig
 from artemis_py.config.tables.queue_settings import QueueSettings
 from artemis_py.core.addresses import retroactive
@@ -19,6 +19,7 @@ from artemis_py.core.queue.retuning import declaration_of
 
 ROWS_MAX: Final = 1000
 _LOOKS_PER_STEP: Final = 32
+_LIFETIME: Final = frozenset(("min_message_ttl", "max_message_ttl", "expiration"))
 
 
 @final
@@ -31,6 +32,7 @@ class Effect:
     messages: int
     consumers: int
     what: str
+    is_deleted: bool = False
 
     def as_row(self) -> dict[str, Any]:
         """For JSON."""
@@ -75,7 +77,7 @@ def affected_by(broker: Broker, config: BrokerConfig, found: Affected) -> Iterat
             looks += 1
             if is_forced or _is_deleted(queue, declared.get(address.name), settings):
                 what = "deleted, with its messages; its consumers are disconnected"
-                found.add(Effect("queue", queue.name, queue.message_count, queue.consumer_count, what))
+                found.add(Effect("queue", queue.name, queue.message_count, queue.consumer_count, what, is_deleted=True))
             else:
                 _look_at_queue(queue, queues.get(queue.name), settings, found)
             if looks % _LOOKS_PER_STEP == 0:
@@ -111,6 +113,10 @@ def _look_at_queue(queue: Queue, declared: QueueConfig | None, settings: Address
     old = queue.own
     if old is None:
         return
+    if declared is not None:
+        why = stays_because(declared, queue.address.name, queue.message_count, durable=queue.durable)
+        if why is not None:
+            found.add(Effect("queue", queue.name, queue.message_count, queue.consumer_count, why))
     if declared is not None and declared.address == queue.address.name:
         config, is_declared = declared, True
     else:
@@ -129,9 +135,17 @@ def _words(queue: Queue, old: QueueSettings, new: QueueSettings) -> Iterator[str
         yield f"keeps what it is composed of until a restart: {names}"
     depth = queue.message_count
     if new.ring_size != old.ring_size and 0 <= new.ring_size < depth:
-        yield f"deeper than ring-size {new.ring_size}: it stops growing, and nothing is dropped at once"
+        yield (
+            f"deeper than ring-size {new.ring_size}: it stops growing, and nothing is dropped at once; "
+            f"a restart drops up to {depth - new.ring_size}"
+        )
     limit = new.depth_messages_max
-    if limit != old.depth_messages_max and 0 <= limit < depth and not held:
-        yield f"deeper than max-depth-messages {limit}: {new.policy} from the next message on"
+    if limit != old.depth_messages_max and 0 <= limit < depth:
+        when = "after a restart" if held else "from the next message on"
+        yield f"deeper than max-depth-messages {limit}: {new.policy} {when}"
+    if depth and new.last_value_key is not None and new.last_value_key != old.last_value_key:
+        yield f"with last-value-key {new.last_value_key} a restart drops all but the last message of each value"
+    if depth and held & _LIFETIME:
+        yield "its messages have another time to live after a restart: what is too old then expires"
     if new.max_consumers != old.max_consumers and 0 <= new.max_consumers < queue.taker_count:
         yield f"has more consumers than max-consumers {new.max_consumers}: they stay, and no other comes"

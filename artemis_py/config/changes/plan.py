@@ -9,6 +9,7 @@ from typing import Any, Final
 from artemis_py.config.changes.change import ADDED, CHANGED, NOTHING, NOW, REMOVED, RESTART, Change, Plan
 from artemis_py.config.changes.effects import QUEUE_ATTRIBUTES, of_address_setting, of_queue_attribute
 from artemis_py.config.changes.queue_effects import held_back
+from artemis_py.config.changes.remembered import FORCE, is_forced
 from artemis_py.config.merging import SettingsEntry
 from artemis_py.config.secrets_in_text import MASK, names_a_secret
 from artemis_py.config.security_settings import PERMISSIONS
@@ -18,7 +19,6 @@ from artemis_py.config.tables.entities import NOWHERE, Origin
 from artemis_py.config.tables.fields import HONOURED, Setting, settings_of, show
 from artemis_py.config.tables.queue_settings import queue_settings
 
-FORCE: Final = "FORCE"
 _ADDRESS_ROWS: Final = {row.attribute: row for row in settings_of(AddressSettings).values()}
 _QUEUE_ROWS: Final = {row.attribute: row for row in settings_of(QueueConfig).values()}
 _NAMES_MAX: Final = 3
@@ -189,10 +189,13 @@ def _queue(
         yield Change(part="queue", name=queue.name, action=ADDED, effect=NOW, origin=queue.origin)
         return
     if known.address != queue.address:
+        forced = is_forced(new, known.address)
+        effect, note = RESTART, "a queue does not move: with messages it stays, without any a restart makes it anew"
+        if forced is not None:
+            effect, note = NOW, f"{forced} is FORCE: deleted, with its messages, and made anew on the other address"
         yield Change(
-            part="queue", name=queue.name, action=CHANGED, effect=RESTART, setting="address", old=known.address,
-            new=queue.address, origin=queue.origin,
-            note="a queue does not move; a restart makes it anew on the other address, without the messages it has",
+            part="queue", name=queue.name, action=CHANGED, effect=effect, setting="address", old=known.address,
+            new=queue.address, origin=queue.origin, note=note,
         )  # fmt: skip
         return
     if known.routing_type != queue.routing_type:
@@ -212,8 +215,8 @@ def _queue(
         values = getattr(pair[0], attribute), getattr(pair[1], attribute)
         if values[0] != values[1]:
             effect, note = of_queue_attribute(attribute, held)
-            if attribute == "durable":
-                note = "a restart makes the queue anew, without the messages it has"
+            if attribute == "durable" and not queue.durable:
+                note = "with messages it stays durable, without any a restart makes it anew"
             yield _changed("queue", queue.name, row, values, effect, note, queue.origin_of(attribute))
 
 

@@ -66,6 +66,34 @@ tells it and goes on, and the next one tries again. If clients connect again and
 queue comes into being anew, empty.
 A start applies FORCE, too, so an edit while the broker is stopped has the same result.
 
+## What a start does to messages
+
+A start with a changed file deletes nothing durable either, except with FORCE. In the file, of a queue with messages, is
+
+| changed | and then |
+| --- | --- |
+| its address | it stays where it is, as it was, with its messages. With FORCE for the old address it is deleted with \
+them, and made anew on the other |
+| `durable`, to false | it stays durable, with its messages |
+| its name | the old queue stays with its messages, on its address; the new one is empty |
+| routing type, filter, `queue-type`, levels, sort key | the messages are in the new order; a filter counts for those \
+that come |
+| a smaller ring (`ring-size`, `default-ring-size`, or `max-depth-…` with RING) | the start drops the least messages \
+beyond it. (A reload drops none at once) |
+| `last-value-key` | of messages with the same value the start keeps the last |
+| `max-message-ttl`, `expiration` | messages that are too old then expire |
+| `max-size-…`, `address-full-policy`, `max-consumers`, `exclusive`, `purge-on-no-consumers`, `auto-delete-…` | the \
+messages are there; the setting counts for what happens then |
+
+- **A queue that stays is told with each start and each reload**: a line `CFG-1002` with the place in the file, the
+  number of messages, and what to do; a warning of `/health/ready`; `failures` and `pendingRestart` of
+  `broker configuration`; `artemis_config_last_reload_successful` 0, `artemis_config_pending_restart` 1 for each.
+- **What to do**: consume the messages, or move them to another queue (`artemis-py queue move`); then delete the queue
+  and reload. A queue without messages needs none of it: a start makes it as the file says. It stays paused if it was.
+- **Messages that a start drops** are told by `CFG-1004`, with their number and the reason.
+- **Before**: `artemis-py check` reads the journal, if there is one, and warns of all this with numbers.
+  `artemis-py diff --running` and `broker reload` say the same of a running broker.
+
 ## What operators changed
 
 - **Paused** queues stay paused.
@@ -77,7 +105,9 @@ A start applies FORCE, too, so an edit while the broker is stopped has the same 
 - **Queues that operators or clients made** stay. If the file declares one, it becomes a declared queue, with exactly
   the attributes of the file.
 - A declared queue gets exactly what the file says: an attribute that is removed has its default again.
-- A declared queue that exists on another address stays there, and the reload tells it.
+- A declared queue that exists on another address stays there, and the reload tells it
+  ([above](#what-a-start-does-to-messages)).
+- A declared queue or address that was deleted while the broker ran comes back with the next reload, which says so.
 
 ## When a change is in force
 
@@ -112,6 +142,7 @@ artemis-py diff --running --json
 
 The exit code is 0 if nothing would change, 1 if something would, and 2 if a configuration is refused. With `--running`
 the broker counts what would be affected: a queue that is deleted with its messages and consumers, a queue that is
-deeper than its new `ring-size` or `max-depth-messages`, an address that is full at once because `max-size-…` is below
+deeper than its new `ring-size` or `max-depth-messages`, a queue that stays on its address, or durable, as long as it
+has messages, an address that is full at once because `max-size-…` is below
 what it has, and queues that keep what they are composed of until a restart.
 """

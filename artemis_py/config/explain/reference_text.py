@@ -21,7 +21,8 @@ One file in the format of Apache ActiveMQ Artemis, usually called `broker.xml`, 
 </configuration>
 ```
 
-`artemis-py check FILE` reports everything that is wrong with a file, and everything in it that has no effect;
+`artemis-py check FILE` reports everything that is wrong with a file, and everything in it that has no effect, and
+what a start with it would do to the messages that the journal has;
 `artemis-py explain ADDRESS::QUEUE` shows where each setting of an address or a queue comes from. The tables below come
 from the same rows that the broker uses. *Effect* is one of
 

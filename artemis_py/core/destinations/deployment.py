@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any, final
 
+from artemis_py.config.changes.remembered import stays_because
 from artemis_py.config.settings import BrokerConfig, DivertConfig, QueueConfig
 from artemis_py.config.tables.queue_settings import known_attributes
 from artemis_py.core.addresses.address import Address, Divert
@@ -12,6 +13,8 @@ from artemis_py.core.destinations.registry import Registry
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue.recipe import overflow_for
 from artemis_py.core.reference.auto_delete import AutoDelete
+from artemis_py.errors import Problem
+from artemis_py.records import RecoveredState
 from artemis_py.selector import compile_selector
 
 
@@ -19,18 +22,23 @@ from artemis_py.selector import compile_selector
 class Deployment:
     """One start. A queue that is declared and remembered keeps its number, and with it its messages. Its attributes are
     those of the file, except what was changed while it ran (paused, ring-size). If the file no longer declares it,
-    its QUEUE record gives the attributes that were written on the queue itself.
+    its QUEUE record gives the attributes that were written on the queue itself. A queue with messages neither moves to
+    another address nor stops being durable because the file says so: it stays, and ``kept_back`` says why. Without
+    messages it is made anew.
     """
 
-    __slots__ = ("_config", "_registry", "_remembered")
+    __slots__ = ("_config", "_kept", "_registry", "_remembered", "kept_back")
 
-    def __init__(self, config: BrokerConfig, registry: Registry, kept_queues: Iterable[dict[str, Any]]) -> None:
+    def __init__(self, config: BrokerConfig, registry: Registry, kept: RecoveredState) -> None:
+        self.kept_back: dict[str, Problem] = {}
+        """What the file says of queues, by name, and this start did not do, with its place in the file."""
         self._config = config
         self._registry = registry
-        self._remembered = {fields["name"]: fields for fields in kept_queues}
+        self._kept = kept
+        self._remembered = {fields["name"]: fields for fields in kept.queues}
         """What the log says of queues that are not there again yet, by name."""
 
-    def run(self, kept_addresses: Iterable[dict[str, Any]]) -> None:
+    def run(self) -> None:
         """Create everything: declared things first, then remembered ones, then diverts."""
         registry = self._registry
         registry.queue_id = max([registry.queue_id, *(fields["id"] for fields in self._remembered.values())])
@@ -41,7 +49,7 @@ class Deployment:
             for queue_config in address_config.queues:
                 if queue_config.name not in registry.bindings.queues:
                     self._deploy_queue(address, queue_config)
-        for fields in kept_addresses:
+        for fields in self._kept.addresses:
             address = self._address(fields["name"], auto_created=fields["auto_created"])
             address.add_routing_types(fields["routing_types"])
             address.paused = fields.get("paused", False)
@@ -58,10 +66,20 @@ class Deployment:
     def _deploy_queue(self, address: Address, config: QueueConfig) -> None:
         registry = self._registry
         fields = self._remembered.get(config.name)
-        if fields is None or fields["address"] != address.name or not config.durable:
-            created = registry.create_queue(address, config, auto_created=False, configured=True)
-            created.origin = config.origin
+        if fields is None:
+            registry.create_queue(address, config, auto_created=False, configured=True)
             return
+        if fields["address"] != address.name or not config.durable:
+            count = self._kept.message_count(fields["id"])
+            why = stays_because(config, fields["address"], count, durable=True)
+            if why is None:
+                self._deploy_anew(address, config, fields)
+                return
+            origin = config.origin if fields["address"] != address.name else config.origin_of("durable")
+            self.kept_back[config.name] = Problem("warning", origin.file, origin.line, f"queue {config.name}: {why}")
+            if fields["address"] != address.name:
+                return  # remembered as it is
+            config = replace(config, durable=True)
         queue = registry.open_queue(fields["id"], config, address)
         queue.origin = config.origin
         queue.configured = True
@@ -72,6 +90,16 @@ class Deployment:
         if has_changed or is_new:
             registry.note_queue(queue)
         del self._remembered[config.name]
+
+    def _deploy_anew(self, address: Address, config: QueueConfig, fields: dict[str, Any]) -> None:
+        """Nothing is on the queue that the log remembers: another one takes its place, and stays paused if it was."""
+        registry = self._registry
+        registry.forget_queue(fields["id"])
+        del self._remembered[config.name]
+        created = registry.create_queue(address, config, auto_created=False, configured=True)
+        if fields["paused"]:
+            created.gate.paused = True
+            registry.note_queue(created)
 
     def _remember_queue(self, fields: dict[str, Any]) -> None:
         registry = self._registry
@@ -126,6 +154,7 @@ def divert_of(config: DivertConfig) -> Divert:
 
 def _restore_changes(queue: Queue, fields: dict[str, Any]) -> None:
     queue.gate.paused = fields["paused"]
+    queue.contents.was_used = bool(fields.get("used"))
     # Under another policy the owner's client-id would be taken for a user.
     if fields.get("owner_by") == queue.seats.exclusivity.policy:
         queue.seats.exclusivity.owner = fields.get("owner")

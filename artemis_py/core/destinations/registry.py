@@ -23,6 +23,7 @@ from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue.recipe import build_queue
 from artemis_py.core.queue.retuning import declaration_of, use_declaration
 from artemis_py.core.queue.works import QueueWork
+from artemis_py.core.reference.auto_delete import deletion_of
 from artemis_py.core.telling import tell_address, tell_binding
 from artemis_py.errors import BrokerError, LimitError
 
@@ -82,6 +83,7 @@ class Registry:
             can_page=self._streams.are_possible,
             is_wildcard=is_wildcard(name, self.config.wildcards),
         )
+        address.empty_since_ms = self._host.clock.steady_ms(self._host.turn_ms)
         self.bindings.add_address(address)
         if self._is_ready:
             self._arrange_retention(address)
@@ -148,6 +150,8 @@ class Registry:
         config = self.bounded(config, address)
         queue = build_queue(self.queue_id, config, address, self._host, auto_created=auto_created, temporary=temporary)
         queue.configured = configured
+        if configured:
+            queue.origin = config.origin
         if queue.recovery is not None:
             queue.recovery.begin(self._host.log.last_lsn)
             self.fill_from_past(queue)
@@ -183,6 +187,10 @@ class Registry:
             self.unfilled.append(queue)
         else:
             recovery.finish()
+
+    def forget_queue(self, number: int) -> None:
+        """A queue that was there before a restart, and on which nothing is left, is not opened again."""
+        self._host.log.queue_deleted(number)
 
     def note_opened(self, queue: Queue) -> None:
         """Tell the operational log of a queue that was there before a restart."""
@@ -220,11 +228,24 @@ class Registry:
         if queue.durable and not queue.temporary:
             self._host.log.queue_changed(self.kept_of_queue(queue))
 
+    def begin_use(self, queue: Queue) -> bool:
+        """A consumer has come. Returns whether a restart must know that the queue was used: if it may be deleted for
+        being unused later, and not only if it is empty and a client made it.
+        """
+        if queue.contents.was_used or not queue.durable or queue.temporary:
+            return False
+        deletion = deletion_of(queue.auto_delete, queue.address.settings, auto_created=queue.auto_created)
+        if not deletion.is_wanted or (queue.auto_created and not deletion.messages_max):
+            return False
+        queue.contents.was_used = True
+        return True
+
     def kept_of_queue(self, queue: Queue) -> dict[str, Any]:
         """What a restart must know of a queue."""
         return _kept(queue, self.quota.owner_of(queue.id))
 
     def _bind(self, queue: Queue) -> None:
+        queue.seats.idle_since_ms = self._host.clock.steady_ms(self._host.turn_ms)
         address = self.bindings.bind(queue)
         self._count_queue(queue, 1)
         self._host.graves.note(queue.reference.rules.dead_letter_address)
@@ -352,6 +373,7 @@ def _kept(queue: Queue, owner: str | None) -> dict[str, Any]:
         "owner": exclusivity.owner if exclusivity.outlives_consumers else None,
         "owner_by": exclusivity.policy,
         **({} if queue.auto_delete is None else {"auto_delete": queue.auto_delete.fields()}),
+        **({"used": True} if queue.contents.was_used else {}),
         **({} if queue.recovery is None else {"recovery": queue.recovery.fields()}),
     }
 

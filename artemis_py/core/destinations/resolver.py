@@ -9,6 +9,7 @@ from typing import Final, final
 from artemis_py.config.settings import BrokerConfig, QueueConfig
 from artemis_py.core.addresses.address import ANYCAST, MULTICAST, Address
 from artemis_py.core.addresses.route import Route
+from artemis_py.core.addresses.temporary import names_temporary
 from artemis_py.core.destinations.registry import Registry
 from artemis_py.core.queue.queue import Queue
 from artemis_py.errors import NotFoundError
@@ -84,6 +85,20 @@ class Resolver:
         route.in_full = in_full
         return route
 
+    def is_gone(self, name: str) -> bool:
+        """Is this a temporary destination whose client has gone?"""
+        return name not in self._bindings.addresses and names_temporary(name)
+
+    def route_to_nobody(self, name: str, routing_type: str | None, permit: Permit | None = None) -> Route:
+        """Where a message goes that is sent to a temporary destination whose client has gone: nobody gets it, and
+        nothing is created for it. It counts as unrouted, by the settings of that name.
+        """
+        if permit is not None:
+            permit.to_use(name, None)
+        address = Address(name, self._config.settings_for(name), temporary=True)
+        address.deleted = True
+        return self._bindings.route_to(address, None, routing_type)
+
     def _ask_to_send(self, permit: Permit, name: str, routing_type: str | None) -> None:
         """May a client send to an address, with all that is created for that?"""
         address = self._bindings.addresses.get(name)
@@ -121,6 +136,8 @@ class Resolver:
         addresses = self._bindings.addresses
         address = addresses.get(name)
         if address is None:
+            if names_temporary(name):
+                raise NotFoundError(f"{name} is a temporary destination whose client has gone")
             settings = self._config.settings_for(name)
             if not settings.auto_create_addresses:
                 raise NotFoundError(f"Address {name} does not exist and auto-create-addresses is false for it")

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final, final
 
-from artemis_py.config.changes.plan import FORCE
+from artemis_py.config.changes.remembered import FORCE, stays_because
 from artemis_py.config.settings import AddressConfig, AddressSettings, BrokerConfig, DivertConfig, QueueConfig
 from artemis_py.config.tables.queue_settings import written_attributes
 from artemis_py.core.addresses import retroactive
@@ -32,6 +32,10 @@ WAIT: Final = True
 """What a step yields if the work can only go on in another turn."""
 _LOOKS_PER_STEP: Final = 64
 _FAILURES_MAX: Final = 100
+_PLACES_PER_STEP: Final = 1000
+_WAITS: Final = (
+    "it stays on address {0} until a restart makes it anew; or delete it (artemis-py queue delete {1}), and reload"
+)
 _PATIENCE_MS: Final = 10_000
 """So long consumers that were told to go are waited for, all together."""
 
@@ -59,7 +63,9 @@ class Redeployment:
         self.failures: list[str] = []
         """What could not be done, and stays as it was."""
         self.held: dict[str, frozenset[str]] = {}
-        """Attributes that need a restart, by queue."""
+        """Attributes that need a restart, by queue; ``address`` for one that is declared on another address."""
+        self.left_diverts: set[str] = set()
+        """Diverts that the file does not declare any more and that stay until a restart."""
         self.removed_messages = 0
         """How many messages were deleted with their queues."""
         self._host = host
@@ -83,7 +89,8 @@ class Redeployment:
         yield from self._settle_addresses()
         yield from self._divert()
         yield from self.delete_undeclared()
-        yield from self._deploy()
+        yield from self.deploy()
+        yield from _forget_places(self._bindings, self._declared, self._queues)
 
     # ---- settings --------------------------------------------------------------------------------
 
@@ -141,9 +148,13 @@ class Redeployment:
     def _divert(self) -> Steps:
         wanted = {divert.name: divert for divert in self._config.diverts}
         for name, address in list(self._running_diverts.items()):
-            if name not in wanted and address.settings.config_delete_diverts == FORCE:
+            if name in wanted:
+                continue
+            if address.settings.config_delete_diverts == FORCE:
                 _remove_divert(address, name)
                 yield None
+            else:
+                self.left_diverts.add(name)
         for config in wanted.values():
             self._try(f"divert {config.name}", lambda: self._deploy_divert(config))  # noqa: B023
             yield None
@@ -155,6 +166,10 @@ class Redeployment:
             diverts = [divert if each.name == config.name else each for each in address.diverts]
             if [_facts(each) for each in diverts] != [_facts(each) for each in address.diverts]:
                 set_diverts(address, diverts)
+                return
+            for each in address.diverts:
+                if each.name == config.name:
+                    each.origin = config.origin
             return
         target = self._bindings.addresses.get(config.address) or self._registry.create_address(
             config.address, auto_created=False
@@ -263,12 +278,13 @@ class Redeployment:
 
     # ---- addresses and queues --------------------------------------------------------------------
 
-    def _deploy(self) -> Steps:
+    def deploy(self) -> Steps:
+        """Create and change what the file declares."""
         for config in self._declared.values():
             address = self._bindings.addresses.get(config.name)
             if address is None:
                 address = self._registry.create_address(config.name, auto_created=False)
-            address.auto_created = False
+            address.auto_created, address.origin = False, config.origin
             address.add_routing_types(config.routing_types)
             for queue_config in config.queues:
                 self._try(f"queue {queue_config.name}", lambda: self._deploy_queue(address, queue_config))  # noqa: B023
@@ -283,13 +299,19 @@ class Redeployment:
         if queue is None:
             self._registry.create_queue(address, config, auto_created=False, configured=True)
         elif queue.address.name != address.name:
-            self._fail(f"queue {config.name}", f"it is on address {queue.address.name} and stays there")
+            self.held[queue.name] = frozenset(("address",))
+            why = stays_because(config, queue.address.name, queue.message_count, durable=queue.durable)
+            self._fail(f"queue {config.name}", why or _WAITS.format(queue.address.name, config.name))
         else:
             self._update(queue, config)
+            why = stays_because(config, queue.address.name, queue.message_count, durable=queue.durable)
+            if why is not None:
+                self._fail(f"queue {config.name}", why)
 
     def _update(self, queue: Queue, config: QueueConfig) -> None:
         """A queue that is there gets everything that its declaration says, also what that does not mention any more."""
         config = self._registry.bounded(config, self._bindings.address_of(queue))
+        queue.origin = config.origin
         is_same = queue.attributes == written_attributes(config) and queue.durable == config.durable
         is_same = is_same and _filter_of(queue) == (config.filter or None)
         if not (is_same and queue.routing_type == config.routing_type and queue.configured):
@@ -313,6 +335,24 @@ class Redeployment:
     def _fail(self, name: str, reason: str) -> None:
         if len(self.failures) < _FAILURES_MAX:
             self.failures.append(f"{name}: {reason}")
+
+
+def _forget_places(bindings: Bindings, addresses: dict[str, AddressConfig], queues: dict[str, QueueConfig]) -> Steps:
+    """What the file does not declare any more has no place in it."""
+    looks = 0
+    for queue in list(bindings.queues.values()):
+        declared = queues.get(queue.name)
+        if declared is None or declared.address != queue.address.name:
+            queue.origin = None
+        looks += 1
+        if looks % _PLACES_PER_STEP == 0:
+            yield None
+    for address in list(bindings.addresses.values()):
+        if address.name not in addresses:
+            address.origin = None
+        looks += 1
+        if looks % _PLACES_PER_STEP == 0:
+            yield None
 
 
 def _filter_of(queue: Queue) -> str | None:

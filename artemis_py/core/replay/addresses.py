@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from typing import Final, final
 
 from artemis_py.config.matching import WildcardSyntax
 from artemis_py.config.wildcards import WildcardIndex, is_wildcard
 from artemis_py.core.addresses.bindings import Bindings
 from artemis_py.core.addresses.retroactive import is_internal
+from artemis_py.core.addresses.temporary import names_temporary
 from artemis_py.errors import NotFoundError
 from artemis_py.logged import AddressChoice
 
-_TEMPORARY: Final = re.compile(r"temp-(?:queue|topic)\.[0-9a-f]{32}(?:\..*)?", re.ASCII | re.DOTALL)
-"""The address of a temporary destination (``stomp/temporaries.py``), which nobody can guess."""
 _KNOWN_MAX: Final = 4096
 
 
@@ -48,7 +46,7 @@ class Addresses(AddressChoice):
         if address in self.patterns:
             return True
         syntax = self._index.syntax
-        if is_wildcard(address, syntax) or is_internal(address) or _TEMPORARY.fullmatch(address) is not None:
+        if is_wildcard(address, syntax) or is_internal(address) or names_temporary(address):
             return False
         return len(self._index.matching(address)) > 0
 

@@ -49,7 +49,7 @@ class Duplicates:
                     self._log.story.refused(address.name, "duplicate", message)
                     continue
                 seen.add(duplicate_id)
-                if self._keeps:
+                if self._keeps and not address.temporary:  # no restart brings it back
                     message.lsn = self._log.duplicate_id(address.name, duplicate_id)
             kept.append(message)
         return kept

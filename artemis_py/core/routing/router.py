@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import final
+from typing import Final, final
 
 from artemis_py.core.addresses.address import MULTICAST, Plan
 from artemis_py.core.addresses.bindings import Bindings
 from artemis_py.core.destinations.resolver import Resolver
+from artemis_py.core.events import ORPHANED
 from artemis_py.core.host import Host
 from artemis_py.core.placing.batch import Batch
 from artemis_py.core.placing.enqueuer import Enqueuer
@@ -17,6 +18,8 @@ from artemis_py.core.routing.forwards import Forwards
 from artemis_py.core.routing.targets import deal, every_target, offer, only_target
 from artemis_py.message import Message
 
+_NAME_MAX: Final = 200
+
 
 @final
 class Router:
@@ -24,7 +27,7 @@ class Router:
     consumers; a queue may, when messages arrive.
     """
 
-    __slots__ = ("_bindings", "_duplicates", "_enqueuer", "_forwards", "_log", "_resolver")
+    __slots__ = ("_bindings", "_duplicates", "_enqueuer", "_events", "_forwards", "_log", "_resolver")
 
     def __init__(
         self,
@@ -36,6 +39,7 @@ class Router:
         enqueuer: Enqueuer,
     ) -> None:
         self._log = host.log
+        self._events = host.events
         self._bindings = bindings
         self._resolver = resolver
         self._duplicates = duplicates
@@ -102,6 +106,8 @@ class Router:
             missed = _not_awaited(missed, batch, plan)
         address.routed_message_count += len(messages) - len(missed)
         address.unrouted_message_count += len(missed)
+        if missed and address.deleted:
+            self._events.note(ORPHANED, "", {"address": address.name[:_NAME_MAX]}, count=len(missed))
         settings = address.settings
         target = settings.dead_letter_address
         if missed and settings.send_to_dla_on_no_route and target and target != address.name:

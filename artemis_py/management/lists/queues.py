@@ -7,6 +7,7 @@ from typing import Final
 from artemis_py.core.addresses import retroactive
 from artemis_py.core.queue.overflow import Ring
 from artemis_py.core.queue.queue import Queue
+from artemis_py.core.reference.auto_delete import deletion_of
 from artemis_py.management.lists.field import FLAG, NUMBER, TEXT, Field, Kind
 
 _MESSAGES: Final = "messages"
@@ -37,10 +38,7 @@ def _first_message_age(queue: Queue) -> int:
 
 
 def _auto_delete(queue: Queue) -> bool:
-    own, settings = queue.auto_delete, queue.address.settings
-    if own is not None and own.is_wanted is not None:
-        return own.is_wanted
-    return settings.auto_delete_queues if queue.auto_created else settings.auto_delete_created_queues
+    return deletion_of(queue.auto_delete, queue.address.settings, auto_created=queue.auto_created).is_wanted
 
 
 def _last_value_key(queue: Queue) -> str | None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, final
 
 from artemis_py.config.changes.change import NOW, WHEN_IDLE, Change, Plan
-from artemis_py.config.changes.plan import FORCE
+from artemis_py.config.changes.remembered import FORCE
 from artemis_py.config.settings import AddressConfig, BrokerConfig
 from artemis_py.core.broker import Broker
 from artemis_py.core.notices import CONFIGURATION_REFUSED, CONFIGURATION_RELOADED, Fields
@@ -19,6 +19,7 @@ from artemis_py.management.managed import Steps
 from artemis_py.server.calls import Calls
 from artemis_py.server.client import Client
 from artemis_py.server.clocks import wall_clock_ms
+from artemis_py.server.configuration.pending import after, as_running, still_pending
 from artemis_py.server.configuration.reading import Reading, Source, Stamps, problems_of, read, stamps_of
 from artemis_py.server.configuration.state import APPLIED, PARTLY, REFUSED, UNCHANGED, ConfigurationState, told
 from artemis_py.server.configuration.watch import ConfigurationWatch
@@ -32,6 +33,8 @@ from artemis_py.stomp.service import StompService
 CODE_APPLIED: Final = "CFG-1001"
 CODE_REFUSED: Final = "CFG-1002"
 CODE_CHANGE: Final = "CFG-1003"
+CODE_REPLACED: Final = "CFG-1004"
+_NOT_DONE: Final = "could not be done, and stays as it was"
 _LINES_MAX: Final = 50
 """How many changes of one reload the log lists."""
 _TOLD_MAX: Final = 500
@@ -72,6 +75,8 @@ class ConfigurationKeeper:
         self._stats: Final[ServerStats] = turns.stats
         turns.stats.configuration = self.state
         self._gate = gate
+        self._held: set[str] = set()
+        """Queues that may need a restart to become what the file says."""
         self._lock = asyncio.Lock()
         self._next: asyncio.Task[dict[str, Any]] | None = None
         """A reload that waits for its turn."""
@@ -81,11 +86,18 @@ class ConfigurationKeeper:
     # ---- what others ask -------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """Delete what broker.xml does not declare any more, and watch its files, if ``configuration-file-refresh-
-        period`` says so.
+        """Tell what the start could not do, delete what broker.xml does not declare any more, and watch its files, if
+        ``configuration-file-refresh-period`` says so.
         """
+        broker = self._broker
+        for each in broker.replaced:
+            _log(CODE_REPLACED, {"file": each.place or self.state.file, "problem": each.message}, "messages are gone")
         if _deletes(self._in_force):
             self._run(self._delete_undeclared())
+        else:
+            self._held.update(broker.kept_back)
+            self.state.pending = still_pending((), broker, self._in_force, self._held, ())
+            _note_failures(self.state, [told(each) for each in broker.kept_back.values()])
         period_ms = self._start.configuration_file_refresh_period
         if self._source is None or period_ms <= 0:
             return
@@ -163,9 +175,9 @@ class ConfigurationKeeper:
             raise BrokerError(_refusal(error)) from None
         self._note_files(reading.config, stamps)
         state.problems = ()
-        state.pending = reading.pending.need_restart
         state.read_ms = state.tried_ms
-        changes, before = reading.plan.changes, self._in_force
+        plan, before = as_running(reading.plan, self._broker, reading.in_force), self._in_force
+        changes = plan.changes
         removed_count = 0
         try:
             redeployment, failures = await self._bring_into_force(reading)
@@ -174,11 +186,14 @@ class ConfigurationKeeper:
         else:
             state.failures = (*redeployment.failures, *failures)
             removed_count = redeployment.removed_messages
+            self._held.update(redeployment.held)
+            pending, left = reading.pending.need_restart, redeployment.left_diverts
+            state.pending = still_pending(pending, self._broker, self._in_force, self._held, left)
         if changes:
             state.changes = changes
         what = PARTLY if state.failures else APPLIED if changes else UNCHANGED
         state.counts[what] += 1
-        self._tell_applied(what, reading.plan)
+        self._tell_applied(what, plan)
         self._forget_soon(before, reading.config)
         return {
             "result": what,
@@ -206,8 +221,7 @@ class ConfigurationKeeper:
             await self._carry_out(_end_replays(list(self._stats.connections), self._now_ms))
         redeployment = self._broker.redeploy(config, self._now_ms, self._disconnect)
         await self._carry_out(redeployment.run())
-        if self._turns.replays is not None:
-            self._turns.replays.fills.begin()  # for new queues that begin in the log
+        _begin_fills(self._turns)
         ended, failures = self._ports.exchange(reading.exchange)
         for service in ended:
             await self._carry_out(self._close_connections(service))
@@ -218,10 +232,14 @@ class ConfigurationKeeper:
         await self.calls.begin(_without_result(steps), changes=True)
 
     async def _delete_undeclared(self) -> None:
+        """What a start deletes: what takes its place, under the same name, is made then."""
         redeployment = self._broker.redeploy(self._in_force, self._now_ms, self._disconnect)
         await self._carry_out(redeployment.delete_undeclared())
-        for failure in redeployment.failures:
-            _log(CODE_REFUSED, {"file": self.state.file, "failure": failure}, "could not be deleted")
+        await self._carry_out(redeployment.deploy())
+        _begin_fills(self._turns)
+        self._held.update(redeployment.held)
+        self.state.pending = still_pending((), self._broker, self._in_force, self._held, ())
+        _note_failures(self.state, redeployment.failures)
 
     def _close_connections(self, service: StompService) -> Iterator[bool | None]:
         clients = [each for each in self._stats.connections if each.session.state.service is service]
@@ -249,15 +267,16 @@ class ConfigurationKeeper:
             reading = await self._read(source, binds=False)
         except ArtemisError as error:
             raise BrokerError(_refusal(error)) from None
+        plan = as_running(reading.plan, self._broker, reading.in_force)
         affected = Affected()
         await self._carry_out(affected_by(self._broker, reading.in_force, affected))
         self._forget_soon(reading.config, reading.in_force)
         return {
             "file": self.state.file,
-            "changeCount": len(reading.plan.changes),
-            "changes": _rows(reading.plan.changes),
+            "changeCount": len(plan.changes),
+            "changes": _rows(plan.changes),
             "affected": [row.as_row() for row in affected.rows],
-            "pendingRestart": _rows(reading.pending.need_restart),
+            "pendingRestart": _rows(after(plan, self.state.pending)),
         }
 
     # ---- telling ---------------------------------------------------------------------------------
@@ -284,8 +303,7 @@ class ConfigurationKeeper:
             _log(CODE_CHANGE, {"change": str(change)}, "configuration changed")
         for change in plan.need_restart[:_LINES_MAX]:
             _log(CODE_CHANGE, {"change": str(change)}, "needs a restart")
-        for failure in state.failures[:_LINES_MAX]:
-            _log(CODE_REFUSED, {"file": state.file, "failure": failure}, "could not be done, and stays as it was")
+        _note_failures(state, state.failures)
         fields = {"file": state.file, "result": what, "changes": len(live), "pending_restart": len(pending)}
         _log(CODE_APPLIED, fields, "configuration read")
         self._notify(CONFIGURATION_RELOADED, {
@@ -308,6 +326,18 @@ def _end_replays(clients: Sequence[Client], now_ms: Callable[[], int]) -> Iterat
         if looked_at % _CLOSED_PER_STEP == 0:
             yield None
     yield None
+
+
+def _begin_fills(turns: Turns) -> None:
+    """For new queues that begin in the log."""
+    if turns.replays is not None:
+        turns.replays.fills.begin()
+
+
+def _note_failures(state: ConfigurationState, failures: Sequence[str]) -> None:
+    state.failures = tuple(failures)
+    for failure in failures[:_LINES_MAX]:
+        _log(CODE_REFUSED, {"file": state.file, "failure": failure}, _NOT_DONE)
 
 
 async def _forgotten(declared: list[AddressConfig]) -> None:

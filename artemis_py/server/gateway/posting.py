@@ -6,6 +6,7 @@ from collections.abc import Callable, Generator, Sequence
 from typing import Final, final
 
 from artemis_py.core.addresses.address import Address
+from artemis_py.core.events import ORPHANED
 from artemis_py.core.queue.queue import Queue
 from artemis_py.errors import (
     AddressFullError,
@@ -119,9 +120,10 @@ class Posting:
         return self._state.blocked_by
 
     def _unrouted_count(self, frame: Send) -> int:
-        """How many messages to its address no queue has taken."""
-        address = self._state.broker.addresses.get(frame.shape.address)
-        return 0 if address is None else address.unrouted_message_count
+        """How many messages to its address no queue has taken; nobody takes one to an address that is gone."""
+        broker = self._state.broker
+        address = broker.addresses.get(frame.shape.address)
+        return broker.events.counts.get(ORPHANED, 0) if address is None else address.unrouted_message_count
 
     def _finish(self) -> Generator[Step, None, None]:
         """Wait until the message is on all of its queues."""

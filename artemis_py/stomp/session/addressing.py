@@ -40,6 +40,8 @@ def _resolve(state: SessionState, shape: Shape) -> Route:
         return broker.resolver.route(temporary.address, None, temporary.routing_type, by, permit)
     service.check_may_send(shape.address or shape.queue or "")
     if shape.address not in broker.addresses:
+        if broker.resolver.is_gone(shape.address):
+            return broker.resolver.route_to_nobody(shape.address, shape.routing_type, permit)
         broker.holdings.admit(f"SEND to the new address {shape.address[:80]}")
     route = broker.resolver.route(shape.address, shape.queue, shape.routing_type, by, permit)
     service.routes.remember(shape.target, route)

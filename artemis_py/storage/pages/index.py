@@ -142,14 +142,7 @@ class PageIndex:
 
     def share_left(self, queue_id: int, page: Page) -> Share:
         """The durable messages of a page that a queue still needs."""
-        left = Share()
-        share = page.durable.get(queue_id)
-        if share is not None:
-            left.add(share.count, share.size_bytes)
-        settled = self.streams[page.stream].settled.get((queue_id, page.number))
-        if settled is not None:
-            left.add(-settled.count, -settled.size_bytes)
-        return left
+        return self.streams[page.stream].share_left(queue_id, page)
 
     def left_of(self, queue_id: int, page: Page) -> int:
         """How many durable messages of a page a queue still needs."""

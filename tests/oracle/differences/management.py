@@ -24,6 +24,32 @@ RELOAD: Final = (
         shown=False,
     ),
     Departure(
+        "moved-in-the-file",
+        "A queue with messages that the file declares on another address, or makes non-durable",
+        "a warning; the queue is untouched",
+        "the same, and `check`, `diff`, the log, `/health/ready` and metrics say how many messages keep it back, and "
+        "what to do ([reload.md](reload.md#what-a-start-does-to-messages))",
+        "nothing durable should go because a file was changed, and an operator should know",
+        shown=False,
+    ),
+    Departure(
+        "auto-created-after-a-restart",
+        "Auto-created queues after a restart",
+        "all that are empty go at once, whatever their delay",
+        "those that their next use makes again go at once, others after two rounds; `auto-delete-queues-delay` begins "
+        "with the start",
+        "a restart should not take the queue of a client that comes back in time",
+        shown=False,
+    ),
+    Departure(
+        "late-reply",
+        "A message to a temporary destination whose client has gone",
+        "makes an address and a queue",
+        "reaches nobody, and makes nothing (`ART-1012`)",
+        "a late reply should leave nothing",
+        shown=False,
+    ),
+    Departure(
         "reload-ring-size",
         "A `ring-size` set by an operator, at a reload",
         "is that of the file again",

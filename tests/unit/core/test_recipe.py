@@ -16,8 +16,9 @@ from artemis_py.core.queue.overflow import Ring, Unbounded
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue.recipe import describe, overflow_for
 from artemis_py.errors import BrokerError, LimitError, NotFoundError, SelectorError
-from artemis_py.records import MemoryLog, RecoveredState
-from tests.unit.core.parts import NOW_MS, broker_of, consumer_on, queue_config, send
+from artemis_py.message import Account, Message
+from artemis_py.records import MemoryLog, RecoveredState, Survivor
+from tests.unit.core.parts import NOW_MS, broker_of, consumer_on, head_of, queue_config, send
 
 
 def made(attributes: dict[str, Any] | None = None, settings: dict[str, Any] | None = None) -> Queue:
@@ -157,6 +158,14 @@ def test_a_queue_that_the_file_forgot_is_what_it_was() -> None:
     assert fields["attributes"] == {"ring_size": 7}
     broker = Broker(declaring(), log, NOW_MS, RecoveredState(queues=[fields]))
     assert seen(broker.queues["q"]) == {**PLAIN, "ring_size": 7}
+
+
+def test_recovered_messages_of_no_queue_are_told() -> None:
+    """Of those of a queue that had its name taken, say: they are on no queue, and not silently so."""
+    message = Message(head_of("a", persistent=True), b"x", 1, NOW_MS, 0, Account(), 0)
+    broker = Broker(declaring(queue_config()), BindingLog(), NOW_MS, RecoveredState(messages={7: [Survivor(message)]}))
+    (told,) = broker.replaced
+    assert told.message == "queue number 7: 1 message in the journal, on no queue: this one is not there any more"
 
 
 def described(config: QueueConfig, settings: AddressSettings) -> list[tuple[str, str, str]]:

@@ -10,14 +10,18 @@ import pytest
 from artemis_py.config.settings import AddressConfig, BrokerConfig, SettingsEntry, SettingsRepository
 from artemis_py.core.addresses.address import ANYCAST, MULTICAST, Address
 from artemis_py.core.broker import Broker
-from artemis_py.core.destinations.registry import Registry
+from artemis_py.core.destinations.registry import Registry, kept_of_address
+from artemis_py.core.events import ORPHANED
+from artemis_py.core.placing.batch import Batch
 from artemis_py.core.timing.walk import Walk
-from artemis_py.errors import ArtemisError
+from artemis_py.errors import ArtemisError, NotFoundError
+from artemis_py.message import Account, Message
+from artemis_py.records import MemoryLog, RecoveredState, Survivor
 from artemis_py.storage.pages.files import PageFiles
 from artemis_py.storage.pages.spill import SpillLog
 from tests.sim.committer import SteppedCommitter
 from tests.sim.disk import SimDisk
-from tests.unit.core.parts import NOW_MS, broker_of, consumer_on, lines_run, queue_config, send, turn
+from tests.unit.core.parts import NOW_MS, broker_of, consumer_on, head_of, lines_run, queue_config, send, turn
 
 PERIOD_MS = 100
 
@@ -357,3 +361,148 @@ def test_rounds_go_on_when_an_address_cannot_be_deleted(monkeypatch: pytest.Monk
     assert broker.events.counts["ART-1006"] == 1
     rounds(broker, 2, start=5)
     assert not broker.addresses
+
+
+# ---- after a restart -----------------------------------------------------------------------------
+
+
+def restarted(before: Broker, messages: dict[str, int] | None = None, **settings: Any) -> Broker:
+    """What a start makes of what another broker had, with so many messages on its queues."""
+    counts = messages or {}
+    kept = RecoveredState(
+        messages={
+            before.queues[name].id: [
+                Survivor(Message(head_of(name, persistent=True), b"x", number, NOW_MS, 0, Account(), 0))
+                for number in range(1, count + 1)
+            ]
+            for name, count in counts.items()
+        },
+        queues=[before.registry.kept_of_queue(each) for each in before.queues.values()],
+        addresses=[kept_of_address(each) for each in before.addresses.values()],
+    )
+    config = BrokerConfig(
+        address_settings=SettingsRepository([SettingsEntry(match="#", values=settings)]),
+        address_queue_scan_period=PERIOD_MS,
+    )
+    return Broker(config, MemoryLog(), NOW_MS, kept)
+
+
+def made(**settings: Any) -> Broker:
+    """Queues and addresses as clients make them: by a consumer, by a message to nobody, and for one of several."""
+    broker = swept(**settings)
+    broker.resolver.obtain_anycast_queue("auto")
+    broker.resolver.obtain_queue("topic", "one", MULTICAST)
+    send(broker, "nobody")
+    return broker
+
+
+def test_a_start_deletes_what_the_next_use_makes_again() -> None:
+    """And the rounds delete the queues that somebody may come back to."""
+    broker = restarted(made())
+    assert (list(broker.queues), list(broker.addresses)) == (["one"], ["topic"])
+    rounds(broker, 2)
+    assert list(broker.queues) == []
+    rounds(broker, 2, start=3)
+    assert list(broker.addresses) == []
+
+
+def test_a_start_deletes_nothing_with_messages() -> None:
+    """Nor later, before somebody has used it, whatever the settings say of messages."""
+    counts = {"auto": 2, "one": 1}
+    broker = restarted(made(), counts, auto_delete_queues_message_count=-1)
+    rounds(broker, 5)
+    assert {name: queue.message_count for name, queue in broker.queues.items()} == counts
+
+
+def test_a_queue_that_was_used_before_may_go_with_messages() -> None:
+    """If its settings say so: the log knows that it was used."""
+    everything: dict[str, Any] = {"auto_delete_queues_message_count": -1}
+    before = made(**everything)
+    consumer_on(before, before.queues["auto"])
+    broker = restarted(before, {"auto": 2, "one": 1}, **everything)
+    rounds(broker, 2)
+    assert list(broker.queues) == ["one"]
+
+
+def test_a_queue_of_an_operator_that_was_used_before_goes() -> None:
+    """One that nobody has used yet stays."""
+    before = swept(auto_delete_created_queues=True)
+    for name in ("used", "new"):
+        address = before.registry.create_address(name, auto_created=False)
+        before.registry.create_queue(address, queue_config(name, name, ANYCAST), auto_created=False)
+    consumer_on(before, before.queues["used"])
+    broker = restarted(before, auto_delete_created_queues=True)
+    assert set(broker.queues) == {"used", "new"}
+    rounds(broker, 4)
+    assert set(broker.queues) == {"new"}
+
+
+def test_delays_begin_again_with_a_start() -> None:
+    """Nothing goes sooner than its delay, and nothing stays longer than that and two rounds."""
+    delays: dict[str, Any] = {"auto_delete_queues_delay": 300, "auto_delete_addresses_delay": 300}
+    broker = restarted(made(), **delays)
+    rounds(broker, 3)
+    assert set(broker.queues) == {"auto", "one"}
+    assert set(broker.addresses) == {"auto", "topic", "nobody"}
+    rounds(broker, 1, start=4)
+    assert (set(broker.queues), "nobody" in broker.addresses) == (set(), False)
+    rounds(broker, 4, start=5)
+    assert set(broker.addresses) == set()
+
+
+def test_a_start_keeps_what_is_switched_off_or_paused() -> None:
+    """-1 switches the rounds off, and the start with them."""
+    before = made()
+    before.queues["auto"].gate.paused = True
+    broker = restarted(before)
+    assert "auto" in broker.queues
+    broker = restarted(made(), auto_delete_queues=False, auto_delete_addresses=False)
+    rounds(broker, 5)
+    assert set(broker.queues) == {"auto", "one"}
+    assert "nobody" in broker.addresses
+
+
+def test_a_delay_of_a_queue_that_nobody_used_begins_with_it() -> None:
+    """Where the usage check is skipped."""
+    broker = swept(auto_delete_queues_skip_usage_check=True, auto_delete_queues_delay=300)
+    broker.resolver.obtain_anycast_queue("auto")
+    rounds(broker, 3)
+    assert "auto" in broker.queues
+    rounds(broker, 1, start=4)
+    assert "auto" not in broker.queues
+
+
+# ---- temporary destinations ----------------------------------------------------------------------
+
+SECRET = "0123456789abcdef" * 2
+
+
+def test_a_temporary_queue_stays_while_its_client_is_there() -> None:
+    """Also if nobody reads it for a while."""
+    broker = swept()
+    broker.resolver.create_temporary_address(f"temp-queue.{SECRET}", ANYCAST)
+    queue = broker.queues[f"temp-queue.{SECRET}"]
+    broker.detach(queue, consumer_on(broker, queue), failed=False, now_ms=NOW_MS)
+    rounds(broker, 5)
+    assert f"temp-queue.{SECRET}" in broker.queues
+
+
+def test_nothing_makes_the_address_of_a_client_that_has_gone() -> None:
+    """Not a SEND, which reaches nobody, and no consumer."""
+    broker = swept()
+    for kind in ("queue", "topic"):
+        name = f"temp-{kind}.{SECRET}.answers"
+        assert broker.resolver.is_gone(name)
+        for routing_type in (None, ANYCAST, MULTICAST):
+            with pytest.raises(NotFoundError, match="whose client has gone"):
+                broker.resolver.route(name, None, routing_type)
+        with pytest.raises(NotFoundError, match="whose client has gone"):
+            broker.resolver.obtain_queue(name, name, None)
+        with pytest.raises(NotFoundError, match="whose client has gone"):
+            broker.resolver.obtain_anycast_queue(name)
+        route = broker.resolver.route_to_nobody(name, ANYCAST)
+        message = broker.message(route, head_of(name, persistent=True, duplicate_id="one"), b"x", NOW_MS)
+        assert broker.admission.publish(Batch(route, [message], message.size_bytes, NOW_MS, False)) == 1
+        assert route.address.unrouted_message_count == 1
+    assert (dict(broker.addresses), dict(broker.queues)) == ({}, {})
+    assert broker.events.counts == {ORPHANED: 2}
