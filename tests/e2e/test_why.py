@@ -225,8 +225,9 @@ def test_pages(tmp_path: Path) -> None:
             client.ask("ACK", {"id": first.header("ack")})
             client.expect("MESSAGE")
             found = reasons(told, "/api/queues/deep/why/not-delivered")
-            assert found["page"]["setting"] == "max-read-page-messages"
-            assert found["page"]["place"].startswith(line(tmp_path, "<max-read-page-messages>"))
-            assert found["page"]["used"] >= 1
+            assert found["read-ahead"]["setting"] == "max-read-page-messages"
+            assert found["read-ahead"]["place"].startswith(line(tmp_path, "<max-read-page-messages>"))
+            assert found["read-ahead"]["used"] >= 1
+            assert {"groups", "consumer-priority", "exclusive", "due", "page"}.isdisjoint(found)
             status, answer = told.ask("GET", "/api/queues/deep/why/not-delivered?message=4")
             assert (status, answer["data"][0]["reason"]) == (200, "in-pages")
