@@ -48,7 +48,8 @@ def _about_other_addresses(asking: Asking, address: Address, sent: int) -> Findi
     for some in some_at_a_time(list(asking.broker.addresses.values())):
         others += [f"{one.name} ({sent_count(one)})" for one in some if one is not address and sent_count(one)]
         yield None
-    text = f"messages were sent to {listed(others)}" if others else f"nothing was sent to any {'other ' * (sent > 0)}address"
+    where = "any other address" if sent else "any address"
+    text = f"messages were sent to {listed(others)}" if others else f"nothing was sent to {where}"
     asking.add("nothing-waits", text)
 
 
