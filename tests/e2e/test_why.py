@@ -134,7 +134,7 @@ def test_the_life_of_a_dead_letter(told: Told, folder: Path, capsys: pytest.Capt
         assert main(["trace", "--where", "order = '17'", "--json", "--url", told.url]) == 0
         found = json.loads(capsys.readouterr().out)
         assert [row["what"] for row in found["data"]] == words, "the same, read from outside"
-        dead = reasons(told, "/api/queues/DLQ/why/dead")["max-deliveries"]
+        dead = reasons(told, "/api/queues/DLQ/why/dead")["max_deliveries"]
         assert (dead["setting"], dead["place"]) == ("max-delivery-attempts", line(folder, 'name="orders"'))
     assert main(["trace", "99999", "--url", told.url]) == 1
     nothing = capsys.readouterr()

@@ -1,7 +1,7 @@
 """The table of reasons: a word for each, what it means, the settings that lead to it, and what helps.
 
 Answers, the operational log, metrics, commands and docs/why.md use these words. Words of the core are those of
-``core/queue/reasons.py`` and ``core/addresses/fullness.py``.
+``core/queue/reasons.py`` and ``core/addresses/fullness.py``, and those for dead letters of their header ``reason``.
 """
 
 from __future__ import annotations
@@ -213,6 +213,13 @@ CAUSES: Final[dict[str, Cause]] = {
                 ("purge-on-no-consumers",),
                 OF_QUEUE,
             ),
+            (
+                "dead",
+                "Deliveries failed, or consumers refused messages, as often as they may.",
+                "artemis-py why dead, of the queue with the dead letters, says which of it; repair the consumer.",
+                ("max-delivery-attempts", "max-deliveries", "max-cancels"),
+                OF_QUEUE,
+            ),
             ("purged", "An operator has emptied the queue.", "The audit log (AUD-1001) says who.", (), OF_QUEUE),
             (
                 "deleted",
@@ -240,42 +247,42 @@ CAUSES: Final[dict[str, Cause]] = {
             DEAD,
             ("no-dead-letters", "No message of the queue is dead.", "Look at another queue.", (), OF_ADDRESS),
             (
-                "max-deliveries",
+                "max_deliveries",
                 "Deliveries failed as often as they may.",
                 "Repair the consumer, then send them again; more attempts: max-delivery-attempts.",
                 ("max-delivery-attempts", "max-deliveries"),
                 OF_QUEUE,
             ),
             (
-                "max-cancels",
+                "max_cancels",
                 "Consumers refused the message as often as they may.",
                 "Repair what consumers refuse, then send it again.",
                 ("max-cancels",),
                 OF_QUEUE,
             ),
             (
-                "no-route",
+                "no_route",
                 "No queue took the message.",
                 "Declare a queue for its address.",
                 ("send-to-dla-on-no-route",),
                 OF_ADDRESS,
             ),
             (
-                "time-limit",
+                "time_limit",
                 "The message expired.",
                 "Consume faster, or let messages live longer.",
                 ("expiry-address", "expiry-delay"),
                 OF_ADDRESS,
             ),
             (
-                "forced-expire",
+                "forced_expire",
                 "A consumer or an operator had the message expire.",
                 "Look at that consumer; the audit log (AUD-1001) names operators.",
                 (),
                 OF_ADDRESS,
             ),
             (
-                "sent-by-operator",
+                "sent_by_operator",
                 "An operator sent the message to the dead letters.",
                 "The audit log (AUD-1001) says who; artemis-py dead retry QUEUE sends it back.",
                 (),

@@ -59,21 +59,14 @@ def sent_count(address: Address) -> int:
 
 
 def about_losses(asking: Asking, queue: Queue) -> None:
-    """How many messages of the queue were killed or expired, and where they are."""
+    """How many messages of the queue were killed or expired, and where they went."""
     tally, settings = queue.contents.tally, queue.address.settings
-    for code, count, what, target in (
-        (_killed_by(queue), tally.killed, "killed", settings.dead_letter_address),
-        ("expired", tally.expired, "expired", settings.expiry_address),
-    ):
+    losses = [(KILLED.get(reason, "cancelled"), count, "killed") for reason, count in (tally.killed_by or {}).items()]
+    for code, count, what in (*losses, ("expired", tally.expired, "expired")):
+        target = {"dead": settings.dead_letter_address, "expired": settings.expiry_address}.get(code)
         if count:
             text = f"{messages(count)} {what}" + (f"; see the address {target}" if target else "")
             asking.add(code, text, used=count, unit="messages")
-
-
-def _killed_by(queue: Queue) -> str:
-    """The word for why most of the queue's messages were killed."""
-    causes = queue.contents.tally.killed_by or {}
-    return KILLED.get(max(causes, key=lambda reason: causes[reason], default=""), "cancelled")
 
 
 def about_no_queue(broker: Broker, name: str) -> list[str]:
