@@ -20,7 +20,7 @@ from artemis_py.selector import Selector, compile_selector
 from artemis_py.stomp.service import StompService
 from artemis_py.stomp.temporaries import Client, obtain_address
 from artemis_py.stomp.wire.destinations import split_qualified
-from artemis_py.stomp.wire.dialect import routing_type_of
+from artemis_py.stomp.wire.dialect import integer, routing_type_of
 from artemis_py.stomp.wire.frames import FrameError
 from artemis_py.stomp.wire.head_writer import HeadWriter
 from artemis_py.stomp.wire.writer import MessageWriter
@@ -262,25 +262,18 @@ def _backlog(headers: dict[str, str]) -> int | None:
 def _window(service: StompService, headers: dict[str, str], ack_mode: str) -> int:
     for header in WINDOW_HEADERS:
         if header in headers:
-            asked = _whole_number(headers[header], header)
+            asked = integer(headers[header], header)
             if asked < UNLIMITED:
                 raise FrameError(f"{header} must be -1 (unlimited), 0 (one message) or a number of bytes, not {asked}")
             return UNLIMITED if ack_mode == AUTO else asked
     return UNLIMITED if ack_mode == AUTO else service.window_bytes
 
 
-def _whole_number(text: str, header: str) -> int:
-    try:
-        return int(text)
-    except ValueError:
-        raise FrameError(f"{header} is not a number: {text[:40]!r}") from None
-
-
 def _first_number(headers: dict[str, str], names: tuple[str, ...]) -> int | None:
     """The number in the first of these headers that is present."""
     for name in names:
         if name in headers:
-            return _whole_number(headers[name], name)
+            return integer(headers[name], name)
     return None
 
 

@@ -18,6 +18,7 @@ from artemis_py.message import Head, encode_headers, escape_header
 from artemis_py.stomp.wire.destinations import Prefixes, split_qualified
 from artemis_py.stomp.wire.frames import Frame, FrameError, Limits, Refused, Send, Shape
 from artemis_py.stomp.wire.headers import decode_block, first_of_each, parse_content_length, receipt_in
+from artemis_py.units import parse_long
 
 MEMO_ENTRIES_MAX: Final = 4096
 MEMO_BLOCK_BYTES_MAX: Final = 1024
@@ -305,7 +306,7 @@ def routing_type_of(text: str | None, header: str) -> str | None:
 def _priority(text: str | None) -> int:
     if text is None:
         return 4
-    value = _integer(text, "priority")
+    value = integer(text, "priority")
     if not 0 <= value <= 9:
         raise FrameError(f"priority must be 0 to 9, not {value}")
     return value
@@ -314,7 +315,7 @@ def _priority(text: str | None) -> int:
 def _expiry(text: str | None) -> int:
     if text is None:
         return 0
-    value = _integer(text, "expires")
+    value = integer(text, "expires")
     if value < 0:
         raise FrameError(f"expires must be a time in epoch milliseconds, or 0 for never, not {value}")
     return value
@@ -322,14 +323,15 @@ def _expiry(text: str | None) -> int:
 
 def _milliseconds(headers: dict[str, str], name: str) -> int:
     text = headers.get(name)
-    return 0 if text is None else max(_integer(text, name), 0)
+    return 0 if text is None else max(integer(text, name), 0)
 
 
-def _integer(text: str, name: str) -> int:
-    digits = text.strip()
-    unsigned = digits[1:] if digits[:1] in ("-", "+") else digits
-    if not (unsigned.isascii() and unsigned.isdigit()):
-        raise FrameError(f"{name} is not a number: {text[:40]!r}")
-    if len(unsigned) > 18:
+def integer(text: str, name: str) -> int:
+    """The number in a header; blanks around it do not matter. Raises FrameError."""
+    digits = text.strip(" ")
+    if len(digits.lstrip("+-")) > 18 and digits.lstrip("+-").isdecimal():
         raise FrameError(f"{name} must be a number of at most 18 digits, not {text[:40]!r}")
-    return int(digits)
+    try:
+        return parse_long(digits)
+    except ValueError:
+        raise FrameError(f"{name} is not a number: {text[:40]!r}") from None
