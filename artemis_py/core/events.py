@@ -35,6 +35,7 @@ HELD_UP: Final = "ART-1008"
 FILLED: Final = "ART-1009"
 PAST_LOST: Final = "ART-1010"
 CONSUMER_SLOW: Final = "ART-1011"
+FOREIGN_HEADER: Final = "ART-1012"
 
 MEANINGS: Final = {
     CREATED: "queue created",
@@ -62,6 +63,7 @@ MEANINGS: Final = {
     FILLED: "queue filled from the log",
     PAST_LOST: "queue misses messages of the past: the log does not have them any more",
     CONSUMER_SLOW: "consumer is slow",
+    FOREIGN_HEADER: "client relies on a header of another broker, or on one that it leaves out",
 }
 """What each code means."""
 

@@ -15,6 +15,7 @@ from artemis_py.core.addresses.address import ANYCAST, MULTICAST
 from artemis_py.core.handling.origin import RETRIED_HEADER
 from artemis_py.core.routing.forward import HOPS_HEADER
 from artemis_py.message import Head, encode_headers, escape_header
+from artemis_py.stomp.foreign_headers import KNOWN, ForeignHeaders
 from artemis_py.stomp.wire.destinations import Prefixes, split_qualified
 from artemis_py.stomp.wire.frames import Frame, FrameError, Limits, Refused, Send, Shape
 from artemis_py.stomp.wire.headers import decode_block, first_of_each, parse_content_length, receipt_in
@@ -28,11 +29,12 @@ MEMO_BYTES_MAX: Final = 1 << 20
 _RECEIPT: Final = b"\nreceipt:"
 _UNAMBIGUOUS: Final = bytes(code for code in range(ord("!"), ord("~") + 1) if chr(code) not in "\\:")
 """The characters of header values that are read alike in every version and written as they were read."""
+DELIVERY_COUNT: Final = "JMSXDeliveryCount"
 _CARRIED: Final = frozenset({"receipt", "transaction", "content-length"})
 _FORGED: Final = frozenset(
     {
         "message-id", "subscription", "ack", "redelivered", "timestamp", "delivery-count", "amqMessageId",
-        "ingress-timestamp", HOPS_HEADER, RETRIED_HEADER,
+        "ingress-timestamp", DELIVERY_COUNT, HOPS_HEADER, RETRIED_HEADER,
     }
 )  # fmt: skip
 _DECIDING: Final = frozenset(
@@ -61,9 +63,15 @@ class Dialect:
     """
 
     def __init__(
-        self, version: str, acceptor: AcceptorConfig, limits: Limits | None = None, asked_address: str = ""
+        self,
+        version: str,
+        acceptor: AcceptorConfig,
+        limits: Limits | None = None,
+        asked_address: str = "",
+        foreign: ForeignHeaders | None = None,
     ) -> None:
         self.version = version
+        self._foreign = foreign
         self._asked_address = asked_address
         self.limits = limits or Limits.of(acceptor)
         self.prefixes = Prefixes.of(acceptor)
@@ -166,6 +174,8 @@ class Dialect:
         """Is this the name of a header that only passes through? Such names are cached."""
         if not name or not passes_through(name.decode()):
             return False
+        if self._foreign is not None and name in self._foreign.in_send:
+            self._foreign.note("SEND", name.decode())
         if len(name) <= _PASSING_NAME_BYTES_MAX:
             if len(self._passing) >= _PASSING_NAMES_MAX:
                 self._passing.clear()
@@ -218,6 +228,9 @@ class Dialect:
         except FrameError as error:
             return Refused(str(error), receipt, content_length, incomplete=not chosen.get("destination"))
         passing = [(name, value) for name, value in headers if passes_through(name)]
+        if self._foreign is not None:
+            for name in KNOWN["SEND"].keys() & chosen.keys():
+                self._foreign.note("SEND", name)
         text = encode_headers(passing)[:-2]
         return Send(_head(shape, text, length is not None), shape, content_length, receipt, chosen.get("transaction"))
 
