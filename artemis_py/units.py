@@ -1,7 +1,8 @@
-"""Byte sizes, periods and times as people write them: ``10MiB``, ``1s``, ``20260131T235959Z``."""
+"""Numbers, byte sizes, periods and times as people write them: ``10``, ``10MiB``, ``1s``, ``20260131T235959Z``."""
 
 from __future__ import annotations
 
+import math
 import re
 from datetime import UTC, datetime
 from typing import Final
@@ -15,6 +16,27 @@ _MS_EACH: Final = {"": 1, "ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 
 _PERIOD: Final = re.compile(r"\s*([0-9]+)\s*(ms|[smhd])?\s*", re.ASCII)
 _MOMENT: Final = re.compile(r"(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z?", re.ASCII)
 _PLAIN_LONG: Final = re.compile(r"[+-]?[0-9]+", re.ASCII)
+_DECIMAL: Final = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", re.ASCII)
+
+
+def parse_long(text: str) -> int:
+    """Read a plain signed 64-bit number. Unlike Python's ``int`` it takes ASCII digits only, behind a sign or none: no
+    blanks, no ``1_0``, no digits of other scripts. Raises ValueError.
+    """
+    if not _PLAIN_LONG.fullmatch(text):
+        raise ValueError(f"not a whole number: {text!r}")
+    value = int(text)
+    if not LONG_MIN <= value <= LONG_MAX:
+        raise ValueError(f"number exceeds 64 bits: {text!r}")
+    return value
+
+
+def parse_decimal(text: str) -> float:
+    """Read a finite number with or without a fraction or exponent, as strictly as ``parse_long``. Raises ValueError."""
+    value = float(text) if _DECIMAL.fullmatch(text) else math.inf
+    if not math.isfinite(value):
+        raise ValueError(f"not a number: {text!r}")
+    return value
 
 
 def parse_bytes(text: str) -> int:

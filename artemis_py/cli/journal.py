@@ -85,7 +85,7 @@ def _types(text: str) -> frozenset[int]:
 
 def _lsn_range(text: str) -> tuple[int, int | None]:
     low, dots, high = text.partition("..")
-    if not all(part.isdecimal() or not part for part in (low, high)) or text in ("", ".."):
+    if not all((part.isascii() and part.isdecimal()) or not part for part in (low, high)) or text in ("", ".."):
         raise argparse.ArgumentTypeError(f"{text!r} is not a range; write 10..20, 10.., ..20 or 10")
     first = int(low or 0)
     return first, (int(high) if high else None if dots else first)

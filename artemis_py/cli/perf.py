@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 
 from artemis_py.cli import logins
 from artemis_py.cli.contexts import STOMP_URL, stomp_url_for
+from artemis_py.cli.messaging.options import seconds
 from artemis_py.errors import ArtemisError, PerfError
 from artemis_py.shown import say, say_made, warn
+from artemis_py.units import parse_decimal, parse_long
 
 if TYPE_CHECKING:
     from artemis_py.perf.scenario import Options
@@ -53,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_dialect(parser.add_argument_group("dialect"))
     _add_process(parser.add_argument_group("the broker's process"))
     parser.add_argument(
-        "--rounds", type=positive(int), default=1, help=("how often to run everything; the table shows medians")
+        "--rounds", type=positive(parse_long), default=1, help=("how often to run everything; the table shows medians")
     )
     parser.add_argument("--json", action="store_true", help="print JSON instead of the table")
 
@@ -61,42 +63,46 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def _add_load(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--messages",
-        type=positive(int),
+        type=positive(parse_long),
         help=("number of messages (default: as many as --seconds allow; 300,000 in scenario 7)"),
     )
     group.add_argument(
-        "--seconds", type=positive(float), default=3.0, help=("how long each scenario measures (default 3)")
+        "--seconds", type=positive(parse_decimal), default=3.0, help=("how long each scenario measures (default 3)")
     )
     group.add_argument(
-        "--warmup", type=float, default=1.0, metavar="SECONDS", help="load before measuring starts (default 1; 0: none)"
+        "--warmup",
+        type=seconds,
+        default=1.0,
+        metavar="SECONDS",
+        help="load before measuring starts (default 1; 0: none)",
     )
-    group.add_argument("--size", type=positive(int), help="bytes per body (default: 100; 1,024 in scenario 2)")
+    group.add_argument("--size", type=positive(parse_long), help="bytes per body (default: 100; 1,024 in scenario 2)")
     group.add_argument(
-        "--rate", type=positive(float), default=2000.0, help="messages per second of scenario 8 (default 2000)"
+        "--rate", type=positive(parse_decimal), default=2000.0, help="messages per second of scenario 8 (default 2000)"
     )
     group.add_argument(
-        "--connections", type=positive(int), default=500, help="idle connections of scenario 9 (default 500)"
+        "--connections", type=positive(parse_long), default=500, help="idle connections of scenario 9 (default 500)"
     )
     group.add_argument(
-        "--consumers", type=positive(int), default=10, help="consumers of the topic in scenario 5 (default 10)"
+        "--consumers", type=positive(parse_long), default=10, help="consumers of the topic in scenario 5 (default 10)"
     )
     group.add_argument(
         "--neighbours",
-        type=positive(int),
+        type=positive(parse_long),
         default=20,
         help="clients that send as fast as they can in the neighbour scenarios (default 20)",
     )
     group.add_argument("--distinct", action="store_true", help="scenario 5: give each consumer its own subscription id")
     group.add_argument(
         "--stall",
-        type=positive(float),
+        type=positive(parse_decimal),
         default=10.0,
         metavar="SECONDS",
         help="give up after so long without progress (default 10)",
     )
     group.add_argument(
         "--limit",
-        type=positive(float),
+        type=positive(parse_decimal),
         default=120.0,
         metavar="SECONDS",
         help="give up when a scenario takes longer than this (default 120)",
@@ -126,7 +132,9 @@ def _add_dialect(group: argparse._ArgumentGroup) -> None:
 
 def _add_process(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
-        "--pid", type=positive(int), help="the broker's process id: measure its CPU time and memory, with its children"
+        "--pid",
+        type=positive(parse_long),
+        help="the broker's process id: measure its CPU time and memory, with its children",
     )
     group.add_argument(
         "--start-command",

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from artemis_py.cli.configuration import add_properties
 from artemis_py.cli.explain import name_of
+from artemis_py.cli.messaging import options
 from artemis_py.config.reader import load
 from artemis_py.errors import ArtemisError
 from artemis_py.management.simulation.limits import OFF, Limits, Load
@@ -34,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--size", metavar="SIZE", type=_size, default=1024, help="a body, such as 2KiB (default 1KiB)")
     parser.add_argument("--headers", metavar="SIZE", type=_size, default=200, help="its headers (default 200 bytes)")
-    parser.add_argument("--consumers", metavar="N", type=int, default=1, help="how many (default 1)")
+    parser.add_argument("--consumers", metavar="N", type=options.count, default=1, help="how many (default 1)")
     parser.add_argument(
         "--out", metavar="RATE", type=_word_or_rate, nargs="+", required=True, help="what each consumer acknowledges"
     )

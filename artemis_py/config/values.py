@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import re
 from typing import Any, Final
 
 from artemis_py.config.tables.fields import (
@@ -19,10 +17,7 @@ from artemis_py.config.tables.fields import (
     TEXT,
     Setting,
 )
-from artemis_py.units import LONG_MAX, LONG_MIN, parse_bytes, parse_ms
-
-_WHOLE: Final = re.compile(r"[+-]?[0-9]+", re.ASCII)
-_DECIMAL: Final = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", re.ASCII)
+from artemis_py.units import LONG_MAX, LONG_MIN, parse_bytes, parse_decimal, parse_long, parse_ms
 
 _ALLOWED: Final = {
     INT: "a whole number from -2147483648 to 2147483647, without a unit",
@@ -72,12 +67,8 @@ def _parse_number(kind: str, text: str) -> int | float:
         if kind == PERIOD:
             return parse_ms(text)
         if kind == DOUBLE:
-            if not _DECIMAL.fullmatch(text) or not math.isfinite(float(text)):
-                raise ValueError(text)
-            return float(text)
-        if not _WHOLE.fullmatch(text):
-            raise ValueError(text)
-        value = int(text)
+            return parse_decimal(text)
+        value = parse_long(text)
     except ValueError:
         raise ValueTextError(_ALLOWED[kind]) from None
     low, high = (-INT_MAX - 1, INT_MAX) if kind == INT else (LONG_MIN, LONG_MAX)

@@ -36,6 +36,7 @@ FILLED: Final = "ART-1009"
 PAST_LOST: Final = "ART-1010"
 CONSUMER_SLOW: Final = "ART-1011"
 ORPHANED: Final = "ART-1012"
+FOREIGN_HEADER: Final = "ART-1013"
 
 MEANINGS: Final = {
     CREATED: "queue created",
@@ -64,6 +65,7 @@ MEANINGS: Final = {
     PAST_LOST: "queue misses messages of the past: the log does not have them any more",
     CONSUMER_SLOW: "consumer is slow",
     ORPHANED: "message dropped: it was sent to a temporary destination whose client has gone",
+    FOREIGN_HEADER: "client relies on a header of another broker, or on one that it leaves out",
 }
 """What each code means."""
 

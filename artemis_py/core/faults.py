@@ -13,6 +13,7 @@ def set_aside(host: Host, queue: Queue, step: str, error: Exception) -> None:
     """
     fields = described(step, error)
     queue.pause()
+    queue.gate.failed_step = step
     host.note_event(SET_ASIDE, queue.reference, fields, kind=step)
 
 

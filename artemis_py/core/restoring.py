@@ -55,8 +55,7 @@ def _entry_of(survivor: Survivor, queue: Queue, bindings: Bindings) -> Entry:
         message.account = bindings.source_of(message, queue.reference).account
         message.account.charge(1, message.memory_bytes)
     entry = Entry(message)
-    entry.attempts = survivor.attempts
-    entry.redelivered = survivor.attempts > 0
+    entry.attempts = entry.returned = survivor.attempts
     return entry
 
 

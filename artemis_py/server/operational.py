@@ -11,7 +11,17 @@ import re
 import time
 from typing import Final
 
-from artemis_py.core.events import CREATED, DELETED, LIMITED, MEANINGS, OPENED, SUBSCRIBED, UNSUBSCRIBED, Event
+from artemis_py.core.events import (
+    CREATED,
+    DELETED,
+    FOREIGN_HEADER,
+    LIMITED,
+    MEANINGS,
+    OPENED,
+    SUBSCRIBED,
+    UNSUBSCRIBED,
+    Event,
+)
 from artemis_py.shown import escaped
 
 LOGGER_NAME: Final = "artemis_py.operational"
@@ -23,7 +33,7 @@ _KEYS_MAX: Final = 10_000
 _NAME_MAX: Final = 256
 """Queues whose names share this many leading characters share a line, because clients choose names."""
 
-_COMMON: Final = frozenset({CREATED, DELETED, LIMITED, OPENED, SUBSCRIBED, UNSUBSCRIBED})
+_COMMON: Final = frozenset({CREATED, DELETED, FOREIGN_HEADER, LIMITED, OPENED, SUBSCRIBED, UNSUBSCRIBED})
 _PLAIN: Final = re.compile(r"[^\s\"=]+")
 
 
@@ -38,7 +48,7 @@ def quoted(value: str | int) -> str:
 
 def line_of(event: Event, left_out: int = 0) -> str:
     """The line of an event; ``left_out`` counts similar ones omitted since the last line."""
-    fields: dict[str, str | int] = {"queue": event.queue, **event.fields}
+    fields: dict[str, str | int] = {**({"queue": event.queue} if event.queue else {}), **event.fields}
     if event.count > 1:
         fields["count"] = event.count
     if left_out:

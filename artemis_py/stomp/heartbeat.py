@@ -163,5 +163,5 @@ def _clamped(wanted_ms: int, rules: BeatRules) -> int:
 
 
 def _is_number(text: str) -> bool:
-    stripped = text.strip()
+    stripped = text.strip(" ")
     return stripped.isascii() and stripped.isdigit() and len(stripped) <= 12

@@ -12,6 +12,7 @@ from artemis_py.core.replay.desk import Replays
 from artemis_py.errors import NotAllowedError, NotFoundError
 from artemis_py.security.login import LoginDesk
 from artemis_py.security.rights import NAMELESS, Authorizer
+from artemis_py.stomp.foreign_headers import ForeignHeaders
 from artemis_py.stomp.heartbeat import BeatRules
 from artemis_py.stomp.requests import Receiver
 from artemis_py.stomp.routes import Routes
@@ -101,7 +102,11 @@ class StompService:
         self.acceptor = acceptor
         self.limits = Limits.of(acceptor)
         self.prefixes = Prefixes.of(acceptor)
-        self.dialects = {version: Dialect(version, acceptor, asked_address=self.asked_address) for version in VERSIONS}
+        self.foreign = ForeignHeaders(broker.host.events, acceptor.name)
+        self.dialects = {
+            version: Dialect(version, acceptor, asked_address=self.asked_address, foreign=self.foreign)
+            for version in VERSIONS
+        }
         self._body_rules = BodyRules(self.limits, None if large is None else self._upload)
         self.connect_dialect = Dialect("1.2", acceptor, self.limits.for_connect(acceptor))
         self.logins = logins
@@ -113,7 +118,8 @@ class StompService:
         self.beat_rules = BeatRules.of(acceptor, config.connection_ttl_override)
         self.window_bytes = acceptor.int_param("stompConsumerWindowSize")
         self.enable_message_id = acceptor.bool_param("stompEnableMessageId")
-        self.server_header = None if acceptor.bool_param("disableStompServerHeader") else f"artemis_py/{VERSION}"
+        server = acceptor.text_param("stompServerHeader") or f"artemis_py/{VERSION}"
+        self.server_header = None if acceptor.bool_param("disableStompServerHeader") else server
 
     def turn_bytes(self, consumer_count: int) -> int:
         """How many bytes one of a connection's consumers may get in one turn."""

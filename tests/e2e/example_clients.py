@@ -90,6 +90,17 @@ def php(file: Path) -> list[str]:
     return [program, str(file)]
 
 
+def composed_php(file: Path) -> list[str]:
+    """Composer's packages, linked beside the example."""
+    program, composer = tool("php"), tool("composer")
+    target = CACHE / "php-examples"
+    if not target.exists():
+        with new_folder(target) as folder:
+            attempt([composer, "require", "--quiet", "--no-interaction", "stomp-php/stomp-php:5.1.3"], folder)
+    (file.parent / "vendor").symlink_to(target / "vendor")
+    return [program, str(file)]
+
+
 def java(file: Path) -> list[str]:
     """Maven's packages; Java compiles the example itself."""
     program, maven = tool("java"), tool("mvn")
@@ -135,11 +146,13 @@ PREPARE: Final[Mapping[str, Prepare]] = {
     "greet_aiostomp.py": fetched_python,
     "greet_stompest.py": fetched_python,
     "greet-stompjs.mjs": node,
+    "greet-rx-stomp.mjs": node,
     "greet-stompit.cjs": node,
     "main.go": go,
     "greet.rb": ruby,
     "greet.pl": perl,
     "greet.php": php,
+    "greet-stomp-php.php": composed_php,
     "Greet.java": java,
     "Spring.java": java,
     "main.rs": rust,

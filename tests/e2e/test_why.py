@@ -134,7 +134,7 @@ def test_the_life_of_a_dead_letter(told: Told, folder: Path, capsys: pytest.Capt
         assert main(["trace", "--where", "order = '17'", "--json", "--url", told.url]) == 0
         found = json.loads(capsys.readouterr().out)
         assert [row["what"] for row in found["data"]] == words, "the same, read from outside"
-        dead = reasons(told, "/api/queues/DLQ/why/dead")["max-deliveries"]
+        dead = reasons(told, "/api/queues/DLQ/why/dead")["max_deliveries"]
         assert (dead["setting"], dead["place"]) == ("max-delivery-attempts", line(folder, 'name="orders"'))
     assert main(["trace", "99999", "--url", told.url]) == 1
     nothing = capsys.readouterr()
@@ -225,8 +225,9 @@ def test_pages(tmp_path: Path) -> None:
             client.ask("ACK", {"id": first.header("ack")})
             client.expect("MESSAGE")
             found = reasons(told, "/api/queues/deep/why/not-delivered")
-            assert found["page"]["setting"] == "max-read-page-messages"
-            assert found["page"]["place"].startswith(line(tmp_path, "<max-read-page-messages>"))
-            assert found["page"]["used"] >= 1
+            assert found["read-ahead"]["setting"] == "max-read-page-messages"
+            assert found["read-ahead"]["place"].startswith(line(tmp_path, "<max-read-page-messages>"))
+            assert found["read-ahead"]["used"] >= 1
+            assert {"groups", "consumer-priority", "exclusive", "due", "page"}.isdisjoint(found)
             status, answer = told.ask("GET", "/api/queues/deep/why/not-delivered?message=4")
             assert (status, answer["data"][0]["reason"]) == (200, "in-pages")

@@ -45,6 +45,39 @@ def test_Q_73_Q_74_dead_letter_address_and_attempts_of_the_queue(cut: bool) -> N
     assert codes(bench) == {"CHN-1011"}
 
 
+def test_how_often_a_message_was_sent(cut: bool) -> None:
+    """Told on every queue from the second time on, whether a delivery failed or its subscription ended."""
+    bench = Bench(cut=cut)
+    bench.send("a", "JMSXDeliveryCount:7")
+    counts: list[tuple[str | None, str | None]] = []
+    for way in ("refuse", "leave", "lose"):
+        bench.subscribe(way, ONE_AT_A_TIME)
+        (frame,) = bench.messages(way)
+        counts.append((frame.header("redelivered"), frame.header("JMSXDeliveryCount")))
+        if way == "refuse":
+            bench.settle(way, frame, "NACK")
+            (frame,) = bench.messages(way)
+            counts.append((frame.header("redelivered"), frame.header("JMSXDeliveryCount")))
+        (bench.lose if way == "lose" else bench.leave)(way)
+    bench.subscribe("d", ONE_AT_A_TIME)
+    (frame,) = bench.messages("d")
+    counts.append((frame.header("redelivered"), frame.header("JMSXDeliveryCount")))
+    assert counts == [("false", None), ("true", "2"), ("true", "3"), ("true", "4"), ("true", "5")]
+
+
+def test_how_often_deliveries_failed_is_known_after_a_restart() -> None:
+    life = Life("")
+    life.send(life.client(), "a")
+    reader = life.client()
+    life.read(reader, 1)
+    reader.drop()
+    life = life.again()
+    reader = life.client()
+    life.write(reader, "SUBSCRIBE", "id:1", "destination:/queue/q", "ack:client", ONE_AT_A_TIME)
+    (frame,) = reader.collect()
+    assert (frame.header("redelivered"), frame.header("JMSXDeliveryCount")) == ("true", "2")
+
+
 def test_Q_74_each_queue_counts_for_itself(cut: bool) -> None:
     """Two queues with one message: one gives it two attempts, the other the ten of the address-setting."""
     both = """<address name="both"><multicast><queue name="two" max-delivery-attempts="2" dead-letter-address="dead"/>

@@ -92,3 +92,23 @@ def machine_paths(name: str, text: str) -> list[str]:
         for number, line in enumerate(text.splitlines(), 1)
         if (match := MACHINE_PATH.search(line))
     ]
+
+
+def lax_numbers(name: str, text: str) -> list[str]:
+    """Numbers from outside that ``int`` or ``float`` read, which take ``1_0`` and digits of other scripts: in a ``try``
+    that expects them to fail, and as the type of an argument of a command. ``units.py`` reads them strictly.
+    """
+    found: list[str] = []
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Try) and any(
+            handler.type is not None and "ValueError" in ast.unparse(handler.type) for handler in node.handlers
+        ):
+            calls = [call for part in node.body for call in ast.walk(part) if isinstance(call, ast.Call)]
+            found += [
+                f"{name}:{call.lineno}: {ast.unparse(call)}"
+                for call in calls
+                if isinstance(call.func, ast.Name) and call.func.id in ("int", "float")
+            ]
+        elif isinstance(node, ast.keyword) and node.arg == "type" and ast.unparse(node.value) in ("int", "float"):
+            found.append(f"{name}:{node.value.lineno}: type={ast.unparse(node.value)}")
+    return found

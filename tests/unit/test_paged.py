@@ -73,7 +73,7 @@ def test_what_is_read_ahead_by_the_settings() -> None:
     ],
 )
 def test_reading_ahead_has_limits(of: ReadAhead, ready: tuple[int, int], held: tuple[int, int], has_room: bool) -> None:
-    assert of.has_room(*ready, *held) is has_room
+    assert (of.reached(*ready, *held) == "") is has_room
 
 
 @pytest.mark.parametrize(

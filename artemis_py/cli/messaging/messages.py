@@ -79,10 +79,10 @@ def _print_for_people(message: Arrived) -> None:
 
 def _number(message: Arrived) -> int:
     digits = message.headers.get("message-id", "").rpartition("-")[2]
-    return int(digits) if digits.isdigit() else 0
+    return int(digits) if digits.isascii() and digits.isdigit() else 0
 
 
 def _date(text: str) -> str:
-    if not text.isdigit() or len(text) > 14:
+    if not (text.isascii() and text.isdigit()) or len(text) > 14:
         return text
     return datetime.fromtimestamp(int(text) / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

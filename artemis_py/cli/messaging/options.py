@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 
+from artemis_py.units import parse_decimal
+
 
 def count(text: str) -> int:
     """How many, 0 or more. Raises ArgumentTypeError."""
@@ -22,7 +24,7 @@ def count_from_one(text: str) -> int:
 def seconds(text: str) -> float:
     """How long, 0 or more. Raises ArgumentTypeError."""
     try:
-        value = float(text)
+        value = parse_decimal(text)
     except ValueError:
         value = -1.0
     if not 0 <= value < 1e9:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from artemis_py.cli.messaging.link import Link, add_link
-from artemis_py.cli.messaging.options import count_from_one, seconds
+from artemis_py.cli.messaging.options import count, count_from_one, seconds
 from artemis_py.errors import ArtemisError, UsageError
 from artemis_py.shown import as_json, many, say, say_made
 
@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--content-type", metavar="TYPE", help="what the body is, such as application/json")
     parser.add_argument("--type", choices=("ANYCAST", "MULTICAST"), help="the routing type; else the address decides")
-    parser.add_argument("--priority", metavar="N", type=int, choices=range(10), help="0 to 9 (default 4)")
+    parser.add_argument("--priority", metavar="N", type=count, choices=range(10), help="0 to 9 (default 4)")
     parser.add_argument("--ttl", metavar="S", type=seconds, help="the message expires after so many seconds")
     parser.add_argument("--delay", metavar="S", type=seconds, help="it is delivered after so many seconds")
     parser.add_argument(

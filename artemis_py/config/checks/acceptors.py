@@ -14,6 +14,8 @@ from artemis_py.config.tables.acceptor_params import (
     FOREIGN_PROTOCOLS,
     HANDSHAKE_SECONDS,
     SERVED_PROTOCOLS,
+    SERVER_HEADER,
+    SERVER_HEADER_CHECK,
     TLS_NAMES,
 )
 from artemis_py.config.tables.entities import Origin
@@ -98,6 +100,8 @@ def _check_params(draft: Draft, each: AcceptorDraft) -> tuple[dict[str, str], st
             continue
         try:
             value = parse_value(row, text, is_attribute=True)
+            if name == SERVER_HEADER and not (text.isascii() and text.isprintable() and ":" not in text):
+                raise ValueTextError(SERVER_HEADER_CHECK.allowed)
         except ValueTextError as problem:
             draft.problems.error(
                 origin,

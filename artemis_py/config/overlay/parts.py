@@ -16,6 +16,7 @@ from artemis_py.config.tables.address_settings import ROUTING_TYPES, AddressSett
 from artemis_py.config.tables.entities import MULTICAST, DivertConfig, QueueConfig, UserLimits
 from artemis_py.config.tables.fields import Setting
 from artemis_py.config.tables.parts import PARTS
+from artemis_py.units import parse_long
 
 _QUEUES: Final = ("queueConfigs", "queueConfigurations")
 _USER_LIMITS: Final = {"maxSessions": "connections_max", "maxQueues": "queues_max"}
@@ -208,7 +209,7 @@ def _user_limit(draft: Draft, path: list[str], given: Property, remove: bool) ->
     if len(path) != 2 or path[1] not in _USER_LIMITS:
         raise UnknownKeyError(".".join(path[1:]) or login, tuple(_USER_LIMITS))
     try:
-        value = -1 if remove else int(given.value.strip())
+        value = -1 if remove else parse_long(given.value.strip())
     except ValueError:
         left_out(draft, given, "a whole number")
         return

@@ -18,6 +18,7 @@ from artemis_py.config.tables.fields import (
     POSITIVE,
     SINGLE_NODE,
     TEXT,
+    Check,
     Options,
     Setting,
     make_setting,
@@ -30,6 +31,11 @@ FOREIGN_PROTOCOLS: Final = ("CORE", "AMQP", "MQTT", "OPENWIRE", "HORNETQ")
 
 # Artemis' own parameter for the handshake, in seconds; read as handshakeTimeout, which is in ms.
 HANDSHAKE_SECONDS: Final = "handshake-timeout"
+
+SERVER_HEADER: Final = "stompServerHeader"
+SERVER_HEADER_CHECK: Final = Check(
+    "1 to 200 visible ASCII characters and blanks, without a colon", lambda length: 0 < length <= 200
+)
 
 _NO_SASL: Final = "STOMP clients log in with login and passcode"
 _KERNEL: Final = "the operating system sizes its socket buffers itself"
@@ -93,6 +99,14 @@ _STOMP: Final = (
         aliases=("stomp-enable-message-id",),
     ),
     _param(BOOLEAN, "disableStompServerHeader", False, "omit the header server from CONNECTED"),
+    _param(
+        TEXT,
+        SERVER_HEADER,
+        None,
+        "the header server of CONNECTED; stomp-php speaks as with ActiveMQ where it contains activemq",
+        check=SERVER_HEADER_CHECK,
+        shown="artemis_py/ and the version",
+    ),
     _param(BOOLEAN, "defaultPersistent", False, "messages without the header persistent are durable"),
     _param(
         LONG,

@@ -173,8 +173,8 @@ class Bindings:
         return route.losses == route.address.losses and route.distant_losses == self.distant_losses
 
     def plan_of(self, route: Route) -> Plan:
-        """The plan of a route's address. A route to one queue asks it for diverts only: such a plan may still name
-        queues that are gone.
+        """The plan of a route's address. A route to one queue asks it for exclusive diverts only: such a plan may still
+        name queues that are gone.
         """
         address = route.address
         plan = address.plan
@@ -213,7 +213,8 @@ class Bindings:
         cost = PlanCost()
         cost.add(queue.selector, expression)
         for divert in diverts:
-            cost.add(divert.selector)
+            if divert.exclusive:
+                cost.add(divert.selector)
         return cost
 
 

@@ -16,6 +16,7 @@ from artemis_py.core.replay.addresses import Addresses
 from artemis_py.core.replay.replay import Replay
 from artemis_py.logged import Logged
 from artemis_py.message import HeaderName, Message
+from artemis_py.units import parse_long
 
 _DESTINATION: Final = HeaderName("destination")
 _SCHEDULED_TIME: Final = HeaderName("AMQ_SCHEDULED_TIME")
@@ -101,9 +102,11 @@ def _is_for(message: Message, queue: Queue) -> bool:
 def due_ms_of(message: Message, now_ms: int) -> int:
     """When a message falls due that its sender has scheduled (epoch ms); 0 if it is due."""
     when, delay = message.head.first(_SCHEDULED_TIME), message.head.first(_SCHEDULED_DELAY)
-    due_ms = 0
-    if when is not None and when.isdigit():
-        due_ms = int(when)
-    elif delay is not None and delay.isdigit():
-        due_ms = message.timestamp_ms + int(delay)
+    try:
+        if when is not None:
+            due_ms = parse_long(when.strip(" "))
+        else:
+            due_ms = 0 if delay is None else message.timestamp_ms + parse_long(delay.strip(" "))
+    except ValueError:  # no client could have scheduled it so
+        return 0
     return due_ms if due_ms > now_ms else 0

@@ -28,13 +28,19 @@ class Entry:
     """A message's place in one queue.
 
     ``sequence`` is its order key inside its priority. It is valid while the entry is out of the order (in delivery);
-    inside the order the place itself is the sequence. ``attempts`` counts failed deliveries.
+    inside the order the place itself is the sequence. ``attempts`` counts failed deliveries, ``returned`` all that
+    came back; after a restart only the failed ones are known.
     """
 
-    __slots__ = ("attempts", "message", "redelivered", "sequence")
+    __slots__ = ("attempts", "message", "returned", "sequence")
 
     def __init__(self, message: Message) -> None:
         self.message = message
         self.sequence = 0
         self.attempts = 0
-        self.redelivered = False
+        self.returned = 0
+
+    @property
+    def redelivered(self) -> bool:
+        """Was it sent to a consumer before?"""
+        return self.returned > 0

@@ -50,6 +50,11 @@ class Cursor(ABC):
 
     @property
     @abstractmethod
+    def has_returns(self) -> bool:
+        """Does it still have to show entries that came to places it has passed?"""
+
+    @property
+    @abstractmethod
     def point(self) -> Point:
         """Where it stands. Entries that came back before it, and were not shown, are not told."""
 

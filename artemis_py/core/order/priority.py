@@ -229,6 +229,10 @@ class LevelCursor(Cursor):
             heappush(self._returns, place)
 
     @property
+    def has_returns(self) -> bool:
+        return len(self._returns) > 0
+
+    @property
     def point(self) -> Point:
         return tuple(self._places)
 

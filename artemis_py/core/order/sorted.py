@@ -185,6 +185,10 @@ class RankCursor(Cursor):
             heappush(self._returns, place)
 
     @property
+    def has_returns(self) -> bool:
+        return len(self._returns) > 0
+
+    @property
     def point(self) -> Point:
         return (*self._passed, self.seen_before)
 

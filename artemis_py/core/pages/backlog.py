@@ -32,6 +32,8 @@ class ReadAhead:
     messages_max: int
     ready_bytes_max: int
     ready_messages_max: int
+    bytes_setting: str = "max-read-page-bytes"
+    """The setting that ``bytes_max`` comes from."""
 
     @staticmethod
     def of(settings: AddressSettings) -> ReadAhead:
@@ -45,18 +47,22 @@ class ReadAhead:
             settings.prefetch_page_messages,
         )
         if max(limits) < 0:
-            size = settings.max_size_bytes if settings.max_size_bytes > 0 else 2 * settings.page_size_bytes
-            return ReadAhead(size, UNLIMITED, UNLIMITED, UNLIMITED)
+            if settings.max_size_bytes > 0:
+                return ReadAhead(settings.max_size_bytes, UNLIMITED, UNLIMITED, UNLIMITED, "max-size-bytes")
+            return ReadAhead(2 * settings.page_size_bytes, UNLIMITED, UNLIMITED, UNLIMITED, "page-size-bytes")
         return ReadAhead(*limits)
 
-    def has_room(self, ready_count: int, ready_bytes: int, held_count: int, held_bytes: int) -> bool:
-        """May one more message be read?"""
-        return (
-            not 0 <= self.ready_messages_max <= ready_count
-            and not 0 <= self.ready_bytes_max <= ready_bytes
-            and not 0 <= self.messages_max <= ready_count + held_count
-            and not 0 <= self.bytes_max <= ready_bytes + held_bytes
-        )
+    def reached(self, ready_count: int, ready_bytes: int, held_count: int, held_bytes: int) -> str:
+        """The setting whose limit keeps one more message from being read; empty: none does."""
+        if 0 <= self.ready_messages_max <= ready_count:
+            return "prefetch-page-messages"
+        if 0 <= self.ready_bytes_max <= ready_bytes:
+            return "prefetch-page-bytes"
+        if 0 <= self.messages_max <= ready_count + held_count:
+            return "max-read-page-messages"
+        if 0 <= self.bytes_max <= ready_bytes + held_bytes:
+            return self.bytes_setting
+        return ""
 
 
 class Backlog:

@@ -323,6 +323,15 @@ class PageReader:
         return self._place
 
     @property
+    def is_at_end(self) -> bool:
+        """Has it found all that the queue has in pages?"""
+        page = self._page
+        if self.waits or self._chunk is not None:
+            return False
+        is_read = page is None or self._offset >= page.size_bytes or self.queue.id not in page.left
+        return is_read and self._next_page() is None
+
+    @property
     def page_number(self) -> int:
         """The number of the page that it reads; 0 before the first."""
         return 0 if self._page is None else self._page.number

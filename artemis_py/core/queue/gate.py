@@ -19,8 +19,8 @@ class Gate:
     """
 
     __slots__ = (
-        "_home", "backlog_max", "consumers_min", "counts", "delay_ms", "opens_at_ms", "paused", "started",
-        "unconfirmed_count",
+        "_home", "backlog_max", "consumers_min", "counts", "delay_ms", "failed_step", "opens_at_ms", "paused",
+        "started", "unconfirmed_count",
     )  # fmt: skip
 
     def __init__(
@@ -33,6 +33,8 @@ class Gate:
         self.consumers_min = consumers_min
         self.delay_ms = delay_ms
         self.paused = False
+        self.failed_step = ""
+        """The step whose failure paused the queue; empty: none did."""
         self.started = consumers_min <= 0
         self.opens_at_ms = 0
         """The steady time, in ms, at which the delay ends; 0 when none runs."""

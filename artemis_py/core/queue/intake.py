@@ -80,6 +80,5 @@ class Intake:
         entry = Entry(message)
         if backlog.shared_order:
             entry.sequence = backlog.sequence(message)
-        entry.attempts = backlog.attempts(message)
-        entry.redelivered = entry.attempts > 0
+        entry.attempts = entry.returned = backlog.attempts(message)
         return entry

@@ -106,11 +106,17 @@ class PageReading:
         """Do the limits on reading ahead, and the ring, leave room for one more? A queue with nothing in memory always
         has room for one.
         """
+        return not (self.has_enough or not self._basis.flow.has_space() or self.limit_reached())
+
+    @property
+    def has_enough(self) -> bool:
+        """Are so many messages ready that no more is read ahead?"""
+        contents = self._basis.contents
+        return contents.behind is None and contents.ready_count - self._basis.grouping.parked_count >= READY_MIN
+
+    def limit_reached(self) -> str:
+        """The setting whose limit on reading ahead leaves no room for one more; empty: none."""
         contents = self._basis.contents
         tally = contents.tally
-        count = contents.ready_count
-        is_enough = contents.behind is None and count - self._basis.grouping.parked_count >= READY_MIN
-        if is_enough or not self._basis.flow.has_space():
-            return False
         ready_bytes = tally.size_bytes - tally.held_size_bytes - tally.scheduled_size_bytes - contents.paged.size_bytes
-        return self.limits.has_room(count, ready_bytes, tally.held_count, tally.held_size_bytes)
+        return self.limits.reached(contents.ready_count, ready_bytes, tally.held_count, tally.held_size_bytes)

@@ -59,6 +59,16 @@ class PageSearch:
                     return None
         return None
 
+    def reads_itself(self, consumer: Consumer) -> bool:
+        """Does the consumer go through pages with a reader of its own?"""
+        basis = self._basis
+        return consumer.cursor is not None and basis.grouping.groups is None and basis.activation is None
+
+    def reader_of(self, consumer: Consumer, backlog: Backlog) -> PageReader | None:
+        """The reader of a consumer with a cursor; None before it has begun."""
+        readers = None if self._readers is None else self._readers.get(consumer.id)
+        return None if readers is None else readers.get(backlog.stream.number)
+
     def _reader_of(self, consumer: Consumer, backlog: Backlog) -> PageReader:
         if self._readers is None:
             self._readers = {}

@@ -387,6 +387,7 @@ class Queue:
     def resume(self) -> None:
         """Resume dispatch."""
         self.gate.paused = False
+        self.gate.failed_step = ""
         self.parts.note_ready()
 
     def remove_all(self, reason: str = PURGED) -> int:

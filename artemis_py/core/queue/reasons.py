@@ -11,8 +11,10 @@ from typing import Final, final
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.queue.basis import QueueBasis
 from artemis_py.core.queue.behind import Behind, TargetDepth
+from artemis_py.core.queue.page_reading import PageReading
 
 PAUSED: Final = "paused"
+STEP_FAILED: Final = "step-failed"
 ADDRESS_PAUSED: Final = "address-paused"
 FEW_CONSUMERS: Final = "consumers-before-dispatch"
 MAX_BACKLOG: Final = "max-backlog"
@@ -23,6 +25,9 @@ BACKLOG: Final = "backlog"
 WINDOW: Final = "window"
 UNWANTED: Final = "unwanted"
 GROUPS: Final = "groups"
+GROUP_WAITS: Final = "group-waits"
+SHOWN: Final = "shown"
+READ_AHEAD: Final = "read-ahead"
 EXCLUSIVE: Final = "exclusive"
 PRIORITY: Final = "consumer-priority"
 DUE: Final = "due"
@@ -79,6 +84,8 @@ def why_closed(basis: QueueBasis, now_ms: int, *, is_held: bool) -> Reason | Non
     if gate.is_paused:
         if not gate.paused:
             return why_address_paused(basis)
+        if gate.failed_step:
+            return Reason(STEP_FAILED, f"the broker paused the queue, because its step {gate.failed_step!r} failed")
         return Reason(PAUSED, "the queue is paused, and has to be resumed")
     if not gate.started:
         return _few_consumers(basis, now_ms)
@@ -150,7 +157,9 @@ def why_behind(basis: QueueBasis) -> Reason | None:
     if behind is None or behind.count <= 0:
         return None
     some = f"{messages(behind.count)} {'waits' if behind.count == 1 else 'wait'}"
-    threshold = behind.threshold
+    threshold, first = behind.threshold, behind.first()
+    if first is not None and threshold.lets_in(first.message, basis.contents.active_count):
+        return Reason(DUE, f"{some} to become active; a turn of the broker is due", behind=behind.count)
     if isinstance(threshold, TargetDepth):
         active, target = basis.contents.active_count, threshold.target
         text = f"{some} to become active: {active} are, of target-queue-depth {target}"
@@ -175,7 +184,7 @@ def _about_barrier(basis: QueueBasis, before: dict[str, int]) -> str:
     broadcast = None if basis.activation is None else basis.activation.broadcast
     if broadcast is None:
         shown = ", ".join(f"{count} {_BEFORE[what]}" for what, count in before.items())
-        return f"it goes out when everything before it is done ({shown or 'nothing'})"
+        return f"it goes out when everything before it is done ({shown})" if shown else "it goes out next"
     if broadcast.awaited_count:
         return f"it waits for {broadcast.awaited_count} consumers whose clients do not read"
     return "it is on its way to the consumers" if broadcast.is_out else "no consumer wants it"
@@ -190,11 +199,11 @@ def is_full(consumer: Consumer) -> bool:
 
 
 def why_no_room(basis: QueueBasis, consumer: Consumer, now_ms: int) -> Reason | None:
-    """Why a consumer, which is no browser, may hold no more messages; None if it may."""
+    """Why a consumer, which is no browser, takes no more messages now; None if it does."""
     if is_full(consumer):
         return _backlog(basis, consumer, now_ms)
     if consumer.credit_bytes > 0:
-        return None
+        return None if consumer.room_bytes > 0 else Reason(DUE, "its connection sends what it has, and then takes more")
     return Reason(
         WINDOW,
         f"its window is used up: it holds {messages(len(consumer.held))} without an acknowledgement "
@@ -204,21 +213,77 @@ def why_no_room(basis: QueueBasis, consumer: Consumer, now_ms: int) -> Reason | 
     )
 
 
-def why_passed_over(basis: QueueBasis, consumer: Consumer, looked: int, unwanted: int) -> Reason:
-    """Why a consumer with room, which is no browser, gets none of the ready messages. Of ``looked`` that somebody has
-    looked at, it does not want ``unwanted``.
+@final
+class Look:
+    """What a look at ready messages has found about one consumer: how many were ``looked`` at; how many of them it does
+    not want; which of those that it wants are of groups of others (``owned``) or of groups that wait for another
+    attempt (``aside``), or were shown to it before.
     """
-    if unwanted and unwanted == looked:
-        return Reason(UNWANTED, f"it wants none of the {looked} ready: {_taste(consumer)}", unwanted=unwanted)
-    if basis.gate.is_open and consumer.parked:
-        if basis.grouping.groups is not None:
-            return Reason(GROUPS, "what is ready belongs to groups of other consumers")
-        if unwanted:
-            text = f"it does not want {unwanted} of the {looked} ready: {_taste(consumer)}"
-            return Reason(UNWANTED, text, unwanted=unwanted)
-        kind = PRIORITY if basis.distribution.is_served(consumer) else EXCLUSIVE
-        return Reason(kind, "it waits in line behind the consumers that are served first")
-    return Reason(DUE, "it takes messages; a turn of the broker is due")
+
+    __slots__ = ("aside", "looked", "owned", "shown", "unwanted")
+
+    def __init__(self) -> None:
+        self.looked = self.unwanted = self.owned = self.aside = self.shown = 0
+
+    @property
+    def takes(self) -> int:
+        """How many it may have."""
+        return self.looked - self.unwanted - self.owned - self.aside - self.shown
+
+
+def why_passed_over(basis: QueueBasis, consumer: Consumer, look: Look) -> list[Reason]:
+    """Why a consumer with room, which is no browser, gets none of the ready messages; empty if it may have some of
+    those that were looked at, or none were.
+    """
+    distribution = basis.distribution
+    if not distribution.is_served(consumer):
+        text = f"it is in reserve: {distribution.live_max} of {distribution.taker_count} consumers are served at once"
+        return [Reason(EXCLUSIVE, f"{text}, and others came before it")]
+    if look.takes > 0:
+        return []
+    ready = basis.contents.order.count
+    of_ready = f"of the {look.looked:,} ready" if look.looked >= ready else f"of the first {look.looked:,} of {ready:,}"
+    found: list[Reason] = []
+    if look.unwanted:
+        some = f"wants none {of_ready}" if look.unwanted == look.looked else f"does not want {look.unwanted} {of_ready}"
+        found.append(Reason(UNWANTED, f"it {some}: {_taste(consumer)}", unwanted=look.unwanted))
+    if look.owned:
+        is_or_are = "belongs" if look.owned == 1 else "belong"
+        text = f"{look.owned} {of_ready} {is_or_are} to groups of other consumers"
+        found.append(Reason(GROUPS, text, owned=look.owned))
+    if look.aside:
+        found.append(Reason(GROUP_WAITS, f"{look.aside} {of_ready} must wait with their groups", aside=look.aside))
+    if look.shown:
+        found.append(Reason(SHOWN, f"it was shown {look.shown} {of_ready} before", shown=look.shown))
+    return found
+
+
+def why_none_in_pages(consumer: Consumer, count: int) -> Reason:
+    """Why a consumer that has read all pages itself gets none of the messages there, which are so many."""
+    if consumer.chooses:
+        text = f"it has read the pages, and wants none of {messages(count)} there: {_taste(consumer)}"
+        return Reason(UNWANTED, text, unwanted=count)
+    return Reason(SHOWN, f"it was shown {messages(count)} in pages before", shown=count)
+
+
+def why_not_read(basis: QueueBasis, reading: PageReading) -> Reason | None:
+    """Which limit keeps the queue from reading more of its pages; None: none does. ``setting`` among its fields is
+    where the limit stands.
+    """
+    if reading.has_space():
+        return None
+    contents = basis.contents
+    ready, held = contents.ready_count, contents.tally.held_count
+    in_memory = f"{messages(ready)} ready" + (f" and {held} in delivery" if held else "")
+    setting = reading.limit_reached()
+    if setting:
+        text = f"no more is read from pages: {in_memory} are what {setting} allows"
+        return Reason(READ_AHEAD, text, held=held, setting=setting)
+    if reading.has_enough:
+        return Reason(READ_AHEAD, f"no more is read from pages before some of {in_memory} go", setting="")
+    depth = basis.flow.overflow.depth
+    setting = "ring-size" if depth is None else "max-depth-messages" if depth.messages_max >= 0 else "max-depth-bytes"
+    return Reason(READ_AHEAD, f"no more is read from pages: {in_memory} fill the queue ({setting})", setting=setting)
 
 
 def _backlog(basis: QueueBasis, consumer: Consumer, now_ms: int) -> Reason:

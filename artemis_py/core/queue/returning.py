@@ -136,7 +136,7 @@ class Return(QueueWork):
         if contents.is_outdated(entry):
             return
         if self._sent:
-            entry.redelivered = True
+            entry.returned += 1
             if self._was_tried_enough(entry, holder):
                 return
         if self._failed and self._is_dead(entry, holder, now_ms):

@@ -38,10 +38,11 @@ class Forwards:
     # ---- diverts ---------------------------------------------------------------------------------
 
     def divert(self, plan: Plan, batch: Batch) -> set[int]:
-        """Make the copies that diverts ask for; what an exclusive divert took leaves the batch. Returns the ids of the
-        messages that some divert took.
+        """Make the copies that diverts ask for; what an exclusive divert took leaves the batch. A message to one queue
+        meets exclusive diverts only, as in Artemis: the others stand beside the queues of the address, and so does
+        what keeps messages for queues of later. Returns the ids of the messages that some divert took.
         """
-        address = batch.route.address
+        address, to_all = batch.route.address, batch.route.queue is None
         kept: list[Message] = []
         diverted: set[int] = set()
         for message in batch.messages:
@@ -49,9 +50,10 @@ class Forwards:
             matched = [divert for divert in plan.exclusive_diverts if verdicts.of(divert.selector)]
             if not matched:
                 kept.append(message)
-                if plan.retention is not None:
-                    self._retain(plan.retention, message, batch)
-                matched = [divert for divert in plan.diverts if verdicts.of(divert.selector)]
+                if to_all:
+                    if plan.retention is not None:
+                        self._retain(plan.retention, message, batch)
+                    matched = [divert for divert in plan.diverts if verdicts.of(divert.selector)]
             if matched:
                 diverted.add(message.id)
             for divert in matched:

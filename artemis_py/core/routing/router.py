@@ -67,7 +67,7 @@ class Router:
         if plan.cost.programs and batch.verdicts is None and len(batch.messages) == 1:
             message = batch.messages[0]
             batch.verdicts = {message: Verdicts(message)}
-        if plan.has_diverts:
+        if plan.has_diverts and (batch.route.queue is None or plan.exclusive_diverts):
             diverted = self._forwards.divert(plan, batch)
         if batch.messages:
             self._route(batch, plan, diverted)

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from artemis_py.management.artemis.problem import illegal, no_number
 from artemis_py.management.artemis.signature import NOTHING, Parameter, Signature
+from artemis_py.units import parse_long
 
 _SHOWN_MAX: Final = 100
 
@@ -40,7 +41,7 @@ def _number(value: Any) -> int:
         return value
     text = str(value)
     try:
-        return int(text)
+        return parse_long(text)
     except ValueError:
         raise no_number(text[:_SHOWN_MAX]) from None
 

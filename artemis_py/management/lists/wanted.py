@@ -10,6 +10,7 @@ from typing import Any, Final
 from artemis_py.config.problems import nearest
 from artemis_py.errors import BadRequestError
 from artemis_py.management.lists.field import FLAG, NUMBER, TEXT, AnyKind, Value
+from artemis_py.units import parse_long
 
 PAGE_SIZE: Final = 100
 PAGE_SIZE_MAX: Final = 1_000
@@ -134,7 +135,7 @@ def _value(name: str, type: str, text: str) -> Value:
         return text
     if type == NUMBER:
         try:
-            return int(text)
+            return parse_long(text)
         except ValueError:
             raise BadRequestError(f"{name} is a number, and {text[:_SHOWN_MAX]!r} is none") from None
     if text.lower() not in ("true", "false"):

@@ -23,7 +23,7 @@ QUESTIONS: Final = {
 """What can be asked, by the word of the command."""
 
 KILLED: Final = {
-    "dead": "max-deliveries",
+    "dead": "dead",
     "purged": "purged",
     "deleted": "deleted",
     "abandoned": "purge-on-no-consumers",

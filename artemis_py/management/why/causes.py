@@ -1,20 +1,18 @@
 """The table of reasons: a word for each, what it means, the settings that lead to it, and what helps.
 
 Answers, the operational log, metrics, commands and docs/why.md use these words. Words of the core are those of
-``core/queue/reasons.py`` and ``core/addresses/fullness.py``.
+``core/queue/reasons.py`` and ``core/addresses/fullness.py``, and those for dead letters of their header ``reason``.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from artemis_py.core.queue import reasons as core
 from artemis_py.management.why.cause import (
     BLOCKED,
     DEAD,
     DROPPED,
     GROWING,
-    NOT_DELIVERED,
     OF_ADDRESS,
     OF_BROKER,
     OF_QUEUE,
@@ -22,219 +20,12 @@ from artemis_py.management.why.cause import (
     Cause,
     rows,
 )
+from artemis_py.management.why.delivery_causes import DELIVERY_CAUSES
 
 CAUSES: Final[dict[str, Cause]] = {
     cause.code: cause
     for cause in (
-        *rows(
-            NOT_DELIVERED,
-            ("nothing-waits", "The queue has no message to deliver.", "Send to its address.", (), OF_QUEUE),
-            (
-                "disabled",
-                "The queue is not enabled, so that nothing is routed to it.",
-                "Enable it: artemis-py queue enable QUEUE, or set enabled to true where it is declared.",
-                ("enabled",),
-                OF_QUEUE,
-            ),
-            (
-                "filtered",
-                "Messages came to the address, and none passed the queue's filter.",
-                "Change the filter of the queue, or the headers that senders set.",
-                ("filter",),
-                OF_QUEUE,
-            ),
-            (
-                core.PAUSED,
-                "An operator, or a step that failed, has paused the queue.",
-                "Resume it: artemis-py queue resume QUEUE. After a failed step (ART-1005) restart the broker.",
-                (),
-                OF_QUEUE,
-            ),
-            (
-                core.ADDRESS_PAUSED,
-                "An operator has paused the address, so none of its queues delivers.",
-                "Resume it: artemis-py address resume ADDRESS.",
-                (),
-                OF_ADDRESS,
-            ),
-            (
-                core.FEW_CONSUMERS,
-                "The gate is closed until enough consumers are there.",
-                "Start more consumers, or lower consumers-before-dispatch.",
-                ("consumers-before-dispatch", "delay-before-dispatch"),
-                OF_QUEUE,
-            ),
-            (
-                core.MAX_BACKLOG,
-                "As many messages as the queue allows are with consumers.",
-                "Have consumers acknowledge, or raise max-backlog.",
-                ("max-backlog",),
-                OF_QUEUE,
-            ),
-            (
-                core.MOVING,
-                "Messages go back to their places, and nothing overtakes them.",
-                "Wait: it goes on in every turn.",
-                (),
-                OF_QUEUE,
-            ),
-            (
-                "filling",
-                "The queue is being filled from the log, and messages keep their order.",
-                "Wait until the past is there.",
-                ("recovery-point",),
-                OF_QUEUE,
-            ),
-            (
-                core.NO_CONSUMER,
-                "No consumer that takes messages is attached.",
-                "Start the consumer, and look at its destination and its errors.",
-                (),
-                OF_QUEUE,
-            ),
-            (
-                "dead-letters",
-                "Dead or expired messages come to the queue, and wait for an operator.",
-                "Look at what they died of: artemis-py why dead QUEUE. Repair it, then run artemis-py dead retry.",
-                (),
-                OF_QUEUE,
-            ),
-            (
-                core.BACKLOG,
-                "The consumer holds as many messages as it may.",
-                "Have it acknowledge, or ask for more with max-backlog in its SUBSCRIBE.",
-                ("max-per-subscription-backlog",),
-                OF_QUEUE,
-            ),
-            (
-                core.WINDOW,
-                "The consumer's window is full of messages that it did not acknowledge.",
-                "Have it acknowledge, or ask for a larger consumer-window-size in its SUBSCRIBE.",
-                ("stompConsumerWindowSize",),
-                OF_BROKER,
-            ),
-            (
-                "not-reading",
-                "The client does not read from its socket.",
-                "Repair the client, or close its connection: artemis-py connection close NUMBER.",
-                (),
-                OF_QUEUE,
-            ),
-            (
-                core.UNWANTED,
-                "The consumer's selector, no-local or replay period excludes the messages.",
-                "Change the selector, or start a consumer that takes these messages.",
-                (),
-                OF_QUEUE,
-            ),
-            (
-                core.GROUPS,
-                "The groups of the messages belong to other consumers, which are busy.",
-                "Have the owner acknowledge or close its connection; more groups, or group-buckets, spread the work.",
-                ("group-key", "group-buckets"),
-                OF_QUEUE,
-            ),
-            (
-                "group-waits",
-                "A message of the group waits for another attempt, and the others stay behind it.",
-                "Wait for the redelivery delay, or shorten it.",
-                ("redelivery-delay",),
-                OF_ADDRESS,
-            ),
-            (
-                "rebalance",
-                "Groups are handed out anew, and nothing goes out until what was sent before is settled.",
-                "Have consumers acknowledge what they hold.",
-                ("group-rebalance-pause-dispatch",),
-                OF_QUEUE,
-            ),
-            (
-                core.EXCLUSIVE,
-                "Others are served first, and this consumer is in reserve.",
-                "That is as configured: exclusive, or max-live-consumers.",
-                ("exclusive", "max-live-consumers"),
-                OF_QUEUE,
-            ),
-            (
-                core.PRIORITY,
-                "Consumers of a higher priority take the messages.",
-                "That is as the clients ask: consumer-priority in SUBSCRIBE.",
-                (),
-                OF_QUEUE,
-            ),
-            (core.DUE, "Nothing stands against it: it goes out now.", "Ask again.", (), OF_QUEUE),
-            (
-                core.HELD,
-                "A consumer has the messages and did not acknowledge.",
-                "Look at that consumer, or close its connection: its messages go to others.",
-                (),
-                OF_QUEUE,
-            ),
-            (
-                core.LEASED,
-                "The messages are leased to consumers.",
-                "Wait for the lease to end, or have its holder acknowledge.",
-                ("lease-period",),
-                OF_QUEUE,
-            ),
-            (
-                "scheduled",
-                "The messages wait for the time that their senders have set.",
-                "Wait, or send without a delay.",
-                (),
-                OF_QUEUE,
-            ),
-            (
-                "redelivery-delay",
-                "A delivery failed, and the next attempt must wait.",
-                "Repair the consumer; a shorter redelivery-delay tries again sooner.",
-                ("redelivery-delay", "redelivery-delay-multiplier", "max-redelivery-delay"),
-                OF_ADDRESS,
-            ),
-            (
-                core.BARRIER,
-                "The messages stand behind a barrier.",
-                "Have consumers acknowledge what is before the barrier.",
-                ("barrier-expression",),
-                OF_QUEUE,
-            ),
-            (
-                core.TARGET_DEPTH,
-                "As many messages are active as the queue allows.",
-                "Have consumers acknowledge, or raise target-queue-depth.",
-                ("target-queue-depth",),
-                OF_QUEUE,
-            ),
-            (
-                "page",
-                "The messages are in pages, and a page is being read, or memory is full.",
-                "Wait for the disk; raise max-read-page-bytes or prefetch-page-bytes if consumers are faster.",
-                ("max-read-page-bytes", "max-read-page-messages", "prefetch-page-bytes"),
-                OF_ADDRESS,
-            ),
-            (
-                "sync",
-                "What was recorded is not on the disk yet, and nothing leaves before that.",
-                "Wait; artemis-py why slow shows how long the disk takes.",
-                ("journal-sync-transactional",),
-                OF_BROKER,
-            ),
-            ("behind", "Other messages stand before it.", "Wait for them.", (), OF_QUEUE),
-            (
-                "not-there",
-                "The queue does not have this message.",
-                "artemis-py trace finds what became of it.",
-                (),
-                OF_QUEUE,
-            ),
-            (
-                "in-pages",
-                "The message may be in pages, which nobody has read yet.",
-                "Wait for its consumers to get there, or use artemis-py trace.",
-                ("max-size-bytes",),
-                OF_ADDRESS,
-            ),
-        ),
+        *DELIVERY_CAUSES,
         *rows(
             BLOCKED,
             (
@@ -422,6 +213,13 @@ CAUSES: Final[dict[str, Cause]] = {
                 ("purge-on-no-consumers",),
                 OF_QUEUE,
             ),
+            (
+                "dead",
+                "Deliveries failed, or consumers refused messages, as often as they may.",
+                "artemis-py why dead, of the queue with the dead letters, says which of it; repair the consumer.",
+                ("max-delivery-attempts", "max-deliveries", "max-cancels"),
+                OF_QUEUE,
+            ),
             ("purged", "An operator has emptied the queue.", "The audit log (AUD-1001) says who.", (), OF_QUEUE),
             (
                 "deleted",
@@ -449,42 +247,42 @@ CAUSES: Final[dict[str, Cause]] = {
             DEAD,
             ("no-dead-letters", "No message of the queue is dead.", "Look at another queue.", (), OF_ADDRESS),
             (
-                "max-deliveries",
+                "max_deliveries",
                 "Deliveries failed as often as they may.",
                 "Repair the consumer, then send them again; more attempts: max-delivery-attempts.",
                 ("max-delivery-attempts", "max-deliveries"),
                 OF_QUEUE,
             ),
             (
-                "max-cancels",
+                "max_cancels",
                 "Consumers refused the message as often as they may.",
                 "Repair what consumers refuse, then send it again.",
                 ("max-cancels",),
                 OF_QUEUE,
             ),
             (
-                "no-route",
+                "no_route",
                 "No queue took the message.",
                 "Declare a queue for its address.",
                 ("send-to-dla-on-no-route",),
                 OF_ADDRESS,
             ),
             (
-                "time-limit",
+                "time_limit",
                 "The message expired.",
                 "Consume faster, or let messages live longer.",
                 ("expiry-address", "expiry-delay"),
                 OF_ADDRESS,
             ),
             (
-                "forced-expire",
+                "forced_expire",
                 "A consumer or an operator had the message expire.",
                 "Look at that consumer; the audit log (AUD-1001) names operators.",
                 (),
                 OF_ADDRESS,
             ),
             (
-                "sent-by-operator",
+                "sent_by_operator",
                 "An operator sent the message to the dead letters.",
                 "The audit log (AUD-1001) says who; artemis-py dead retry QUEUE sends it back.",
                 (),
@@ -561,7 +359,7 @@ CAUSES: Final[dict[str, Cause]] = {
         ),
         *rows(
             GROWING,
-            ("not-growing", "The queue does not grow.", "Ask again while it does.", (), OF_QUEUE),
+            ("not-growing", "The queue does not grow.", "Nothing has to be done.", (), OF_QUEUE),
             (
                 "faster-in",
                 "More comes in than consumers acknowledge.",

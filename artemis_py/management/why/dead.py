@@ -21,12 +21,12 @@ _ADDRESS: Final = HeaderName("_AMQ_ORIG_ADDRESS")
 _QUEUE: Final = HeaderName("_AMQ_ORIG_QUEUE")
 _REASON: Final = HeaderName("reason")
 _TEXTS: Final = {
-    "max-deliveries": "their last delivery failed",
-    "max-cancels": "consumers refused them too often",
-    "no-route": "no queue took them",
-    "time-limit": "they expired",
-    "forced-expire": "a consumer or an operator had them expire",
-    "sent-by-operator": "an operator sent them there",
+    "max_deliveries": "their last delivery failed",
+    "max_cancels": "consumers refused them too often",
+    "no_route": "no queue took them",
+    "time_limit": "they expired",
+    "forced_expire": "a consumer or an operator had them expire",
+    "sent_by_operator": "an operator sent them there",
     "unknown": "no header says why",
 }
 
@@ -83,7 +83,7 @@ def _letters(queue: Queue, message_id: int) -> Generator[None, None, list[Messag
 def _key(message: Message) -> tuple[str, str, str]:
     """Address and queue from which it came, and the word for why."""
     head = message.head
-    code = (head.first(_REASON) or "").replace("_", "-")
+    code = head.first(_REASON) or ""
     known = code if code in _TEXTS and code in CAUSES else "unknown"
     return head.first(_ADDRESS) or "", head.first(_QUEUE) or "", known
 
@@ -95,8 +95,9 @@ def _brought_forth(asking: Asking, queue: Queue) -> None:
     if died:
         attempts = queue.parts.redelivery.attempts_max
         target = settings.dead_letter_address
-        text = f"{messages(died)} of this queue died since the start (max-delivery-attempts {attempts})"
-        asking.add("max-deliveries", text, used=died, limit=attempts, unit="messages", setting="max-delivery-attempts")
+        text = f"{messages(died)} of this queue died since the start"
+        text += f" (max-delivery-attempts {attempts})" if attempts > 0 else ""
+        asking.add("dead", text, used=died, limit=attempts, unit="messages")
         home = None if not target else asking.broker.addresses.get(target)
         if not target:
             asking.add("no-dead-letter-address", "there is no dead-letter-address, so they are gone")
@@ -108,4 +109,4 @@ def _brought_forth(asking: Asking, queue: Queue) -> None:
             asking.found[-1] = first.saying(f"{first.sentence}; they went to the address {target} (queues {names})")
     if tally.expired:
         text = f"{messages(tally.expired)} of this queue expired since the start"
-        asking.add("time-limit", text, used=tally.expired, unit="messages")
+        asking.add("time_limit", text, used=tally.expired, unit="messages")

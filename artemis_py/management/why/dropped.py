@@ -17,7 +17,7 @@ from artemis_py.management.why.nothing import sent_count
 _QUEUES_MAX: Final = 50
 """So many queues are told of."""
 _KILLED: Final = {
-    DEAD: "died after their last delivery",
+    DEAD: "died: deliveries failed, or consumers refused them, as often as they may",
     PURGED: "were removed by an operator",
     DELETED: "went with their queue",
     ABANDONED: "were lost with the last consumer",
@@ -94,13 +94,13 @@ def _of_queue(asking: Asking, queue: Queue) -> None:
         _replaced(asking, queue, about)
     if tally.expired:
         target = queue.address.settings.expiry_address
-        where = f"; they are on the address {target}" if target else "; there is no expiry-address, so they are gone"
+        where = f"; they went to the address {target}" if target else "; there is no expiry-address, so they are gone"
         add("expired", tally.expired, f"{messages(tally.expired)} expired{where}")
     for reason, count in (tally.killed_by or {}).items():
         code, text = KILLED.get(reason, "cancelled"), _KILLED.get(reason, f"left: {reason}")
         if reason == DEAD:
             target = queue.address.settings.dead_letter_address
-            text += f"; they are on the address {target}" if target else "; there is no dead-letter-address"
+            text += f"; they went to the address {target}" if target else "; there is no dead-letter-address"
         add(code, count, f"{messages(count)} {text}")
     missed = _missed(queue)
     if missed and queue.selector is not None:

@@ -9,10 +9,14 @@ from typing import Final
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue.reasons import (
+    DUE,
+    GROUP_WAITS,
     GROUPS,
     HELD,
+    PRIORITY,
     UNWANTED,
     WINDOW,
+    Look,
     Reason,
     messages,
     span,
@@ -23,6 +27,8 @@ from artemis_py.core.queue.reasons import (
     why_closed,
     why_no_room,
     why_nobody,
+    why_none_in_pages,
+    why_not_read,
     why_passed_over,
 )
 from artemis_py.management.steps import WAIT
@@ -38,22 +44,22 @@ CHOOSERS_MAX: Final = 32
 _SYNC_TURNS: Final = 2
 _EXAMPLES: Final = 3
 _WINDOW_SIZE: Final = "stompConsumerWindowSize"
+_OF_GROUPS: Final = (GROUPS, GROUP_WAITS)
 
 
 def not_delivered(asking: Asking, queue: Queue) -> Findings:
     """The reasons, the first the most important; none if the queue has nothing to deliver and lost nothing."""
     contents, now_ms = queue.contents, asking.now_ms
     waits = contents.order.count > 0 or contents.paged.count > 0
-    if waits:
-        _about_gate(asking, queue, now_ms)
-        yield None
-        yield from _about_consumers(asking, queue)
-        _about_pages(asking, queue)
     behind = why_behind(queue.parts.basis)
-    if behind is not None:
-        if not waits:
-            _about_gate(asking, queue, now_ms)
-        asking.add_reason(behind)
+    if waits or behind is not None or (queue.is_held and queue.message_count):
+        is_closed = _about_gate(asking, queue, now_ms)
+        yield None
+        if waits:
+            yield from _about_consumers(asking, queue, is_closed=is_closed)
+        elif behind is not None:
+            asking.add_reason(why_nobody(queue.parts.basis))
+        asking.add_reason(why_behind(queue.parts.basis))
     yield from _about_delivery(asking, queue)
     yield from _about_scheduled(asking, queue)
     if queue.filling is not None:
@@ -67,8 +73,10 @@ def not_delivered(asking: Asking, queue: Queue) -> Findings:
         yield from about_sync(asking)
 
 
-def _about_gate(asking: Asking, queue: Queue, now_ms: int) -> None:
+def _about_gate(asking: Asking, queue: Queue, now_ms: int) -> bool:
+    """What keeps the whole queue closed. Returns whether anything does."""
     basis = queue.parts.basis
+    before = len(asking.found)
     asking.add_reason(why_closed(basis, now_ms, is_held=queue.is_held))
     if queue.gate.paused:  # to resume the queue would not be enough
         asking.add_reason(why_address_paused(basis))
@@ -76,22 +84,13 @@ def _about_gate(asking: Asking, queue: Queue, now_ms: int) -> None:
     if groups is not None and groups.owners.pausing and held:
         text = f"groups are handed out anew, which waits for {messages(held)} in delivery"
         asking.add("rebalance", text, used=held, unit="messages")
-
-
-def _about_pages(asking: Asking, queue: Queue) -> None:
-    paged = queue.contents.paged
-    if queue.contents.order.count or not paged.count or not queue.taker_count:
-        return
-    waits = any(backlog.reader.waits for backlog in paged.backlogs.values())
-    text = f"{messages(paged.count)} {'is' if paged.count == 1 else 'are'} in pages"
-    text += ", and a page is being read from the disk" if waits else ", and none is in memory"
-    asking.add("page", text, used=paged.count, unit="messages")
+    return len(asking.found) > before
 
 
 # ---- consumers -----------------------------------------------------------------------------------
 
 
-def _about_consumers(asking: Asking, queue: Queue) -> Findings:
+def _about_consumers(asking: Asking, queue: Queue, *, is_closed: bool) -> Findings:
     nobody = why_nobody(queue.parts.basis)
     if nobody is not None:
         asking.add_reason(nobody)
@@ -106,15 +105,24 @@ def _about_consumers(asking: Asking, queue: Queue) -> Findings:
         for consumer in some:
             reason = _why_no_room(queue, consumer, asking)
             if reason is not None:
-                reasons.append((consumer, reason))
+                reasons += [] if is_closed and reason.kind == DUE else [(consumer, reason)]
             elif len(choosers) < CHOOSERS_MAX:
                 choosers.append(consumer)
             else:
                 others += 1
         yield None
-    unwanted = dict.fromkeys(choosers, 0)
-    looked = yield from _look(queue, unwanted)
-    reasons += [(one, why_passed_over(queue.parts.basis, one, looked, count)) for one, count in unwanted.items()]
+    looks = {one: Look() for one in choosers}
+    yield from _look(queue, looks)
+    lacking = False
+    for consumer, look in looks.items():
+        found = why_passed_over(queue.parts.basis, consumer, look)
+        if look.takes > 0:
+            found = found or _why_not_yet(queue, consumer, looks, is_closed=is_closed)
+        elif queue.distribution.is_served(consumer) and queue.contents.paged.count:
+            reads_itself = queue.parts.pages.search.reads_itself(consumer)
+            lacking = lacking or not reads_itself
+            found += _why_none_in_pages(queue, consumer, is_closed=is_closed) if reads_itself else []
+        reasons += [(consumer, reason) for reason in found]
     order = {consumer.id: place for place, consumer in enumerate(takers)}
     reasons.sort(key=lambda found: order[found[0].id])
     yield None
@@ -125,44 +133,128 @@ def _about_consumers(asking: Asking, queue: Queue) -> Findings:
     else:
         _add_together(asking, queue, reasons, len(takers))
     if others:
-        asking.add("due", f"{others} more consumers have room, and were not looked at", used=others, unit="consumers")
+        text = f"{others:,} more consumers have room, and it was not looked at what they want"
+        asking.add("more-consumers", text, used=others, unit="consumers")
+    _about_pages(asking, queue, lacking=lacking, is_closed=is_closed)
 
 
 def _why_no_room(queue: Queue, consumer: Consumer, asking: Asking) -> Reason | None:
     reason = why_no_room(queue.parts.basis, consumer, asking.now_ms)
-    if reason is not None or consumer.room_bytes > 0:
+    if reason is None or reason.kind != DUE:
         return reason
     client = asking.managed.vitals.client_of(consumer.owner)
-    if client is None or client.state != "stalled":
-        return None
-    return Reason("not-reading", "its client does not read from its socket")
+    if client is not None and client.state == "stalled":
+        return Reason("not-reading", "its client does not read from its socket")
+    return reason
 
 
-def _look(queue: Queue, unwanted: dict[Consumer, int]) -> Generator[None, None, int]:
-    """Count for each consumer how many of the ready messages it does not want. Returns how many were looked at."""
-    if not unwanted:
-        return 0
-    order = queue.contents.order
+def _why_not_yet(queue: Queue, consumer: Consumer, looks: dict[Consumer, Look], *, is_closed: bool) -> list[Reason]:
+    """Why a consumer did not get yet what it may have; empty where a reason holds for all consumers."""
+    if is_closed or _waits_for_earlier(queue):
+        return []
+    is_served = queue.distribution.is_served
+    before = [one for one, look in looks.items() if one.priority > consumer.priority and look.takes > 0]
+    if any(is_served(one) for one in before):
+        some = "a consumer" if len(before) == 1 else f"{len(before)} consumers"
+        text = f"its consumer-priority is {consumer.priority}, and {some} with a higher one may take the messages"
+        return [Reason(PRIORITY, text)]
+    return [Reason(DUE, "it takes messages; a turn of the broker is due")]
+
+
+def _waits_for_earlier(queue: Queue) -> bool:
+    """Must messages that are ready wait for earlier ones, which are being read from pages?"""
+    backlogs = queue.contents.paged.backlogs.values()
+    return any(backlog.has_early and backlog.reader.waits for backlog in backlogs)
+
+
+def _look(queue: Queue, looks: dict[Consumer, Look]) -> Findings:
+    """Look at the ready messages for each consumer."""
+    if not looks:
+        return
+    order, groups = queue.contents.order, queue.grouping.groups
     cursor = order.open_cursor()
     looked = spent = 0
     try:
         while looked < LOOKS_MAX and (entry := cursor.advance()) is not None:
             looked += 1
-            for consumer in unwanted:
-                unwanted[consumer] += not consumer.wants(entry.message)
+            key = None if groups is None else groups.rule.group_of(entry.message)
+            group = None if groups is None or key is None else groups.table.groups.get(key)
+            for consumer, look in looks.items():
+                look.looked += 1
+                if not consumer.wants(entry.message):
+                    look.unwanted += 1
+                elif group is not None and queue.grouping.serves(consumer):
+                    look.aside += group.aside > 0
+                    look.owned += not group.aside and group.owner is not None and group.owner is not consumer
                 spent += 1 + consumer.take_asked()
             if spent >= LOOKS_PER_STEP:
                 spent = 0
                 yield None
                 if queue.deleted:
-                    break
+                    return
     finally:
         order.close_cursor(cursor)
-    return looked
+    for consumer, look in looks.items():
+        if not consumer.destructive and look.takes > 0 and not (yield from _has_news(queue, consumer)):
+            look.shown = look.takes
+
+
+def _has_news(queue: Queue, consumer: Consumer) -> Generator[None, None, bool]:
+    """Is something ready that a consumer of a non-destructive queue was not shown yet?"""
+    cursor, order = consumer.cursor, queue.contents.order
+    if cursor is None or cursor.has_returns:
+        return True
+    ahead = order.open_cursor(cursor.point)
+    looked = 0
+    try:
+        while looked < LOOKS_MAX and (entry := ahead.advance()) is not None:
+            looked += 1
+            if consumer.wants(entry.message):
+                return True
+            if not looked % LOOKS_PER_STEP:
+                consumer.take_asked()
+                yield None
+    finally:
+        consumer.take_asked()
+        order.close_cursor(ahead)
+    return looked == LOOKS_MAX
+
+
+def _why_none_in_pages(queue: Queue, consumer: Consumer, *, is_closed: bool) -> list[Reason]:
+    """Why a consumer that reads pages itself gets nothing from there."""
+    search, count = queue.parts.pages.search, queue.contents.paged.count
+    readers = [search.reader_of(consumer, backlog) for backlog in queue.contents.paged.backlogs.values()]
+    if any(reader is not None and reader.waits for reader in readers):
+        return [Reason("page", f"it looks through {messages(count)} in pages, and a page is being read from the disk")]
+    if all(reader is not None and reader.is_at_end for reader in readers):
+        return [why_none_in_pages(consumer, count)]
+    if is_closed:
+        return []
+    return [Reason(DUE, f"it looks through {messages(count)} in pages; a turn of the broker is due")]
+
+
+def _about_pages(asking: Asking, queue: Queue, *, lacking: bool, is_closed: bool) -> None:
+    """Why nothing comes from pages. ``lacking``: a consumer with room finds nothing in memory that it may have."""
+    paged, reading = queue.contents.paged, queue.parts.pages.reading
+    text = f"{messages(paged.count)} {'is' if paged.count == 1 else 'are'} in pages"
+    needs = lacking or (paged.count > 0 and not queue.contents.order.count and _some_take_any(queue))
+    is_read = needs and any(backlog.reader.waits for backlog in paged.backlogs.values())
+    if is_read or _waits_for_earlier(queue):
+        asking.add("page", f"{text}, and a page is being read from the disk", used=paged.count, unit="messages")
+    elif needs and (limit := why_not_read(queue.parts.basis, reading)) is not None:
+        asking.add_reason(limit, more=f"; {text}", setting=str(limit.fields["setting"]))
+    elif lacking and not is_closed:
+        asking.add("page", f"{text}, and the next turn reads them", used=paged.count, unit="messages")
+
+
+def _some_take_any(queue: Queue) -> bool:
+    """Does a consumer get messages from pages through the queue, and not by itself?"""
+    search = queue.parts.pages.search
+    return any(not one.browses and not search.reads_itself(one) for one in queue.distribution.consumers)
 
 
 def _add(asking: Asking, queue: Queue, consumer: Consumer, reason: Reason) -> None:
-    more = _owners(asking, queue, consumer) if reason.kind == GROUPS else ""
+    more = _owners(asking, queue, consumer) if reason.kind in _OF_GROUPS else ""
     is_default = reason.kind == UNWANTED and consumer.selector is queue.consumer_defaults.selector
     asking.add_reason(
         reason, about=asking.shown(consumer), connection=consumer.reader.connection, more=more,
@@ -192,7 +284,7 @@ def _add_together(asking: Asking, queue: Queue, reasons: list[tuple[Consumer, Re
         text = some[0][1].text
         if kind == UNWANTED:
             text = f"their selectors exclude what is ready; the first: {text}"
-        more = _owners(asking, queue, some[0][0]) if kind == GROUPS else ""
+        more = _owners(asking, queue, some[0][0]) if kind in _OF_GROUPS else ""
         asking.add(
             kind, f"{text}{more} ({who})", about=f"{len(some):,} of {count:,} consumers", used=len(some), limit=count,
             unit="consumers",
@@ -281,12 +373,14 @@ def _about_scheduled(asking: Asking, queue: Queue) -> Findings:
     for some in some_at_a_time(list(islice(scheduled, LOOKS_MAX))):
         tried += sum(1 for message_id in some if (one := scheduled.get(message_id)) is not None and one.attempts)
         yield None
-    due_ms = yield from first_due_ms(asking, queue)
     count = len(scheduled)
+    looked = min(count, LOOKS_MAX)
+    due_ms = yield from first_due_ms(asking, queue)
+    of_all = "" if looked == count else f", of the first {looked:,} of {count:,},"
     until = "" if due_ms is None else f": the first is due in {span(due_ms - asking.now_ms)}"
     if tried:
-        text = f"{messages(tried)} must wait for another attempt after a failed delivery{until}"
+        text = f"{messages(tried)}{of_all} must wait for another attempt after a failed delivery{until}"
         asking.add("redelivery-delay", text, used=tried, unit="messages")
-    if count > tried:
-        text = f"{messages(count - tried)} must wait for their time{until}"
-        asking.add("scheduled", text, used=count - tried, unit="messages")
+    if looked > tried:
+        text = f"{messages(looked - tried)}{of_all} must wait for their time{until}"
+        asking.add("scheduled", text, used=looked - tried, unit="messages")

@@ -9,6 +9,7 @@ from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue.reasons import messages
 from artemis_py.management.why.asking import Asking, Findings, address_of, listed, some_at_a_time
 from artemis_py.management.why.cause import KILLED
+from artemis_py.management.why.places import NOWHERE, Place
 
 
 def about_nothing(asking: Asking, queue: Queue) -> Findings:
@@ -21,16 +22,34 @@ def about_nothing(asking: Asking, queue: Queue) -> Findings:
         return
     address = address_of(queue)
     sent = sent_count(address)
-    if sent and queue.selector is not None:
-        text = f"nothing came: of {messages(sent)} for {address.name} none passed the queue's filter"
+    diverts = [one for one in address.diverts if one.exclusive]
+    for divert in diverts:
+        which = "all messages" if divert.selector is None else f"messages that match {divert.selector.text}"
+        asking.add(
+            "diverted", f"the exclusive divert {divert.name} takes {which} for {address.name}",
+            place=NOWHERE if divert.origin is None else Place("exclusive", "true", str(divert.origin)),
+        )  # fmt: skip
+    if queue.purge_on_no_consumers and not queue.taker_count:
+        asking.add("purge-on-no-consumers", "the queue takes messages only while a consumer is attached")
+    elif sent and queue.selector is not None:
+        text = f"nothing came: none of {messages(sent)} for {address.name} entered the queue, and its filter is"
         asking.add("filtered", f"{text} {queue.selector.text}", used=sent, unit="messages")
-        return
-    asking.add("nothing-waits", "nothing came")
+    elif not diverts:
+        yield from _about_other_addresses(asking, address, sent)
+
+
+def _about_other_addresses(asking: Asking, address: Address, sent: int) -> Findings:
+    """Nothing stands against messages: were they sent elsewhere?"""
+    asking.add(
+        "nothing-waits",
+        f"nothing came; {messages(sent)} for {address.name} did not come to this queue" if sent else "nothing came",
+    )
     others: list[str] = []
     for some in some_at_a_time(list(asking.broker.addresses.values())):
         others += [f"{one.name} ({sent_count(one)})" for one in some if one is not address and sent_count(one)]
         yield None
-    text = f"messages were sent to {listed(others)}" if others else "nothing was sent to any address"
+    where = "any other address" if sent else "any address"
+    text = f"messages were sent to {listed(others)}" if others else f"nothing was sent to {where}"
     asking.add("nothing-waits", text)
 
 
@@ -40,21 +59,14 @@ def sent_count(address: Address) -> int:
 
 
 def about_losses(asking: Asking, queue: Queue) -> None:
-    """How many messages of the queue were killed or expired, and where they are."""
+    """How many messages of the queue were killed or expired, and where they went."""
     tally, settings = queue.contents.tally, queue.address.settings
-    for code, count, what, target in (
-        (_killed_by(queue), tally.killed, "killed", settings.dead_letter_address),
-        ("expired", tally.expired, "expired", settings.expiry_address),
-    ):
+    losses = [(KILLED.get(reason, "cancelled"), count, "killed") for reason, count in (tally.killed_by or {}).items()]
+    for code, count, what in (*losses, ("expired", tally.expired, "expired")):
+        target = {"dead": settings.dead_letter_address, "expired": settings.expiry_address}.get(code)
         if count:
             text = f"{messages(count)} {what}" + (f"; see the address {target}" if target else "")
             asking.add(code, text, used=count, unit="messages")
-
-
-def _killed_by(queue: Queue) -> str:
-    """The word for why most of the queue's messages were killed."""
-    causes = queue.contents.tally.killed_by or {}
-    return KILLED.get(max(causes, key=lambda reason: causes[reason], default=""), "cancelled")
 
 
 def about_no_queue(broker: Broker, name: str) -> list[str]:

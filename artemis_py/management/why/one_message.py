@@ -8,13 +8,26 @@ from typing import Final
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.order.entry import Entry
 from artemis_py.core.queue.queue import Queue
-from artemis_py.core.queue.reasons import GROUPS, HELD, UNWANTED, messages, span, why_behind, why_closed, why_nobody
+from artemis_py.core.queue.reasons import (
+    EXCLUSIVE,
+    GROUPS,
+    HELD,
+    UNWANTED,
+    messages,
+    span,
+    why_behind,
+    why_closed,
+    why_no_room,
+    why_nobody,
+)
 from artemis_py.management.why.asking import LINES_MAX, LOOKS_PER_STEP, Asking, Findings, listed, some_at_a_time
 from artemis_py.management.why.waiting import first_due_ms
 
 _READY_MAX: Final = 100_000
 """Among so many ready messages it is looked for."""
 _CONSUMERS_MAX: Final = 1_000
+_OF_TAKERS: Final = {UNWANTED: "do not want it", EXCLUSIVE: "want it and are in reserve"}
+"""What is said of consumers, by the word of the reason."""
 
 
 def about_message(asking: Asking, queue: Queue, message_id: int) -> Findings:
@@ -113,26 +126,24 @@ def _about_group(asking: Asking, queue: Queue, entry: Entry) -> None:
 def _about_takers(asking: Asking, queue: Queue, entry: Entry) -> Findings:
     """Which consumers want it, and have they room?"""
     takers = [one for one in queue.distribution.consumers[:_CONSUMERS_MAX] if not one.browses]
-    refusing: list[Consumer] = []
-    full: list[Consumer] = []
+    found: dict[str, list[Consumer]] = {UNWANTED: []}
     for start in range(0, len(takers), LINES_MAX):
         for consumer in takers[start : start + LINES_MAX]:
+            reason = why_no_room(queue.parts.basis, consumer, asking.now_ms)
             if not consumer.wants(entry.message):
-                refusing.append(consumer)
-            elif not consumer.has_room:
-                full.append(consumer)
+                found[UNWANTED].append(consumer)
+            elif reason is not None:
+                found.setdefault(reason.kind, []).append(consumer)
+            elif not queue.distribution.is_served(consumer):
+                found.setdefault(EXCLUSIVE, []).append(consumer)
             consumer.take_asked()
         yield None
     count = len(takers)
-    if refusing:
-        who = listed([f"consumer {one.id}" for one in refusing])
+    for kind, some in found.items():
+        if not some:
+            continue
+        what = _OF_TAKERS.get(kind, "want it and have no room")
+        who = listed([f"consumer {one.id}" for one in some])
         asking.add(
-            UNWANTED, f"{len(refusing):,} of {count:,} consumers do not want it: {who}",
-            used=len(refusing), limit=count, unit="consumers",
-        )  # fmt: skip
-    if full:
-        who = listed([f"consumer {one.id}" for one in full])
-        asking.add(
-            "window", f"{len(full):,} of {count:,} consumers want it and have no room: {who}",
-            used=len(full), limit=count, unit="consumers",
+            kind, f"{len(some):,} of {count:,} consumers {what}: {who}", used=len(some), limit=count, unit="consumers"
         )  # fmt: skip

@@ -264,7 +264,7 @@ def _unknown(queue: str) -> NotFoundError:
 def _taken(queue: Queue, entry: Entry, receipt: str | None, lease_s: float) -> Taken:
     message, tries = entry.message, queue.contents.tries
     body: bytes | LargeBody = message.body
-    count = tries.count_of(message.id) + 1 if tries is not None else 2 if entry.redelivered else 1
+    count = tries.count_of(message.id) + 1 if tries is not None else entry.returned + 1
     return Taken(
         queue.name,
         receipt,

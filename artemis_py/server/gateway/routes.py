@@ -23,6 +23,7 @@ from artemis_py.server.gateway.headers import PREFIX, headers_of, query_of
 from artemis_py.server.gateway.taken import LEASE_S, LEASE_S_MAX, TIMEOUT_S_MAX, Taken, Wish
 from artemis_py.server.http.messages import Answer, FileBody, Handler, Request, Response, json_response
 from artemis_py.server.http.routing import Route
+from artemis_py.units import parse_decimal
 
 PATHS: Final = ("/messages", "/api/messages")
 OpenBody = Callable[[LargeBody], FileBody | bytes]
@@ -128,7 +129,7 @@ def _seconds(given: dict[str, str], name: str, default: float, most: float) -> f
     if text is None:
         return default
     try:
-        value = float(text)
+        value = parse_decimal(text)
     except ValueError:
         value = math.nan
     if not 0 <= value <= most:

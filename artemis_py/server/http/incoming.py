@@ -174,7 +174,11 @@ class Incoming:
             self.route, parameters = found
             self.request = replace(request, parameters=parameters)
         announced = request.headers.get("content-length", "")
-        return self._too_large() if announced.isdigit() and int(announced) > self._bytes_max else None
+        return (
+            self._too_large()
+            if announced.isascii() and announced.isdigit() and int(announced) > self._bytes_max
+            else None
+        )
 
     @property
     def _bytes_max(self) -> int:

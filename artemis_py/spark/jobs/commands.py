@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from artemis_py.spark.jobs.moments import duration_s
 from artemis_py.spark.jobs.source import JobError
-from artemis_py.units import parse_bytes
+from artemis_py.units import parse_bytes, parse_decimal
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -144,6 +144,13 @@ def _dead_letters(call: Call, args: argparse.Namespace) -> Result:
     return dead_letters(call.spark, call.source)
 
 
+def _rate(text: str) -> float:
+    try:
+        return parse_decimal(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
 def _replay_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--where", metavar="CONDITION", help="SQL over the table messages, header['name'] and text (the body)"
@@ -151,7 +158,7 @@ def _replay_arguments(parser: argparse.ArgumentParser) -> None:
     to = parser.add_mutually_exclusive_group(required=True)
     to.add_argument("--address", metavar="ADDRESS", help="where to publish to")
     to.add_argument("--original", action="store_true", help="publish each message to its original address")
-    parser.add_argument("--rate", type=float, metavar="N", help="messages per second (default: as fast as possible)")
+    parser.add_argument("--rate", type=_rate, metavar="N", help="messages per second (default: as fast as possible)")
     parser.add_argument("--publish", action="store_true", help="publish; without this option, a dry run")
     parser.add_argument("--target", metavar="tcp://HOST:PORT", help="the STOMP acceptor to publish to")
     parser.add_argument("--target-user", metavar="NAME", help="login for --target")

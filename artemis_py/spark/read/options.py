@@ -390,7 +390,7 @@ def _positive(texts: Mapping[str, str], name: str) -> int | None:
 def _time(texts: Mapping[str, str], name: str) -> int | None:
     if name not in texts:
         return None
-    if texts[name].isdigit():
+    if texts[name].isascii() and texts[name].isdigit():
         return _number(texts, name)
     try:
         moment = datetime.fromisoformat(texts[name])

@@ -112,7 +112,11 @@ def _number(texts: Mapping[str, str], name: str, default: int | None, least: int
     value = texts.get(name)
     if value is None:
         return default
-    if not value.strip().isdecimal() or int(value) < least or (most is not None and int(value) > most):
+    if (
+        not (value.isascii() and value.strip().isdecimal())
+        or int(value) < least
+        or (most is not None and int(value) > most)
+    ):
         raise _wrong(name, value)
     return int(value)
 

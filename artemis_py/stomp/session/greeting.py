@@ -50,6 +50,7 @@ def greet(frame: AnyFrame, state: SessionState) -> Greeting | None:
         state.answer_error(f"The first frame must be CONNECT or STOMP, not {name}", receipt)
         return None
     state.service.traffic.count_in(frame.command)
+    state.service.foreign.look("CONNECT", frame.headers, state.name)
     greeting = _greet(frame, state.service, state.name)
     if isinstance(greeting, Greeting):
         return greeting

@@ -16,8 +16,8 @@ from artemis_py.stomp.session.state import SessionState
 from artemis_py.stomp.session.subscription import (
     BROWSER,
     EXCLUSIVE_HEADERS,
+    LIMIT_HEADERS,
     NO_LOCAL_HEADERS,
-    WINDOW_HEADERS,
     ack_mode_of,
     durable_name_of,
     is_true,
@@ -36,7 +36,7 @@ _COMPLETED: Final = ("completed",)
 _REPLACE: Final = ("replace",)
 _RATE: Final = "rate"
 _GAP: Final = "rate-max-gap"
-_NOT_TOGETHER: Final = ("max-backlog", "x-qpid-replay-period", "replay-period", "consumer-priority", "x-priority")
+_NOT_TOGETHER: Final = (*LIMIT_HEADERS, "x-qpid-replay-period", "replay-period", "consumer-priority", "x-priority")
 
 
 @final
@@ -267,9 +267,6 @@ class Replaying:
 def _check_together(headers: dict[str, str]) -> None:
     """Raises FrameError for a header that makes no sense in a replay."""
     for name in _NOT_TOGETHER:
-        if name in headers:
-            raise _not_together(name)
-    for name in WINDOW_HEADERS:
         if name in headers:
             raise _not_together(name)
     for names in (BROWSER, EXCLUSIVE_HEADERS, _REPLACE):

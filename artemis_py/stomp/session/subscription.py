@@ -20,7 +20,7 @@ from artemis_py.selector import Selector, compile_selector
 from artemis_py.stomp.service import StompService
 from artemis_py.stomp.temporaries import Client, obtain_address
 from artemis_py.stomp.wire.destinations import split_qualified
-from artemis_py.stomp.wire.dialect import routing_type_of
+from artemis_py.stomp.wire.dialect import integer, routing_type_of
 from artemis_py.stomp.wire.frames import FrameError
 from artemis_py.stomp.wire.head_writer import HeadWriter
 from artemis_py.stomp.wire.writer import MessageWriter
@@ -31,11 +31,14 @@ AUTO: Final = "auto"
 CLIENT: Final = "client"
 INDIVIDUAL: Final = "client-individual"
 _DURABLE_NAME_HEADERS: Final = ("durable-subscription-name", "durable-subscriber-name", "activemq.subscriptionName")
-WINDOW_HEADERS: Final = ("consumer-window-size", "activemq.prefetchSize")
+WINDOW: Final = "consumer-window-size"
+RABBIT_PREFETCH: Final = "prefetch-count"
+ACTIVEMQ_PREFETCH: Final = "activemq.prefetchSize"
+LIMIT_HEADERS: Final = (WINDOW, "max-backlog", RABBIT_PREFETCH, ACTIVEMQ_PREFETCH)
+"""What limits how much a consumer holds unacknowledged: in bytes the first, the others in messages."""
 NO_LOCAL_HEADERS: Final = ("no-local", "activemq.noLocal")
 EXCLUSIVE_HEADERS: Final = ("exclusive",)
 _PRIORITY_HEADERS: Final = ("consumer-priority", "x-priority")
-_BACKLOG_HEADERS: Final = ("max-backlog",)
 _REPLAY_HEADERS: Final = ("x-qpid-replay-period", "replay-period")
 _REPLACE_HEADERS: Final = ("replace",)
 BROWSER: Final = ("browser",)
@@ -213,14 +216,14 @@ def replace(
         "destination": subscription.destination,
         "ack": subscription.ack_mode,
         _PRIORITY_HEADERS[0]: str(consumer.priority),
-        WINDOW_HEADERS[0]: str(consumer.window_bytes),
+        WINDOW: str(consumer.window_bytes),
         _HEADS_HEADERS[0]: str(isinstance(subscription.writer, HeadWriter)).lower(),
     }
     asked = {
         "destination": headers["destination"],
         "ack": headers.get("ack", AUTO),
         _PRIORITY_HEADERS[0]: str(_first_number(headers, _PRIORITY_HEADERS) or 0),
-        WINDOW_HEADERS[0]: str(_window(service, headers, subscription.ack_mode)),
+        WINDOW: str(_window(service, headers, subscription.ack_mode)),
         _HEADS_HEADERS[0]: str(is_true(headers, _HEADS_HEADERS)).lower(),
     }
     for name, value in asked.items():
@@ -252,35 +255,42 @@ def selector_of(service: StompService, headers: dict[str, str]) -> Selector | No
 
 
 def _backlog(headers: dict[str, str]) -> int | None:
-    """How many messages a SUBSCRIBE asks for; None: it does not say. Raises FrameError."""
-    backlog = _first_number(headers, _BACKLOG_HEADERS)
-    if backlog is not None and backlog < 1:
-        raise FrameError(f"{_BACKLOG_HEADERS[0]} must be a number of messages, 1 or more, not {backlog}")
-    return backlog
+    """How many messages a SUBSCRIBE asks for, by its tightest limit; None: it does not say. With RabbitMQ's
+    ``prefetch-count`` 0 is no limit; with ActiveMQ's ``activemq.prefetchSize`` -1 is none, and 0 one message at a time.
+    Raises FrameError.
+    """
+    asked: list[int] = []
+    for header, off in (("max-backlog", None), (RABBIT_PREFETCH, 0), (ACTIVEMQ_PREFETCH, UNLIMITED)):
+        if header in headers:
+            count = integer(headers[header], header)
+            least = 0 if header == ACTIVEMQ_PREFETCH else 1
+            if count >= least:
+                asked.append(max(count, 1))
+            elif count != off:
+                none = "" if off is None else f" (or {off}: no limit)"
+                raise FrameError(f"{header} must be a number of messages, {least} or more{none}, not {count}")
+    return min(asked) if asked else None
 
 
 def _window(service: StompService, headers: dict[str, str], ack_mode: str) -> int:
-    for header in WINDOW_HEADERS:
-        if header in headers:
-            asked = _whole_number(headers[header], header)
-            if asked < UNLIMITED:
-                raise FrameError(f"{header} must be -1 (unlimited), 0 (one message) or a number of bytes, not {asked}")
-            return UNLIMITED if ack_mode == AUTO else asked
-    return UNLIMITED if ack_mode == AUTO else service.window_bytes
-
-
-def _whole_number(text: str, header: str) -> int:
-    try:
-        return int(text)
-    except ValueError:
-        raise FrameError(f"{header} is not a number: {text[:40]!r}") from None
+    """How many bytes a consumer may hold unacknowledged. Who asks for a number of messages as with another broker gets
+    that number, whatever the acceptor's window. Raises FrameError.
+    """
+    asked = service.window_bytes
+    if WINDOW in headers:
+        asked = integer(headers[WINDOW], WINDOW)
+        if asked < UNLIMITED:
+            raise FrameError(f"{WINDOW} must be -1 (unlimited), 0 (one message) or a number of bytes, not {asked}")
+    elif RABBIT_PREFETCH in headers or ACTIVEMQ_PREFETCH in headers:
+        asked = UNLIMITED
+    return UNLIMITED if ack_mode == AUTO else asked
 
 
 def _first_number(headers: dict[str, str], names: tuple[str, ...]) -> int | None:
     """The number in the first of these headers that is present."""
     for name in names:
         if name in headers:
-            return _whole_number(headers[name], name)
+            return integer(headers[name], name)
     return None
 
 

@@ -35,7 +35,7 @@ class Subscriptions:
     def __init__(self, state: SessionState) -> None:
         self._state = state
         self.by_key = _NONE_BY_KEY
-        """By the id that the client gave; by destination where STOMP 1.0 gives none."""
+        """By the id that the client gave, or else by destination."""
         self.by_consumer = _NONE_BY_CONSUMER
         self.replaying: Replaying | None = None
         """The replays, after the first one."""
@@ -45,9 +45,10 @@ class Subscriptions:
         state = self._state
         if not headers.get("destination"):
             raise FrameError("SUBSCRIBE needs a destination header", syntax=True)
-        if not headers.get("id") and state.version != "1.0":
-            raise FrameError(f"SUBSCRIBE needs an id header in STOMP {state.version}", syntax=True)
         key = headers.get("id") or headers["destination"]
+        if not headers.get("id") and state.version != "1.0":
+            headers = {**headers, "id": key}
+            state.service.foreign.note("SUBSCRIBE", "id", state.name)
         if asks_for_replay(headers) or (self.replaying is not None and key in self.replaying.by_key):
             self._replay(key, headers, now_ms)
             return
@@ -61,6 +62,7 @@ class Subscriptions:
         self._admit()
         holdings = state.broker.holdings
         subscription = subscribe(state.service, self._subscriber(), headers, now_ms)
+        state.service.foreign.look("SUBSCRIBE", headers, state.name)
         if not self.by_key:
             self.by_key, self.by_consumer = {}, {}
         self.by_key[key] = subscription
@@ -111,16 +113,15 @@ class Subscriptions:
         return Subscriber(state.owner, state.client, state.version, reader, state.rights)
 
     def unsubscribe(self, headers: dict[str, str], now_ms: int) -> None:
-        """UNSUBSCRIBE by id, by destination (1.0), or of a durable subscription by its name, which is deleted. Raises
-        ArtemisError.
+        """UNSUBSCRIBE by id, by destination (of a subscription that the client gave no id), or of a durable
+        subscription by its name, which is deleted. Raises ArtemisError.
         """
-        is_10 = self._state.version == "1.0"
-        key = headers.get("id")
-        if key is None and is_10:
-            key = headers.get("destination")
         durable_name = durable_name_of(headers)
+        key = headers.get("id")
         if key is None and durable_name is None:
-            raise FrameError(f"UNSUBSCRIBE needs {'an id or destination' if is_10 else 'an id'} header", syntax=True)
+            key = headers.get("destination")
+        if key is None and durable_name is None:
+            raise FrameError("UNSUBSCRIBE needs an id or destination header", syntax=True)
         if key is not None and self.replaying is not None and key in self.replaying.by_key:
             self.replaying.unsubscribe(self.replaying.by_key[key])
             return

@@ -15,9 +15,11 @@ from artemis_py.core.addresses.address import ANYCAST, MULTICAST
 from artemis_py.core.handling.origin import RETRIED_HEADER
 from artemis_py.core.routing.forward import HOPS_HEADER
 from artemis_py.message import Head, encode_headers, escape_header
+from artemis_py.stomp.foreign_headers import KNOWN, ForeignHeaders
 from artemis_py.stomp.wire.destinations import Prefixes, split_qualified
 from artemis_py.stomp.wire.frames import Frame, FrameError, Limits, Refused, Send, Shape
 from artemis_py.stomp.wire.headers import decode_block, first_of_each, parse_content_length, receipt_in
+from artemis_py.units import parse_long
 
 MEMO_ENTRIES_MAX: Final = 4096
 MEMO_BLOCK_BYTES_MAX: Final = 1024
@@ -27,11 +29,12 @@ MEMO_BYTES_MAX: Final = 1 << 20
 _RECEIPT: Final = b"\nreceipt:"
 _UNAMBIGUOUS: Final = bytes(code for code in range(ord("!"), ord("~") + 1) if chr(code) not in "\\:")
 """The characters of header values that are read alike in every version and written as they were read."""
+DELIVERY_COUNT: Final = "JMSXDeliveryCount"
 _CARRIED: Final = frozenset({"receipt", "transaction", "content-length"})
 _FORGED: Final = frozenset(
     {
         "message-id", "subscription", "ack", "redelivered", "timestamp", "delivery-count", "amqMessageId",
-        "ingress-timestamp", HOPS_HEADER, RETRIED_HEADER,
+        "ingress-timestamp", DELIVERY_COUNT, HOPS_HEADER, RETRIED_HEADER,
     }
 )  # fmt: skip
 _DECIDING: Final = frozenset(
@@ -60,9 +63,15 @@ class Dialect:
     """
 
     def __init__(
-        self, version: str, acceptor: AcceptorConfig, limits: Limits | None = None, asked_address: str = ""
+        self,
+        version: str,
+        acceptor: AcceptorConfig,
+        limits: Limits | None = None,
+        asked_address: str = "",
+        foreign: ForeignHeaders | None = None,
     ) -> None:
         self.version = version
+        self._foreign = foreign
         self._asked_address = asked_address
         self.limits = limits or Limits.of(acceptor)
         self.prefixes = Prefixes.of(acceptor)
@@ -165,6 +174,8 @@ class Dialect:
         """Is this the name of a header that only passes through? Such names are cached."""
         if not name or not passes_through(name.decode()):
             return False
+        if self._foreign is not None and name in self._foreign.in_send:
+            self._foreign.note("SEND", name.decode())
         if len(name) <= _PASSING_NAME_BYTES_MAX:
             if len(self._passing) >= _PASSING_NAMES_MAX:
                 self._passing.clear()
@@ -217,6 +228,9 @@ class Dialect:
         except FrameError as error:
             return Refused(str(error), receipt, content_length, incomplete=not chosen.get("destination"))
         passing = [(name, value) for name, value in headers if passes_through(name)]
+        if self._foreign is not None:
+            for name in KNOWN["SEND"].keys() & chosen.keys():
+                self._foreign.note("SEND", name)
         text = encode_headers(passing)[:-2]
         return Send(_head(shape, text, length is not None), shape, content_length, receipt, chosen.get("transaction"))
 
@@ -305,7 +319,7 @@ def routing_type_of(text: str | None, header: str) -> str | None:
 def _priority(text: str | None) -> int:
     if text is None:
         return 4
-    value = _integer(text, "priority")
+    value = integer(text, "priority")
     if not 0 <= value <= 9:
         raise FrameError(f"priority must be 0 to 9, not {value}")
     return value
@@ -314,7 +328,7 @@ def _priority(text: str | None) -> int:
 def _expiry(text: str | None) -> int:
     if text is None:
         return 0
-    value = _integer(text, "expires")
+    value = integer(text, "expires")
     if value < 0:
         raise FrameError(f"expires must be a time in epoch milliseconds, or 0 for never, not {value}")
     return value
@@ -322,14 +336,15 @@ def _expiry(text: str | None) -> int:
 
 def _milliseconds(headers: dict[str, str], name: str) -> int:
     text = headers.get(name)
-    return 0 if text is None else max(_integer(text, name), 0)
+    return 0 if text is None else max(integer(text, name), 0)
 
 
-def _integer(text: str, name: str) -> int:
-    digits = text.strip()
-    unsigned = digits[1:] if digits[:1] in ("-", "+") else digits
-    if not (unsigned.isascii() and unsigned.isdigit()):
-        raise FrameError(f"{name} is not a number: {text[:40]!r}")
-    if len(unsigned) > 18:
+def integer(text: str, name: str) -> int:
+    """The number in a header; blanks around it do not matter. Raises FrameError."""
+    digits = text.strip(" ")
+    if len(digits.lstrip("+-")) > 18 and digits.lstrip("+-").isdecimal():
         raise FrameError(f"{name} must be a number of at most 18 digits, not {text[:40]!r}")
-    return int(digits)
+    try:
+        return parse_long(digits)
+    except ValueError:
+        raise FrameError(f"{name} is not a number: {text[:40]!r}") from None

@@ -7,7 +7,7 @@ from typing import final
 from artemis_py.core.order.entry import Entry
 from artemis_py.message import Message
 from artemis_py.stomp.wire.outbound import Part
-from artemis_py.stomp.wire.writer import END, MessageWriter, head_block
+from artemis_py.stomp.wire.writer import END, MessageWriter, head_block, redelivered_lines
 
 
 @final
@@ -19,24 +19,25 @@ class HeadWriter(MessageWriter):
     __slots__ = ()
 
     def _measured(self, message: Message) -> int:
-        return len(self._lines(message, redelivered=False)) + len(head_block(message.head, self._version)) + len(END)
+        return len(self._lines(Entry(message))) + len(head_block(message.head, self._version)) + len(END)
 
     def write(self, entries: list[Entry], out: list[Part], *, is_settled: bool = False) -> None:
         for entry in entries:
             message = entry.message
-            lines = self._lines(message, redelivered=entry.redelivered, is_settled=is_settled)
+            lines = self._lines(entry, is_settled=is_settled)
             out += (lines, head_block(message.head, self._version), END)
             if self._firsts:
                 self._firsts.discard(message.id)
 
-    def _lines(self, message: Message, *, redelivered: bool, is_settled: bool = False) -> bytes:
+    def _lines(self, entry: Entry, *, is_settled: bool = False) -> bytes:
+        message = entry.message
         number = b"%d" % message.id
         expires_ms = message.expires_ms if self.lifetime is None else self.lifetime.expires_ms(message)
         return b"%b%b%b\nredelivered:%b\nexpires:%d\ntimestamp:%d\n%bbody-size:%d\n" % (
             self._prefix,
             number,
             self._ack + number if self._ack and not is_settled else b"",
-            b"true" if redelivered else b"false",
+            redelivered_lines(entry),
             expires_ms,
             message.timestamp_ms,
             self._extras(message, is_leased=not is_settled),

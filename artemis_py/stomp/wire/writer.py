@@ -11,6 +11,7 @@ from artemis_py.core.queue.tries import Tries
 from artemis_py.core.reference.lifetime import Lifetime
 from artemis_py.message import Head, Message, unescape_header
 from artemis_py.shown import escaped
+from artemis_py.stomp.wire.dialect import DELIVERY_COUNT
 from artemis_py.stomp.wire.outbound import Part
 
 _BREAKS: Final = str.maketrans({"\n": " ", "\r": " ", "\0": " "})
@@ -25,6 +26,7 @@ END: Final = bytes((0, 10))
 clients (PHP's pecl-stomp) drop one byte after each NUL without checking it. In the parts of MESSAGE frames it is
 always this object, so the end of a frame is found without a look at bodies.
 """
+_DELIVERY_COUNT: Final = DELIVERY_COUNT.encode()
 _STAMP_BYTES: Final = len("\nredelivered:false\nexpires:\ntimestamp:\n")
 
 
@@ -86,6 +88,11 @@ def head_block(head: Head, version: str) -> bytes:
     return ("".join(lines) + "\n").encode()
 
 
+def redelivered_lines(entry: Entry) -> bytes:
+    """What follows ``redelivered:``. Only a message that was sent before has a ``JMSXDeliveryCount``: 2 or more."""
+    return b"true\n%b:%d" % (_DELIVERY_COUNT, entry.returned + 1) if entry.returned else b"false"
+
+
 class MessageWriter:
     """Writes one subscription's MESSAGE frames. The constant parts are made once."""
 
@@ -127,7 +134,7 @@ class MessageWriter:
         self._first_line = f"{escape_name(header, self._version)}:true\n".encode()
 
     def frame_bytes(self, message: Message) -> int:
-        """The size of a message's frame; a redelivered one is a byte shorter (true, false)."""
+        """The size of a message's frame when it is sent for the first time; later a header more tells how often."""
         if (
             message.head is self._like_head
             and len(message.body) == self._like_body_bytes
@@ -186,8 +193,8 @@ class MessageWriter:
                 fresh = b"\nredelivered:false\nexpires:0\ntimestamp:%d\n" % last_timestamp_ms
             stamp = fresh
             expires_ms = message.expires_ms if lifetime is None else lifetime.expires_ms(message)
-            if entry.redelivered or expires_ms:
-                again = b"true" if entry.redelivered else b"false"
+            if entry.returned or expires_ms:
+                again = redelivered_lines(entry)
                 stamp = b"\nredelivered:%b\nexpires:%d\ntimestamp:%d\n" % (again, expires_ms, last_timestamp_ms)
             if has_extras or self._firsts:
                 stamp += self._extras(message, is_leased=not is_settled)

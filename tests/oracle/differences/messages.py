@@ -73,6 +73,23 @@ QUEUES: Final = (
         "an addition",
     ),
     Departure(
+        "prefetch",
+        "`activemq.prefetchSize` and `prefetch-count` on SUBSCRIBE",
+        "reads the first as a number of bytes, and does not know the second",
+        "both are a number of messages, as with ActiveMQ and RabbitMQ; `consumer-window-size` is one of bytes, as in "
+        "Artemis",
+        "a client written for these brokers would get one message at a time, or as many as there are",
+        shown=False,
+    ),
+    Departure(
+        "delivery-count",
+        "`JMSXDeliveryCount` of a MESSAGE",
+        "has it in its other protocols, and not in STOMP",
+        "from the second delivery on, how often the message was sent to a consumer of the queue",
+        "consumers give up by themselves after some attempts",
+        shown=False,
+    ),
+    Departure(
         "consumer-priority",
         "`consumer-priority` on SUBSCRIBE",
         "has consumer priorities, but no header for them in STOMP",

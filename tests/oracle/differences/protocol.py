@@ -112,8 +112,9 @@ FRAMES: Final = (
         "missing-header",
         "SUBSCRIBE without `id`, BEGIN without `transaction` (1.1 and later)",
         "SUBSCRIBE gets an id of the broker's choice; BEGIN is an ERROR, and a 1.1 connection stays open",
-        "ERROR and close",
-        "the specification requires both",
+        "the id of the subscription is its destination, which UNSUBSCRIBE may name, too; BEGIN is an ERROR, and the "
+        "connection is closed",
+        "many clients send no `id`; a transaction without a name cannot be committed",
     ),
     Departure(
         "priority-range",

@@ -70,6 +70,19 @@ DIVERTS: tuple[Scenario, ...] = (
         ),
     ),
     Scenario(
+        "divert_named_queue",
+        "what is sent to one queue in full meets exclusive diverts only",
+        (
+            Connect(), anycast("dv.g::dv.g", "m"), Counts("dv.g", 1), Counts("dv.g.copy", 0),
+            anycast("dv.g::dv.g", "x", headers={"colour": "red"}), Counts("dv.g", 1), Counts("dv.g.move", 1),
+        ),
+        addresses=(xml.anycast("dv.g"), xml.anycast("dv.g.copy"), xml.anycast("dv.g.move")),
+        diverts=(
+            xml.divert("dv_g_copy", "dv.g", "dv.g.copy"),
+            xml.divert("dv_g_move", "dv.g", "dv.g.move", exclusive=True, filter="colour = 'red'"),
+        ),
+    ),
+    Scenario(
         "divert_strip",
         "a diverted copy has no routing type, unless the divert passes it on",
         (

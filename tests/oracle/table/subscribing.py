@@ -52,14 +52,10 @@ IDS: tuple[Scenario, ...] = (
             for version in ("1.1", "1.2")
             for step in (
                 Connect("c", version),
-                Either(
-                    ours=(Refused(Subscribe("sub.nameless", id=None), closes=True),),
-                    artemis=(Subscribe("sub.nameless", id=None),),
-                ),
+                Subscribe("sub.nameless", id=None),
             )
         ),
         addresses=(xml.anycast("sub.nameless"),),
-        departures=("missing-header",),
     ),
     Scenario(
         "id_twice",

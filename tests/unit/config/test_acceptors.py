@@ -247,3 +247,13 @@ def test_two_acceptors_of_one_name_or_port_are_refused() -> None:
     assert "the acceptor at broker.xml:3 already uses" in problem.message
     assert errors_of(both("tcp://localhost:0", "tcp://localhost:0")) == []
     assert errors_of(both("tcp://localhost:1?protocols=AMQP", "tcp://localhost:1")) == []
+
+
+@pytest.mark.parametrize("text", ["a:b", "a%0Ab", "a%0Db", "%C3%A9", "", "x" * 201])
+def test_a_server_header_that_no_frame_can_have(text: str) -> None:
+    (problem,) = errors_of(acceptor(f"tcp://127.0.0.1:1?stompServerHeader={text}"))
+    assert "parameter stompServerHeader has a wrong value" in problem.message
+
+
+def test_a_server_header() -> None:
+    assert made("tcp://127.0.0.1:1?stompServerHeader=ActiveMQ/6%20(x)").params["stompServerHeader"] == "ActiveMQ/6 (x)"

@@ -4,7 +4,27 @@ from __future__ import annotations
 
 import pytest
 
-from artemis_py.units import parse_bytes
+from artemis_py.units import parse_bytes, parse_decimal, parse_long
+
+ODD = ("1_0", "\u0663", "\uff11", "\xb2", " 1", "1 ", "1\n", "0x1", "", "+", "--1", "one")
+"""What Python's own readers of numbers take, or nearly take."""
+
+
+@pytest.mark.parametrize("text", [*ODD, "1.0", "1e3", str(2**63)])
+def test_no_whole_numbers(text: str) -> None:
+    with pytest.raises(ValueError, match="number"):
+        parse_long(text)
+
+
+@pytest.mark.parametrize("text", [*ODD, "nan", "inf", "infinity", "1e999", ".", "1e"])
+def test_no_numbers(text: str) -> None:
+    with pytest.raises(ValueError, match="number"):
+        parse_decimal(text)
+
+
+def test_plain_numbers() -> None:
+    assert [parse_long(text) for text in ("0", "-1", "+5", "007", str(2**63 - 1))] == [0, -1, 5, 7, 2**63 - 1]
+    assert [parse_decimal(text) for text in ("0", "-1.5", "+.5", "2.", "1e3")] == [0, -1.5, 0.5, 2, 1000]
 
 
 @pytest.mark.parametrize(

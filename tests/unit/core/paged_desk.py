@@ -36,6 +36,7 @@ class PagedDesk:
         queue: dict[str, Any] | None = None,
         other: dict[str, Any] | None = None,
         address: str = "q",
+        settings: dict[str, Any] | None = None,
     ) -> None:
         self.now_ms = NOW_MS
         self.units = units
@@ -45,7 +46,7 @@ class PagedDesk:
         self.log = SpillLog(self.writer, self.files)
         values: dict[str, Any] = {
             "address_full_policy": "PAGE", "max_size_messages": messages_max, "page_size_bytes": 400,
-            "dead_letter_address": "graves", "expiry_address": "late", "max_delivery_attempts": 2,
+            "dead_letter_address": "graves", "expiry_address": "late", "max_delivery_attempts": 2, **(settings or {}),
         }  # fmt: skip
         config = BrokerConfig(
             addresses=tuple(

@@ -4,24 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from artemis_py.core.broker import Broker
-from artemis_py.core.consumer import Consumer
-from artemis_py.core.queue.basis import QueueBasis
+from artemis_py.core.faults import set_aside
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue.reasons import (
     BACKLOG,
-    DUE,
-    EXCLUSIVE,
     FEW_CONSUMERS,
-    GROUPS,
     MAX_BACKLOG,
     MOVING,
     NO_CONSUMER,
     PAUSED,
-    UNWANTED,
-    WINDOW,
+    STEP_FAILED,
     Reason,
     span,
     what_is_leased,
@@ -29,9 +22,8 @@ from artemis_py.core.queue.reasons import (
     why_closed,
     why_no_room,
     why_nobody,
-    why_passed_over,
 )
-from tests.unit.core.parts import NOW_MS, broker_of, consumer_on, head_of, queue_config, send, turn
+from tests.unit.core.parts import NOW_MS, broker_of, consumer_on, queue_config, send, turn
 
 
 def made(**attributes: Any) -> tuple[Broker, Queue]:
@@ -51,10 +43,15 @@ def kind_of(reason: Reason | None) -> str:
     return reason.kind
 
 
-def why_not_to(basis: QueueBasis, consumer: Consumer, now_ms: int) -> Reason:
-    """Why a consumer gets none of the ready messages, after a look at each of them."""
-    wanted = [consumer.wants(entry.message) for entry in basis.contents.order]
-    return why_no_room(basis, consumer, now_ms) or why_passed_over(basis, consumer, len(wanted), wanted.count(False))
+def test_a_step_that_failed() -> None:
+    """Only then is it told."""
+    broker, queue = made()
+    set_aside(broker.host, queue, "dispatch", RuntimeError("x"))
+    reason = closed(queue)
+    assert (kind_of(reason), reason and "'dispatch' failed" in reason.text) == (STEP_FAILED, True)
+    queue.resume()
+    queue.pause()
+    assert kind_of(closed(queue)) == PAUSED
 
 
 def test_the_gate() -> None:
@@ -114,7 +111,8 @@ def test_a_consumer_at_its_backlog() -> None:
     broker.tick(NOW_MS + 2500)
     send(broker, count=2, now_ms=NOW_MS + 2500)
     turn(broker, NOW_MS + 2500)
-    reason = why_not_to(queue.parts.basis, consumer, NOW_MS + 4000)
+    reason = why_no_room(queue.parts.basis, consumer, NOW_MS + 4000)
+    assert reason is not None
     assert (reason.kind, reason.fields) == (BACKLOG, {"held": 2, "max_backlog": 2, "oldest_ms": 4000})
     assert "2 of 2 messages held without an acknowledgement, the oldest for 4 s" in reason.text
     held = what_it_holds(queue.parts.basis, consumer, NOW_MS + 4000)
@@ -132,7 +130,8 @@ def test_what_is_sent_at_most_once_has_no_lease() -> None:
     assert what_it_holds(queue.parts.basis, consumer, NOW_MS) is None
     send(broker, count=2)
     turn(broker)
-    reason = why_not_to(queue.parts.basis, consumer, NOW_MS + 9)
+    reason = why_no_room(queue.parts.basis, consumer, NOW_MS + 9)
+    assert reason is not None
     assert (reason.kind, reason.fields) == (BACKLOG, {"held": 1, "max_backlog": 1})
     assert "1 of 1 message sent at most once and not acknowledged;" in reason.text
     held = what_it_holds(queue.parts.basis, consumer, NOW_MS)
@@ -170,41 +169,6 @@ def test_leases_go_by_steady_time() -> None:
     reason = what_is_leased(queue.parts.basis, NOW_MS + 3_600_000 + 10_000)
     assert reason is not None
     assert reason.fields["ends_in_ms"] == 50_000
-
-
-@pytest.mark.parametrize(
-    ("attributes", "options", "expected"),
-    [
-        ({}, {"window_bytes": 1}, WINDOW),
-        ({}, {"selector": "color = 'red'"}, UNWANTED),
-        ({}, {"no_local": 7}, UNWANTED),
-        ({}, {"since_ms": NOW_MS + 1, "after_id": 99}, UNWANTED),
-        ({"paused": True}, {}, DUE),
-    ],
-)
-def test_one_consumer(attributes: dict[str, Any], options: dict[str, Any], expected: str) -> None:
-    broker, queue = made()
-    if attributes:
-        queue.pause()
-    consumer = consumer_on(broker, queue, **options)
-    send(broker, count=2, origin=7)
-    turn(broker)
-    assert why_not_to(queue.parts.basis, consumer, NOW_MS).kind == expected
-
-
-def test_consumers_behind_others() -> None:
-    broker, queue = made(max_live_consumers=1)
-    consumer_on(broker, queue, window_bytes=1)
-    standby = consumer_on(broker, queue)
-    send(broker, count=2)
-    turn(broker)
-    assert why_not_to(queue.parts.basis, standby, NOW_MS).kind == EXCLUSIVE
-    broker, queue = made()
-    consumer_on(broker, queue, window_bytes=1)
-    other = consumer_on(broker, queue, window_bytes=1)
-    send(broker, count=2, head=head_of(JMSXGroupID="a"))
-    turn(broker)
-    assert why_not_to(queue.parts.basis, other, NOW_MS).kind == GROUPS
 
 
 def test_spans() -> None:

@@ -11,6 +11,7 @@ from artemis_py.core.consumer import Consumer
 from artemis_py.management.why.asking import Asking, Findings
 from artemis_py.management.why.not_delivered import LOOKS_MAX, not_delivered
 from artemis_py.management.why.one_message import about_message
+from tests.unit.core.paged_desk import PagedDesk
 from tests.unit.core.parts import NOW_MS, consumer_on, head_of, send, turn
 from tests.unit.management.why_parts import Asked, FakeClient, one
 
@@ -161,6 +162,8 @@ def test_a_barrier(tmp_path: Path) -> None:
     send(it.broker)
     send(it.broker, head=head_of(kind="end"))
     send(it.broker)
+    assert one(it.not_delivered(), "due").used == 3
+    turn(it.broker)
     reason = one(it.not_delivered(), "barrier")
     assert reason.place.where == it.line("<queue")
 
@@ -176,6 +179,43 @@ def test_nothing_came_or_passed(tmp_path: Path) -> None:
     reason = one(it.not_delivered(), "disabled")
     assert (reason.place.value, reason.place.where) == ("false", it.line("<queue"))
     assert "artemis-py queue enable q" in reason.remedy
+
+
+def test_nothing_came_for_other_reasons(tmp_path: Path) -> None:
+    """An exclusive divert, another queue of the address, a queue that needs a consumer."""
+    line = "<divert name='d'><address>a</address><forwarding-address>b</forwarding-address><exclusive>true</exclusive>"
+    it = asked(tmp_path, core=f"<diverts>\n{line}</divert>\n</diverts>", filter="x = '1'")
+    send(it.broker)
+    found = it.not_delivered()
+    assert [reason.code for reason in found] == ["diverted", "filtered"]
+    assert found[0].sentence == "the exclusive divert d takes all messages for a"
+    assert found[0].place == ("exclusive", "true", it.line("<divert "))
+    two = "<address name='a'><anycast><queue name='q'/><queue name='r'/></anycast></address>"
+    it = Asked(tmp_path, addresses=two)
+    send(it.broker, queue="r")
+    first, second = it.not_delivered()
+    assert first.sentence == "nothing came; 1 message for a did not come to this queue"
+    assert second.sentence == "nothing was sent to any other address"
+    it = asked(tmp_path, 'purge-on-no-consumers="true"')
+    send(it.broker)
+    assert one(it.not_delivered(), "purge-on-no-consumers").place.value == "true"
+
+
+def test_reading_ahead_is_used_up_by_what_is_not_acknowledged() -> None:
+    """The limit is named, and nothing that does not hold: there are no groups, and nobody is served first."""
+    desk = PagedDesk(1, settings={"max_read_page_messages": 3, "prefetch_page_messages": -1})
+    for _ in range(9):
+        send(desk.broker, "q", head=head_of("q"))
+    idle = [consumer_on(desk.broker, desk.queue) for _ in range(2)]
+    desk.settle()
+    assert sum(len(one.held) for one in idle) == 3
+    asking = Asking(desk.managed, None, desk.queue)
+    for _ in not_delivered(asking, desk.queue):
+        pass
+    assert [reason.code for reason in asking.found] == ["read-ahead", "held", "held"]
+    limit = asking.found[0]
+    assert (limit.place.setting, limit.place.value, limit.used) == ("max-read-page-messages", "3 messages", 3)
+    assert "acknowledge" in limit.remedy
 
 
 def test_a_queue_that_was_disabled(tmp_path: Path) -> None:
@@ -303,4 +343,4 @@ def test_a_group_that_waits(tmp_path: Path) -> None:
     send(it.broker, head=head_of(JMSXGroupID="g"))
     turn(it.broker)
     assert about(it, 2)[0] == "group-waits: its group g waits for another attempt at 1 message"
-    assert "group g waits for another attempt" in one(it.not_delivered(), "groups").sentence
+    assert "group g waits for another attempt" in one(it.not_delivered(), "group-waits").sentence

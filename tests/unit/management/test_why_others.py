@@ -11,6 +11,7 @@ from artemis_py.histogram import Histogram
 from artemis_py.management.lists.places import Space
 from artemis_py.management.why.asking import Asking, Findings
 from artemis_py.management.why.blocked import blocked, blocked_connection
+from artemis_py.management.why.cause import DEAD as OF_THE_DEAD
 from artemis_py.management.why.cause import QUESTIONS
 from artemis_py.management.why.causes import CAUSES
 from artemis_py.management.why.dead import dead
@@ -40,7 +41,8 @@ def why_blocked(it: Asked) -> list[Finding]:
 def test_the_table_is_whole() -> None:
     """Each reason has a word that a program may keep, a sentence and a question."""
     for code, cause in CAUSES.items():
-        assert code == cause.code == code.lower().replace("_", "-")
+        assert code == cause.code == code.lower()
+        assert "_" not in code or cause.question == OF_THE_DEAD, "only words of the header reason have it"
         assert cause.question in QUESTIONS
         assert cause.meaning.endswith(".")
         assert cause.remedy.endswith(".") or not cause.remedy
@@ -231,7 +233,7 @@ def test_expired_and_dead(tmp_path: Path) -> None:
     it.queue().expire_due(NOW_MS + 10)
     found = why_dropped(it)
     assert one(found, "expired").place[:2] == ("expiry-address", "E")
-    assert "there is no dead-letter-address" in one(found, "max-deliveries").sentence
+    assert "there is no dead-letter-address" in one(found, "dead").sentence
 
 
 # ---- dead ------------------------------------------------------------------------------------------
@@ -250,13 +252,13 @@ def test_dead_letters_by_origin_and_cause(tmp_path: Path) -> None:
     turn(it.broker)
     it.queue().release(consumer, consumer.let_go_all(), failed=True, now_ms=NOW_MS)
     turn(it.broker)
-    reason = one(why_dead(it, "DLQ"), "max-deliveries")
+    reason = one(why_dead(it, "DLQ"), "max_deliveries")
     assert reason.sentence.startswith("2 messages from queue q of address a: their last delivery failed")
     assert reason.place == ("max-delivery-attempts", "1", it.line("<max-delivery") + " (address-setting #)")
-    reason = one(why_dead(it, "q"), "max-deliveries")
+    reason = one(why_dead(it, "q"), "dead")
     assert "they went to the address DLA (queues DLQ)" in reason.sentence
     first = next(iter(it.queue("DLQ").contents.order)).message.id
-    assert one(why_dead(it, "DLQ", first), "max-deliveries").used == 1
+    assert one(why_dead(it, "DLQ", first), "max_deliveries").used == 1
     with pytest.raises(NotFoundError, match="have no dead letter 99"):
         why_dead(it, "DLQ", 99)
 

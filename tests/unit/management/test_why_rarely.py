@@ -132,7 +132,7 @@ def test_what_an_operator_discarded() -> None:
     asking = Asking(desk.managed, None, graves)
     for _ in dead(asking, graves, 0):
         pass
-    reason = one(asking.found, "sent-by-operator")
+    reason = one(asking.found, "sent_by_operator")
     assert reason.sentence.startswith("2 messages from queue q of address q: an operator sent them there")
 
 
@@ -146,7 +146,7 @@ def test_no_queue_took_them(tmp_path: Path) -> None:
     it = Asked(tmp_path, addresses='<address name="a"><multicast/></address>' + DEAD, settings=settings)
     send(it.broker, count=2)
     turn(it.broker)
-    reason = one(why_dead(it), "no-route")
+    reason = one(why_dead(it), "no_route")
     assert reason.sentence.startswith("2 messages from address a: no queue took them")
     assert (reason.used, reason.about) == (2, "a")
     assert reason.place.where.startswith(it.line("<send-to-dla-on-no-route>"))
@@ -154,11 +154,11 @@ def test_no_queue_took_them(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("code", "text"),
-    [("time-limit", "they expired"), ("forced-expire", "a consumer or an operator had them expire")],
+    [("time_limit", "they expired"), ("forced_expire", "a consumer or an operator had them expire")],
 )
 def test_they_expired(tmp_path: Path, code: str, text: str) -> None:
     it = Asked(tmp_path, addresses=PLAIN + DEAD, settings=of_all("<expiry-address>DLA</expiry-address>"))
-    if code == "time-limit":
+    if code == "time_limit":
         send(it.broker, expires_ms=NOW_MS + 1)
         it.queue().expire_due(NOW_MS + 10)
     else:
@@ -167,9 +167,9 @@ def test_they_expired(tmp_path: Path, code: str, text: str) -> None:
     reason = one(why_dead(it), code)
     assert reason.sentence.startswith(f"1 message from queue q of address a: {text}; the oldest came ")
     assert (reason.used, reason.about) == (1, "q")
-    if code == "time-limit":
+    if code == "time_limit":
         assert reason.place.where.startswith(it.line("<expiry-address>"))
-    assert one(why_dead(it, "q"), "time-limit").sentence == "1 message of this queue expired since the start"
+    assert one(why_dead(it, "q"), "time_limit").sentence == "1 message of this queue expired since the start"
 
 
 def _have_expire(it: Asked, queue: Queue) -> None:

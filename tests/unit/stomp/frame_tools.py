@@ -82,5 +82,5 @@ def entry(
     """One message on a queue."""
     head = Head(headers + b"\n", "x", sized=sized)
     made = Entry(Message(head, body, id, timestamp_ms, expires_ms, Account(), 1))
-    made.redelivered = redelivered
+    made.returned = int(redelivered)
     return made

@@ -1,0 +1,122 @@
+"""Headers that clients of other brokers send and this one gives no meaning: the log tells each once, with what to use
+here. Whoever moves from another broker would otherwise wonder why nothing comes of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final, final
+
+from artemis_py.core.events import FOREIGN_HEADER, Events
+
+_TOLD_MAX: Final = 256
+"""So many are told by an acceptor. Clients choose names, so there must be a limit."""
+_NAME_MAX: Final = 64
+_OF_QUEUES: Final = {
+    "durable": "durable of the queue in broker.xml; for a topic durable-subscription-name, and client-id in CONNECT",
+    "auto-delete": "auto-delete-queues of the address-setting",
+    "auto_delete": "auto-delete-queues of the address-setting",
+    "x-queue-name": "the destination ADDRESS::QUEUE",
+    "x-queue-type": "queue-type of the queue",
+    "x-expires": "auto-delete-queues and auto-delete-queues-delay of the address-setting",
+    "x-message-ttl": "expires in SEND, or expiry-delay of the address-setting",
+    "x-max-length": "ring-size or max-depth-messages of the queue",
+    "x-max-length-bytes": "max-depth-bytes of the queue",
+    "x-overflow": "overflow-policy of the queue",
+    "x-max-priority": "priority-levels of the queue",
+    "x-dead-letter-exchange": "dead-letter-address of the address-setting",
+    "x-dead-letter-routing-key": "dead-letter-address of the address-setting",
+    "x-delivery-limit": "max-delivery-attempts of the address-setting",
+    "x-queue-mode": "address-full-policy PAGE of the address-setting",
+    "x-single-active-consumer": "exclusive of the queue",
+}
+"""What RabbitMQ's clients say of a queue, in SUBSCRIBE or SEND; here the file says it."""
+KNOWN: Final[dict[str, dict[str, str]]] = {
+    "CONNECT": {
+        "username": "login",
+        "user": "login",
+        "password": "passcode",
+        "heartbeat": "heart-beat",
+        "accept_version": "accept-version",
+        "prefetch-count": "prefetch-count in SUBSCRIBE",
+        "activemq.prefetchSize": "activemq.prefetchSize in SUBSCRIBE",
+    },
+    "SUBSCRIBE": {
+        **_OF_QUEUES,
+        "id": "an id of its own for each subscription; without one it is the destination",
+        "persistent": "durable-subscription-name, and client-id in CONNECT",
+        "prefetch": "prefetch-count",
+        "prefetch_count": "prefetch-count",
+        "prefetchSize": "prefetch-count",
+        "credit": "prefetch-count",
+        "x-prefetch": "prefetch-count",
+        "x-exclusive": "exclusive",
+        "activemq.exclusive": "exclusive",
+        "activemq.priority": "consumer-priority",
+        "activemq.maximumPendingMessageLimit": "ring-size of the queue",
+        "activemq.retroactive": "retroactive-message-count of the address-setting",
+        "activemq.subcriptionName": "durable-subscription-name",
+        "x-stream-offset": "bookmark",
+        "from-seq": "bookmark",
+        "noLocal": "no-local",
+    },
+    "SEND": {
+        **_OF_QUEUES,
+        "ttl": "expires, in epoch ms",
+        "expiration": "expires, in epoch ms",
+        "JMSExpiration": "expires, in epoch ms",
+        "x-delay": "AMQ_SCHEDULED_DELAY",
+        "delivery-mode": "persistent",
+        "delivery_mode": "persistent",
+        "JMSDeliveryMode": "persistent",
+        "JMSPriority": "priority",
+        "AMQ_SCHEDULED_PERIOD": "a SEND for each time: the broker does not repeat messages",
+        "AMQ_SCHEDULED_REPEAT": "a SEND for each time: the broker does not repeat messages",
+        "AMQ_SCHEDULED_CRON": "a SEND for each time: the broker does not repeat messages",
+        "retain": "retroactive-message-count of the address-setting",
+    },
+}
+"""By frame and header: what to use here."""
+FAMILIES: Final = ("activemq.", "x-")
+"""In a SUBSCRIBE a header that begins like this is meant for a broker, whichever it is."""
+OWN: Final = frozenset(
+    {
+        "activemq.prefetchSize", "activemq.noLocal", "activemq.subscriptionName", "x-priority", "x-qpid-replay-period",
+    }
+)  # fmt: skip
+"""Those that have a meaning here."""
+
+
+@final
+class ForeignHeaders:
+    """What one acceptor has told."""
+
+    __slots__ = ("_acceptor", "_events", "_told", "in_send")
+
+    def __init__(self, events: Events, acceptor: str) -> None:
+        self._events = events
+        self._acceptor = acceptor
+        self._told: set[tuple[str, str]] = set()
+        self.in_send = frozenset(name.encode() for name in KNOWN["SEND"])
+        """The names to look for in a SEND, as they stand in its block."""
+
+    def look(self, command: str, names: Iterable[str], session: str) -> None:
+        """Tell of those headers of a CONNECT or SUBSCRIBE that mean nothing here."""
+        known = KNOWN[command]
+        for name in names:
+            if (name in known and name != "id") or (
+                command == "SUBSCRIBE" and name.startswith(FAMILIES) and name not in OWN
+            ):
+                self.note(command, name, session)
+
+    def note(self, command: str, name: str, session: str = "") -> None:
+        """Tell of one header, unless it was told before. ``session`` is whose frame it was, if that is known."""
+        key = command, name[:_NAME_MAX]
+        if key in self._told or len(self._told) >= _TOLD_MAX:
+            return
+        self._told.add(key)
+        fields: dict[str, str | int] = {"acceptor": self._acceptor, "frame": command, "header": key[1]}
+        if session:
+            fields["session"] = session
+        fields["use"] = KNOWN[command].get(name, "nothing: this broker has no such header")
+        self._events.note(FOREIGN_HEADER, "", fields, kind=f"{command} {key[1]}")

@@ -1,0 +1,276 @@
+"""Reasons why a queue delivers nothing, on random queues: each ends with its remedy, and there always is one."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import fields
+from typing import Any
+
+import pytest
+
+from artemis_py.config.settings import QueueConfig
+from artemis_py.core.consumer import Consumer, Reader
+from artemis_py.core.pages.backlog import ReadAhead
+from artemis_py.core.queue.behind import TargetDepth
+from artemis_py.core.queue.overflow import Unbounded
+from artemis_py.management.why.asking import LINES_MAX, Asking
+from artemis_py.management.why.cause import KILLED
+from artemis_py.management.why.causes import CAUSES
+from artemis_py.management.why.finding import Finding
+from artemis_py.management.why.not_delivered import not_delivered
+from tests.model.axes import PAGED
+from tests.unit.core.paged_desk import PagedDesk
+from tests.unit.core.parts import consumer_on, head_of, send, write
+
+WORLDS = 150
+_HISTORY = {*KILLED.values(), "cancelled", "expired"}
+"""Words for what is over: no remedy undoes it."""
+_LIMITS = ("max_read_page_messages", "prefetch_page_messages")
+_ELSEWHERE = ("name", "address", "routing_type")
+
+
+class World:
+    """A queue of a random kind in a random state. The same seed makes the same world."""
+
+    def __init__(self, seed: int) -> None:
+        rng = self.rng = random.Random(seed)
+        chosen = next(PAGED.drawn(random.Random(seed)))
+        chosen["view"] = "no"
+        config, usual = (
+            PAGED.queue_plan(chosen).config("q"),
+            QueueConfig(name="q", address="q", routing_type="MULTICAST"),
+        )
+        own: dict[str, Any] = {
+            field.name: getattr(config, field.name)
+            for field in fields(QueueConfig)
+            if field.name not in _ELSEWHERE and getattr(config, field.name) != getattr(usual, field.name)
+        }
+        settings: dict[str, Any] = {"redelivery_delay": rng.choice([0, 0, 500])}
+        settings |= {name: rng.choice([-1, 1, 3]) for name in _LIMITS}
+        self.desk = PagedDesk(rng.choice([-1, 0, 2, 5]), queue=own, settings=settings)
+        self.queue = self.desk.queue
+        self.consumers: list[Consumer] = []
+        self.count = 0
+        for _ in range(rng.randrange(5, 40)):
+            self.step()
+        self.is_settled = rng.random() < 0.7
+        if self.is_settled:
+            self.desk.settle()
+
+    def step(self) -> None:
+        rng, desk = self.rng, self.desk
+        number = rng.random()
+        if number < 0.45:
+            self.send()
+        elif not self.consumers or (number < 0.6 and len(self.consumers) < LINES_MAX):
+            self.attach(
+                window_bytes=rng.choice([-1, 1, 1]),
+                priority=rng.choice([0, 0, 1]),
+                backlog_max=rng.choice([1, 2, 1 << 40]),
+                selector=rng.choice([None, None, "color = 'red'"]),
+                browses=rng.random() < 0.1,
+            )
+        elif number < 0.7:
+            self.settle_some(rng.choice(self.consumers), nacks=rng.random() < 0.4)
+        elif number < 0.75:
+            self.detach(rng.choice(self.consumers))
+        elif number < 0.8:
+            (self.queue.pause if rng.random() < 0.4 else self.queue.resume)()
+        elif number < 0.83:
+            desk.broker.addresses["q"].paused = rng.random() < 0.5
+            self.queue.parts.note_ready()
+        elif number < 0.95:
+            desk.turn()
+            if rng.random() < 0.5:
+                desk.work_disk()
+        else:
+            self.pass_time(rng.choice([10, 400, 1000]))
+
+    def send(self) -> None:
+        rng = self.rng
+        headers = {"key": rng.choice("abc"), "color": rng.choice(["red", "blue"])}
+        if rng.random() < 0.5:
+            headers["JMSXGroupID"] = rng.choice("gh")
+        if rng.random() < 0.1:
+            headers["x-qpid-not-valid-before"] = str(self.desk.now_ms + 1000)
+        head = head_of("q", priority=rng.choice([1, 4, 4]), persistent=rng.random() < 0.7, **headers)
+        due_ms = self.desk.now_ms + 700 if rng.random() < 0.1 else 0
+        send(self.desk.broker, "q", head=head, now_ms=self.desk.now_ms, due_ms=due_ms)
+
+    def attach(self, **options: Any) -> Consumer:
+        self.count += 1
+        consumer = consumer_on(
+            self.desk.broker, self.queue, settles=self.queue.consumer_defaults.at_most_once, acks=True,
+            reader=Reader(connection=self.count), **options,
+        )  # fmt: skip
+        self.consumers.append(consumer)
+        return consumer
+
+    def detach(self, consumer: Consumer) -> None:
+        self.consumers.remove(consumer)
+        self.desk.broker.detach(self.queue, consumer, failed=False, now_ms=self.desk.now_ms)
+
+    def settle_some(self, consumer: Consumer, *, nacks: bool) -> None:
+        write(self.desk.broker)
+        if not consumer.held:
+            return
+        entries = [consumer.let_go(next(iter(consumer.held)))]
+        if nacks:
+            self.queue.release(consumer, entries, failed=True, now_ms=self.desk.now_ms)
+        else:
+            self.queue.acknowledge(consumer, entries)
+        self.queue.wake(consumer)
+
+    def acknowledge(self, consumers: list[Consumer]) -> None:
+        write(self.desk.broker)
+        for consumer in consumers:
+            while consumer.held:
+                self.settle_some(consumer, nacks=False)
+
+    def pass_time(self, span_ms: int) -> None:
+        self.desk.now_ms += span_ms
+        self.desk.turn()
+
+    def why(self) -> list[Finding]:
+        asking = Asking(self.desk.managed, None, self.queue)
+        for _ in not_delivered(asking, self.queue):
+            pass
+        return asking.found
+
+    def named(self, about: str) -> Consumer:
+        return next(one for one in self.consumers if about.split()[1] == str(one.id))
+
+    # ---- remedies --------------------------------------------------------------------------------
+
+    def apply(self, finding: Finding) -> None:
+        """Do what helps against a reason, as its remedy says, and nothing else."""
+        getattr(self, "against_" + finding.code.replace("-", "_"))(finding)
+
+    def against_paused(self, finding: Finding) -> None:
+        self.queue.resume()
+
+    def against_address_paused(self, finding: Finding) -> None:
+        list(self.desk.broker.address_changes.resume(self.desk.broker.addresses["q"]))
+
+    def against_consumers_before_dispatch(self, finding: Finding) -> None:
+        while not self.queue.gate.started:
+            self.attach()
+
+    def all_acknowledge(self, finding: Finding) -> None:
+        self.acknowledge(self.consumers)
+
+    against_max_backlog = against_rebalance = against_leased = all_acknowledge
+
+    def against_target_queue_depth(self, finding: Finding) -> None:
+        behind = self.queue.contents.behind
+        assert behind is not None
+        assert isinstance(behind.threshold, TargetDepth)
+        behind.threshold.target = 1000
+
+    def one_acknowledges(self, finding: Finding) -> None:
+        self.acknowledge([self.named(finding.about or finding.sentence)])
+
+    against_backlog = against_window = against_held = one_acknowledges
+
+    def against_no_consumer(self, finding: Finding) -> None:
+        self.attach()
+
+    def against_unwanted(self, finding: Finding) -> None:
+        consumer = self.named(finding.about)
+        if consumer.destructive and not consumer.since_ms:
+            self.queue.seats.replace(consumer, None, 0, consumer.backlog_max, self.desk.now_ms)
+        else:
+            self.detach(consumer)
+
+    def against_groups(self, finding: Finding) -> None:
+        assert "belongs to consumer " in finding.sentence
+        for one in list(self.consumers):
+            if one is not self.named(finding.about):
+                self.detach(one)
+        self.desk.settle()
+
+    def against_consumer_priority(self, finding: Finding) -> None:
+        for one in list(self.consumers):
+            if one.priority > self.named(finding.about).priority:
+                self.detach(one)
+
+    def against_exclusive(self, finding: Finding) -> None:
+        waiting = self.named(finding.about)
+        for one in list(self.consumers):
+            if self.queue.distribution.is_served(one) and not self.queue.distribution.is_served(waiting):
+                self.detach(one)
+
+    def against_shown(self, finding: Finding) -> None:
+        self.detach(self.named(finding.about))
+
+    def against_read_ahead(self, finding: Finding) -> None:
+        reading = self.queue.parts.pages.reading
+        if finding.place.setting in ("ring-size", "max-depth-messages", "max-depth-bytes"):
+            self.queue.flow.overflow = Unbounded()
+        else:
+            reading.limits = ReadAhead(-1, -1, -1, -1)
+
+    def broker_goes_on(self, finding: Finding) -> None:
+        self.desk.settle()
+
+    against_due = against_page = against_moving = broker_goes_on
+
+    def time_passes(self, finding: Finding) -> None:
+        for _ in range(3):
+            self.pass_time(3000)
+        self.desk.settle()
+
+    against_scheduled = against_redelivery_delay = against_group_waits = time_passes
+
+    def against_barrier(self, finding: Finding) -> None:
+        self.queue.resume()
+        self.against_address_paused(finding)
+        self.against_consumers_before_dispatch(finding)
+        for one in list(self.consumers):
+            self.detach(one)
+        for _ in range(30):
+            self.attach(backlog_max=1 << 40)
+            self.desk.settle()
+            self.acknowledge(self.consumers)
+            self.pass_time(3000)
+            self.desk.settle()
+
+    def against_purge_on_no_consumers(self, finding: Finding) -> None:
+        self.attach()
+
+    def against_nothing_waits(self, finding: Finding) -> None:
+        send(self.desk.broker, "q", head=head_of("q", color="red", key="z"), due_ms=self.desk.now_ms + 60_000)
+
+    against_filtered = against_nothing_waits
+
+
+def is_given(world: World, like: Finding) -> bool:
+    """Does the queue still give this reason, about the same consumer?"""
+    return any(_what(one) == _what(like) for one in world.why())
+
+
+def _what(finding: Finding) -> tuple[str, str, int, str]:
+    return finding.code, finding.about, finding.connection, finding.place.setting
+
+
+@pytest.mark.parametrize("part", range(5))
+def test_each_reason_ends_with_its_remedy_and_there_always_is_one(part: int) -> None:
+    met: dict[str, int] = {}
+    for seed in range(part, WORLDS, 5):
+        world = World(seed)
+        found, queue = world.why(), world.queue
+        codes = [one.code for one in found]
+        where = f"world {seed}: {[(one.code, one.about, one.sentence) for one in found]}"
+        assert found or not queue.message_count, f"{where}: no reason for {queue.message_count} messages"
+        if world.is_settled:
+            assert not {"due", "page", "moving"} & set(codes), where
+        for one in found:
+            assert one.code in CAUSES
+            met[one.code] = met.get(one.code, 0) + 1
+            if one.code in _HISTORY and "only while" not in one.sentence:
+                continue
+            again = World(seed)
+            assert is_given(again, one), f"{where}: the same world gives other reasons"
+            again.apply(one)
+            assert not is_given(again, one), f"{where}: {one.code} {one.about} stays after its remedy"
+    assert len(met) > 8, met

@@ -1,0 +1,72 @@
+"""Headers of other brokers are told once, with what to use here, and cost nothing per message."""
+
+from __future__ import annotations
+
+import pytest
+
+from artemis_py.core.events import FOREIGN_HEADER, Event, Events
+from artemis_py.server.operational import line_of
+from artemis_py.stomp.foreign_headers import FAMILIES, KNOWN, OWN, ForeignHeaders
+from tests.queues.bench import Bench
+
+
+def told(bench: Bench) -> dict[tuple[str, str], Event]:
+    """What was told since the last look, by frame and header."""
+    events = [event for event in bench.world.broker.events.take() if event.code == FOREIGN_HEADER]
+    return {(str(event.fields["frame"]), str(event.fields["header"])): event for event in events}
+
+
+def test_a_subscriber_of_another_broker_is_told_once() -> None:
+    bench = Bench()
+    asked = ("durable:true", "auto-delete:false", "x-queue-name:mine", "x-anything:1", "activemq.dispatchAsync:true")
+    bench.subscribe("c", *asked, "activemq.prefetchSize:5", "x-priority:1")
+    found = told(bench)
+    assert {header for _, header in found} == {line.partition(":")[0] for line in asked}
+    durable = found["SUBSCRIBE", "durable"]
+    assert durable.fields["session"] == "s1"
+    assert "durable-subscription-name" in str(durable.fields["use"])
+    assert line_of(durable).startswith("ART-1013 acceptor=stomp frame=SUBSCRIBE header=durable session=s1 use=")
+    assert "queue=" not in line_of(durable)
+    bench.subscribe("d", *asked, to="r")
+    assert told(bench) == {}
+
+
+def test_a_subscription_without_an_id_is_told_once() -> None:
+    bench = Bench()
+    for name in ("q", "r"):
+        bench.write("c", "SUBSCRIBE", f"destination:/queue/{name}")
+    (event,) = told(bench).values()
+    assert (event.fields["header"], event.count) == ("id", 1)
+
+
+@pytest.mark.parametrize("more", ["", "note:with\\nan escape"])
+def test_a_sender_is_told_once_however_many_messages_it_sends(more: str) -> None:
+    bench = Bench()
+    for number in range(5):
+        bench.send("x", "expiration:1000", f"n:{number}", *([more] if more else []))
+    (event,) = told(bench).values()
+    assert (event.fields["header"], event.fields["use"]) == ("expiration", "expires, in epoch ms")
+    bench.send("x", "expiration:1", "shop:7", "x-own:of the application")
+    assert told(bench) == {}
+    bench.subscribe("c")
+    assert bench.messages("c")[0].header("expiration") == "1000"
+
+
+def test_connect() -> None:
+    bench = Bench()
+    bench.world.client("c").send(b"CONNECT\naccept-version:1.2\nhost:x\nusername:me\npassword:secret\n\n\0")
+    found = told(bench)
+    assert {header for _, header in found} == {"username", "password"}
+    assert "secret" not in "".join(line_of(event) for event in found.values())
+
+
+def test_what_is_told_has_a_limit() -> None:
+    events = Events()
+    foreign = ForeignHeaders(events, "a")
+    foreign.look("SUBSCRIBE", [f"x-{number}" for number in range(10_000)], "s1")
+    assert events.counts[FOREIGN_HEADER] == 256
+
+
+def test_the_table_names_nothing_that_has_a_meaning_here() -> None:
+    assert all(name.startswith(FAMILIES) for name in OWN)
+    assert not OWN & KNOWN["SUBSCRIBE"].keys()
