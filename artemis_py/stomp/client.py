@@ -14,6 +14,10 @@ from artemis_py.message import escape_header
 
 VERSIONS: Final = ("1.0", "1.1", "1.2")
 HEART_BEAT: Final = b"\n"
+ROUTING: Final = "receipt-routing"
+"""The header of CONNECT that asks for RECEIPTs which tell on which queues a message is; CONNECTED repeats it if this
+broker does so.
+"""
 _PLAIN: Final = frozenset({"CONNECT", "STOMP", "CONNECTED"})
 """Frames whose headers have no escapes in any version (STOMP 1.2, "Value Encoding")."""
 _UNESCAPES: Final = {

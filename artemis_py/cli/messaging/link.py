@@ -6,6 +6,7 @@ import argparse
 import socket
 import ssl
 import time
+from collections.abc import Collection
 from typing import Final, final
 from urllib.parse import urlsplit
 
@@ -13,7 +14,7 @@ from artemis_py.cli import logins
 from artemis_py.cli.contexts import STOMP_URL, STOMP_URL_NAME, add_context, stomp_url_for
 from artemis_py.errors import ArtemisError
 from artemis_py.security.client_tls import why_refused
-from artemis_py.stomp.client import Client, Headers, ServerFrame
+from artemis_py.stomp.client import ROUTING, Client, Headers, ServerFrame
 
 _PORT: Final = 61613
 _TLS_SCHEMES: Final = ("stomp+ssl", "ssl")
@@ -45,19 +46,24 @@ class Link:
     StompError for what STOMP cannot carry.
     """
 
-    def __init__(self, args: argparse.Namespace, timeout_s: float) -> None:
+    def __init__(self, args: argparse.Namespace, timeout_s: float, *, asks_where: bool = False) -> None:
+        """``asks_where``: RECEIPTs of SENDs shall tell on which queues the message is, if this broker can do so
+        (``tells_where``).
+        """
         url, user = logins.without_user(stomp_url_for(args, args.stomp))
         self.url = url
         self._timeout_s = timeout_s
         self._client = Client()
         login = logins.login_of(args, user)
-        connect = self._client.connect(urlsplit(url).hostname or "localhost", login.user, login.passcode)
+        more = [(ROUTING, "true")] if asks_where else []
+        connect = self._client.connect(urlsplit(url).hostname or "localhost", login.user, login.passcode, more)
         self._socket = _opened(url, args)
         self._write(connect)
         answer = self.next(time.monotonic() + timeout_s)
         if answer is None or answer.command != "CONNECTED":
             self.close()
             raise LinkError(f"{url}: no CONNECTED within {timeout_s:g} s; is this a STOMP acceptor?")
+        self.tells_where = answer.headers.get(ROUTING) == "true"
 
     def close(self) -> None:
         """Close the socket."""
@@ -69,18 +75,36 @@ class Link:
 
     def ask(self, command: str, headers: Headers, body: bytes = b"") -> list[ServerFrame]:
         """Send a frame and wait for its receipt; returns the frames that came before that."""
+        receipt = self.begin(command, headers, body)
+        others: list[ServerFrame] = []
+        while not (found := self._answer(command)).confirms(receipt):
+            others.append(found)
+        return others
+
+    def begin(self, command: str, headers: Headers, body: bytes = b"") -> str:
+        """Send a frame that asks for a receipt. Returns the name of that."""
         receipt = self._client.next_receipt()
         self.send(command, [*headers, ("receipt", receipt)], body)
-        others: list[ServerFrame] = []
-        until_s = time.monotonic() + self._timeout_s
-        while (found := self.next(until_s)) is not None:
-            if found.confirms(receipt):
-                return others
-            others.append(found)
-        raise LinkError(
-            f"{self.url}: the broker has not confirmed a {command} within {self._timeout_s:g} s; the address may be "
-            "full (--timeout waits longer)"
-        )
+        return receipt
+
+    def receipts(self, names: Collection[str]) -> list[ServerFrame]:
+        """Wait for the receipts of these names; other frames are skipped."""
+        found: dict[str, ServerFrame] = {}
+        while len(found) < len(names):
+            answer = self._answer("SEND")
+            name = answer.headers.get("receipt-id", "")
+            if answer.command == "RECEIPT" and name in names:
+                found[name] = answer
+        return list(found.values())
+
+    def _answer(self, command: str) -> ServerFrame:
+        found = self.next(time.monotonic() + self._timeout_s)
+        if found is None:
+            raise LinkError(
+                f"{self.url}: the broker has not confirmed a {command} within {self._timeout_s:g} s; the address may "
+                "be full (--timeout waits longer)"
+            )
+        return found
 
     def next(self, until_s: float | None) -> ServerFrame | None:
         """The next frame; None if there is none until then (on the monotonic clock; None: wait for ever)."""

@@ -76,6 +76,7 @@ class Link:
         self._prove = prove
         self._proven_life = 0
         self._context: ssl.SSLContext | None = None
+        self._client = Client(beats_ms=_BEATS_MS)
         self._heard_s = self._took_s = time.monotonic()
         """When bytes came from the broker, and when frames did."""
         self._turn = 0
@@ -238,14 +239,14 @@ class Link:
         connected = opened(endpoint, _CONNECT_S, self._context if endpoint.has_tls else None)
         self._heard_s = time.monotonic()
         with contextlib.closing(connected):
-            client = Client(beats_ms=_BEATS_MS)
+            client = self._client = Client(beats_ms=_BEATS_MS)
             self._greet(client, connected, endpoint)
             self._pause_s = _PAUSE_FIRST_S
             with self.changed:
                 self.talk.begin()
             while not self._is_over():
                 self._take(client)
-                self._look_after(client)
+                self._look_after()
                 self._send(connected)
                 client.feed(self._received(connected, endpoint))
             self._leave(connected)
@@ -307,9 +308,9 @@ class Link:
             self._took_s = time.monotonic()
             self.changed.notify_all()
 
-    def _look_after(self, client: Client) -> None:
+    def _look_after(self) -> None:
         """Beat, notice a broker that is gone, and give back what no batch has asked for in time."""
-        now_s = time.monotonic()
+        client, now_s = self._client, time.monotonic()
         silence_s = client.silence_s or _SILENCE_S
         if now_s - self._heard_s > silence_s:
             raise LostError(f"the broker has been silent for {silence_s:g} s")

@@ -25,7 +25,7 @@ from artemis_py.spark.acceptors import (
     received,
     refused_connection,
 )
-from artemis_py.stomp.client import Client, ServerFrame, frame
+from artemis_py.stomp.client import ROUTING, Client, ServerFrame, frame
 
 TRANSACTION: Final = "t"
 """The name of every transaction of the client: they follow each other, so one name is enough."""
@@ -66,6 +66,8 @@ class Confirmed:
     duplicates: int = 0
     id_cache_size: int | None = None
     ids_persisted: bool = True
+    nowhere: int = 0
+    """Messages that are on no queue, because none took them, or a full address dropped them."""
 
 
 class StompClient:
@@ -155,7 +157,8 @@ class StompClient:
         timeout_s = min(_CONNECT_S, max(0.05, self._left_s()))
         self._socket = opened(endpoint, timeout_s, self._context if endpoint.has_tls else None)
         self._client = Client(beats_ms=_NO_BEATS)
-        self._write(self._client.connect(endpoint.host, self._login.user, self._login.passcode))
+        login, more = self._login, [(ROUTING, "true")]
+        self._write(self._client.connect(endpoint.host, login.user, login.passcode, more))
         while (answer := self._next()) is None:
             self._await(writes=False)
         if answer.command != "CONNECTED":
@@ -233,6 +236,7 @@ class StompClient:
         size = headers.get("id-cache-size")
         confirmed.id_cache_size = None if size is None else int(size)
         confirmed.ids_persisted = headers.get("id-cache-persisted") != "false"
+        confirmed.nowhere += int(headers.get("unrouted", "0")) + int(headers.get("dropped", "0"))
         self._renew_deadline()
 
     def _refusal(self, reason: str) -> PipelineError:

@@ -11,6 +11,7 @@ from artemis_py.core.addresses.route import Route
 from artemis_py.core.events import REJECTED
 from artemis_py.core.placing.batch import Batch
 from artemis_py.core.placing.verdicts import Verdicts
+from artemis_py.core.placing.whereabouts import ADDRESS_FULL, Whereabouts
 from artemis_py.errors import AddressFullError, ArtemisError, QueueFullError
 from artemis_py.message import MESSAGE_OVERHEAD_BYTES, Head, LargeBody, Message
 from artemis_py.stomp.session.addressing import head_for, route_of
@@ -18,9 +19,12 @@ from artemis_py.stomp.session.asking import ask
 from artemis_py.stomp.session.producers import Producers
 from artemis_py.stomp.session.state import SessionState
 from artemis_py.stomp.session.transactions import Transactions
+from artemis_py.stomp.wire import writer
 from artemis_py.stomp.wire.frames import AnyFrame, LargeSend, Send
 from artemis_py.stomp.wire.stamp import stamped
 
+_NAMES_MAX: Final = 10
+"""A RECEIPT names so many queues."""
 _COPIED_AT_ONCE: Final = 4
 """Messages of which copies may go to other addresses: what selectors there cost is not known before."""
 
@@ -45,12 +49,14 @@ class Publishing:
     is not counted until it is carried out.
     """
 
-    __slots__ = ("_asked", "_state", "_transactions", "producers")
+    __slots__ = ("_asked", "_state", "_told", "_transactions", "producers")
 
     def __init__(self, state: SessionState, transactions: Transactions) -> None:
         self._state = state
         self._transactions = transactions
         self._asked: _Asked | None = None
+        self._told: list[tuple[str, str]] | None = None
+        """What the RECEIPT of the SEND that was published last tells."""
         self.producers = Producers()
 
     def forget(self) -> None:
@@ -72,6 +78,8 @@ class Publishing:
         except ArtemisError as error:
             self._refuse(first, str(error))
             return start + 1
+        if state.tells_routing:
+            return start + 1 if self._send_or_refuse(first, frames[start][1], now_ms) else start
         address, cost = route.address, state.broker.bindings.cost_of(route)
         limit = len(frames)
         if cost.units > 1 or address.spread is not None or address.may_forward:
@@ -203,7 +211,8 @@ class Publishing:
             raise AddressFullError(f"No disk space for this body: {reason}")
         address.dropped_message_count += 1
         if frame.receipt is not None:
-            self._state.confirm(frame.receipt)
+            told = [("queues", "0"), ("reason", ADDRESS_FULL)] if self._state.tells_routing else None
+            self._state.confirm(frame.receipt, told)
 
     def send(self, frame: Send, body: bytes | LargeBody, now_ms: int) -> bool:
         """Publish one SEND, or keep it for its transaction; False if it has to wait. Raises ArtemisError."""
@@ -216,6 +225,7 @@ class Publishing:
         route = route_of(state, shape)
         head = head_for(state, frame)
         due_ms = shape.due_ms or (now_ms + shape.due_delay_ms if shape.due_delay_ms else 0)
+        self._told = None
         if transaction is not None:
             self._asked = None
             message = state.broker.message(route, head, body, now_ms, shape.expires_ms, state.origin)
@@ -229,9 +239,9 @@ class Publishing:
             message = sent
         state.lsn_written = max(state.lsn_written, message.lsn)
         if state.has_unfinished():
-            state.begin_errand("SEND", frame.receipt, None)
+            state.begin_errand("SEND", frame.receipt, self._told)
         elif frame.receipt is not None:
-            state.confirm(frame.receipt)
+            state.confirm(frame.receipt, self._told)
         return True
 
     def _send_alone(
@@ -250,7 +260,8 @@ class Publishing:
         batch = Batch(route, [message], message.size_bytes, now_ms, shape.plain, due_ms)
         if asked is not None:
             batch.verdicts = {message: asked.verdicts}
-        if not self._publish(batch):
+        is_taken = self._publish_watched(batch, message) if state.tells_routing else self._publish(batch) > 0
+        if not is_taken:
             if self._has_to_wait(batch):
                 return None
             reason = self._why_refused(batch)
@@ -272,6 +283,37 @@ class Publishing:
             message = Message(route.head_of(head), body, 0, now_ms, expires_ms, route.address.account, state.origin)
             asked = self._asked = _Asked(frame, route.address, Verdicts(message))
         return asked.verdicts.ask_ahead(cost.programs, broker.budget, state.stop_at)
+
+    def _publish_watched(self, batch: Batch, message: Message) -> bool:
+        """Publish one message, and note for its RECEIPT where it went."""
+        state, enqueuer = self._state, self._state.broker.enqueuer
+        address = batch.route.address
+        whereabouts = enqueuer.watched = Whereabouts(
+            address,
+            has_queues=state.broker.bindings.has_queues(address),
+            is_awaited=self._is_awaited(batch, message),
+        )
+        try:
+            is_taken = self._publish(batch) > 0
+        finally:
+            enqueuer.watched = None
+        names = whereabouts.queues
+        self._told = [("queues", str(len(names)))]
+        if names:
+            shown = ",".join(names[:_NAMES_MAX])
+            self._told.append(("queue-names", writer.escape(shown, state.version)))
+        else:
+            self._told.append(("reason", whereabouts.reason))
+        return is_taken
+
+    def _is_awaited(self, batch: Batch, message: Message) -> bool:
+        """Will a queue that is being filled find the message in the log?"""
+        route = batch.route
+        plan = self._state.broker.bindings.plan_of(route)
+        queues = [*plan.multicast, *plan.anycast] if route.queue is None else [route.queue]
+        return message.head.persistent and any(
+            queue.filling is not None and batch.verdicts_of(message).of(queue.selector) for queue in queues
+        )
 
     # ---- both ------------------------------------------------------------------------------------
 
