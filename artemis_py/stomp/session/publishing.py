@@ -11,7 +11,7 @@ from artemis_py.core.addresses.route import Route
 from artemis_py.core.events import REJECTED
 from artemis_py.core.placing.batch import Batch
 from artemis_py.core.placing.verdicts import Verdicts
-from artemis_py.core.placing.whereabouts import ADDRESS_FULL, Whereabouts
+from artemis_py.core.placing.whereabouts import ADDRESS_FULL
 from artemis_py.errors import AddressFullError, ArtemisError, QueueFullError
 from artemis_py.message import MESSAGE_OVERHEAD_BYTES, Head, LargeBody, Message
 from artemis_py.stomp.session.addressing import head_for, route_of
@@ -19,12 +19,10 @@ from artemis_py.stomp.session.asking import ask
 from artemis_py.stomp.session.producers import Producers
 from artemis_py.stomp.session.state import SessionState
 from artemis_py.stomp.session.transactions import Transactions
-from artemis_py.stomp.wire import writer
+from artemis_py.stomp.session.watching import publish_watched
 from artemis_py.stomp.wire.frames import AnyFrame, LargeSend, Send
 from artemis_py.stomp.wire.stamp import stamped
 
-_NAMES_MAX: Final = 10
-"""A RECEIPT names so many queues."""
 _COPIED_AT_ONCE: Final = 4
 """Messages of which copies may go to other addresses: what selectors there cost is not known before."""
 
@@ -260,8 +258,11 @@ class Publishing:
         batch = Batch(route, [message], message.size_bytes, now_ms, shape.plain, due_ms)
         if asked is not None:
             batch.verdicts = {message: asked.verdicts}
-        is_taken = self._publish_watched(batch, message) if state.tells_routing else self._publish(batch) > 0
-        if not is_taken:
+        if state.tells_routing:
+            count, self._told = publish_watched(state, batch, message, self._publish)
+        else:
+            count = self._publish(batch)
+        if not count:
             if self._has_to_wait(batch):
                 return None
             reason = self._why_refused(batch)
@@ -283,37 +284,6 @@ class Publishing:
             message = Message(route.head_of(head), body, 0, now_ms, expires_ms, route.address.account, state.origin)
             asked = self._asked = _Asked(frame, route.address, Verdicts(message))
         return asked.verdicts.ask_ahead(cost.programs, broker.budget, state.stop_at)
-
-    def _publish_watched(self, batch: Batch, message: Message) -> bool:
-        """Publish one message, and note for its RECEIPT where it went."""
-        state, enqueuer = self._state, self._state.broker.enqueuer
-        address = batch.route.address
-        whereabouts = enqueuer.watched = Whereabouts(
-            address,
-            has_queues=state.broker.bindings.has_queues(address),
-            is_awaited=self._is_awaited(batch, message),
-        )
-        try:
-            is_taken = self._publish(batch) > 0
-        finally:
-            enqueuer.watched = None
-        names = whereabouts.queues
-        self._told = [("queues", str(len(names)))]
-        if names:
-            shown = ",".join(names[:_NAMES_MAX])
-            self._told.append(("queue-names", writer.escape(shown, state.version)))
-        else:
-            self._told.append(("reason", whereabouts.reason))
-        return is_taken
-
-    def _is_awaited(self, batch: Batch, message: Message) -> bool:
-        """Will a queue that is being filled find the message in the log?"""
-        route = batch.route
-        plan = self._state.broker.bindings.plan_of(route)
-        queues = [*plan.multicast, *plan.anycast] if route.queue is None else [route.queue]
-        return message.head.persistent and any(
-            queue.filling is not None and batch.verdicts_of(message).of(queue.selector) for queue in queues
-        )
 
     # ---- both ------------------------------------------------------------------------------------
 
