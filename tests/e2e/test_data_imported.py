@@ -297,3 +297,15 @@ def test_the_lines_of_an_export_are_what_http_takes(tmp_path: Path) -> None:
         told = _posted(broker, path.read_text("utf-8"))
     share = {"placed": 2, "known": 0, "replaced": 0, "refused": 0, "reason": None, "isFull": False, "messageCount": 4}
     assert told == {"messages": 2, "queues": {"jobs": share}}
+
+
+def test_bodies_are_as_large_as_the_acceptor_allows(tmp_path: Path) -> None:
+    """A request has room for many of them; one that is larger is refused with the setting that says so."""
+    with a_broker(tmp_path, "new", _jobs(""), http_more=";maxBodyBytes=100000") as broker:
+        body = "x" * 100_000
+        lines_ = [line.replace('"text": "', f'"text": "{body[:-9]}') for line in _some("jobs", 60)]
+        code, told = _import(tmp_path, broker, *lines_)
+        assert (code, told["places"]) == (0, 60)
+        code, said = _import(tmp_path, broker, a_line(address="jobs", queues=["jobs"], text=body + "x"))
+        assert code == 1
+        assert "this body has 100001 bytes, and maxBodyBytes is 100000" in said

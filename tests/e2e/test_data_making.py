@@ -90,6 +90,7 @@ def a_broker(
     creates: bool = False,
     more: str = "",
     settings: str = "<auto-create-queues>",
+    http_more: str = "",
 ) -> Iterator[BrokerProcess]:
     """A broker with a journal; without ``creates`` clients get no queue that is not there. ``settings`` of all
     addresses come before whether it creates queues.
@@ -101,7 +102,7 @@ def a_broker(
         name=name,
         folder=place,
         stomp=STOMP,
-        http=HTTP,
+        http=HTTP + http_more,
         addresses=addresses,
         creates=str(creates).lower(),
         more=more,

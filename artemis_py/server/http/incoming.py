@@ -22,6 +22,8 @@ _NEVER: Final = frozenset({"TRACE", "TRACK", "CONNECT"})
 """Methods that mirror a request or open a tunnel."""
 _BODY_BYTES_PER_MS_MIN: Final = 64
 """How fast a large body must arrive."""
+_SMALL_LINES_BYTES: Final = 8 << 20
+"""So many bytes of small messages may be imported together, besides one of the largest."""
 _READ_ALONE: Final = (("Allow", "GET, HEAD"),)
 
 
@@ -136,8 +138,9 @@ class Incoming:
         limits, route = self._limits, self.route
         if not self._takes_message:
             return limits.body_bytes_max
-        takes_lines = route is not None and route.takes_lines
-        return limits.message_bytes_max * 3 // 2 + limits.body_bytes_max if takes_lines else limits.message_bytes_max
+        if route is None or not route.takes_lines:
+            return limits.message_bytes_max
+        return limits.message_bytes_max * 3 // 2 + _SMALL_LINES_BYTES
 
     @property
     def _takes_message(self) -> bool:
