@@ -119,6 +119,10 @@ class AuthenticatorError(ArtemisError):
     """Nobody can tell now who somebody is: a directory does not answer, a file cannot be read. For the log only."""
 
 
+class StompError(ArtemisError):
+    """A client of ours cannot write a header, or what came from a broker is no STOMP."""
+
+
 class PerfError(ArtemisError):
     """A measurement failed or is inconsistent: no broker, an ERROR frame, a stall, a wrong count."""
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from artemis_py.errors import PerfError
-from artemis_py.perf.frames import body_of, frame
+from artemis_py.perf.frames import body_of
 from artemis_py.perf.link import Link
 from artemis_py.perf.process import ProcessTree
 from artemis_py.perf.progress import Progress
@@ -20,6 +20,7 @@ from artemis_py.perf.registry import choose
 from artemis_py.perf.scenario import Options, Run
 from artemis_py.perf.startup import running
 from artemis_py.perf.target import Target
+from artemis_py.stomp.client import frame
 from bench.broker import free_port
 from bench.driver import START_LIMIT_S
 from bench.findings import Finding

@@ -10,7 +10,7 @@ import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from http import HTTPStatus
 from http.client import HTTPException, HTTPResponse
-from typing import Final, final
+from typing import IO, Final, final
 
 from artemis_py.cli import logins
 from artemis_py.cli.contexts import URL, URL_NAME, add_context, url_for
@@ -81,6 +81,19 @@ class BrokerHttp:
             return said
         raise self._refused(path, status, said)
 
+    def send(self, path: str, lines: IO[bytes], size_bytes: int) -> bytes:
+        """The body of an answer to so many bytes of lines, which are read as they go out. Raises ArtemisError as
+        ``ask`` does.
+        """
+        headers = {"Content-Length": str(size_bytes), "Content-Type": "application/jsonl"}
+        try:
+            with self._open(path, "POST", headers, lines) as answer:
+                return answer.read()
+        except urllib.error.HTTPError as error:
+            raise self._refused(path, error.code, error.read()) from None
+        except (OSError, HTTPException) as error:
+            raise self._unanswered(path, error) from None
+
     def fetch(self, path: str, write: Callable[[bytes], object]) -> None:
         """Write the body of an answer with status 2xx, a piece at a time. Raises ArtemisError as ``ask`` does."""
         try:
@@ -124,9 +137,11 @@ class BrokerHttp:
         except OSError as error:
             raise self._unanswered(path, error) from None
 
-    def _open(self, path: str, method: str, headers: Mapping[str, str], body: bytes | None = None) -> HTTPResponse:
+    def _open(
+        self, path: str, method: str, headers: Mapping[str, str], body: bytes | IO[bytes] | None = None
+    ) -> HTTPResponse:
         of_body = {} if body is None else {"Content-Type": "application/json"}
-        request = urllib.request.Request(self._url + path, body, method=method, headers={**headers, **of_body})
+        request = urllib.request.Request(self._url + path, body, method=method, headers={**of_body, **headers})
         if self._login.authorization is not None:
             request.add_unredirected_header("Authorization", self._login.authorization)
         answer: HTTPResponse = urllib.request.urlopen(request, timeout=self._timeout_s, context=self._context)

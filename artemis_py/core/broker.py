@@ -21,6 +21,7 @@ from artemis_py.core.due import Due
 from artemis_py.core.events import SUBSCRIBED, UNSUBSCRIBED
 from artemis_py.core.faults import give_up, set_aside
 from artemis_py.core.handling.handling import Handling
+from artemis_py.core.handling.importing import Importing
 from artemis_py.core.host import Host
 from artemis_py.core.memory import Memory
 from artemis_py.core.notices import CONSUMER_CLOSED, CONSUMER_CREATED
@@ -96,6 +97,7 @@ class Broker:
         self.queue_changes = QueueChanges(host, self.registry)
         self.address_changes = AddressChanges(host, self.registry)
         self.handling = Handling(host, bindings, self.resolver, self.enqueuer, self.admission)
+        self.importing = Importing(host, bindings, self.enqueuer, self.duplicates)
         self._due = Due(host, bindings.by_id)
         self._sweep = Sweep(host, self.registry, config, now_ms)
         self.slow_consumers = SlowConsumers(host, bindings.by_id)

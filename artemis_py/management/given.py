@@ -9,7 +9,7 @@ from typing import Any, Final
 from artemis_py.config.secrets_in_text import MASK
 from artemis_py.errors import BadRequestError
 from artemis_py.management.lists.field import FLAG, NUMBER
-from artemis_py.management.operation import AMOUNT, TEXTS, Argument, Operation
+from artemis_py.management.operation import AMOUNT, LINES, TEXTS, Argument, Operation
 
 _SHOWN_MAX: Final = 100
 _NUMBER_MAX: Final = 10**18
@@ -34,6 +34,8 @@ def _argument(argument: Argument, values: Sequence[object]) -> Any:
         if argument.is_required:
             raise BadRequestError(f"{argument.name} is missing: {argument.sentence}")
         return argument.default
+    if argument.type == LINES:
+        return values
     if argument.type == TEXTS:
         return tuple(_text(argument, value) for value in values)
     if len(values) > 1:

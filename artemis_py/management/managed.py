@@ -23,6 +23,7 @@ from artemis_py.management.stored import Stored
 from artemis_py.management.why.vitals import Vitals
 from artemis_py.message import LargeBody
 from artemis_py.security.known_users import KnownUser
+from artemis_py.uploads import BodyStore
 
 Owner = TypeVar("Owner")
 Given = Mapping[str, Any]
@@ -54,6 +55,19 @@ Result = Mapping[str, Any] | Selection[Any] | Download | Lines
 Steps = Generator[Step, None, Result]
 _SHOWN_MAX: Final = 200
 _NAMES_COMPARED_MAX: Final = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class BodyRoom:
+    """Where the bodies of imported messages go: those of ``large_bytes_min`` bytes or more into files of ``store``
+    (None: all stay in memory). None may have more than ``bytes_max``. ``headers_bytes_max`` is the limit of all headers
+    of one.
+    """
+
+    store: BodyStore | None
+    large_bytes_min: int
+    bytes_max: int
+    headers_bytes_max: int
 
 
 class Configuration(Protocol):
@@ -120,6 +134,8 @@ class Managed:
     """The configuration of a broker that can read it again; None: nobody keeps one."""
     users: Users | None = None
     """None: the broker has no files that could name some."""
+    bodies: BodyRoom | None = None
+    """None: no acceptor says how large a message may be, so none is imported."""
 
     def in_a_moment(self) -> Until:
         """What a step yields that waits for something which tells nobody when it is there, such as the disk."""

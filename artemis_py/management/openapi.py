@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from artemis_py.management.lists.field import FLAG, MAP, NUMBER, TEXT, AnyKind, Field
-from artemis_py.management.operation import AMOUNT, TEXTS, Argument, Operation
+from artemis_py.management.operation import AMOUNT, LINES, TEXTS, Argument, Operation
 from artemis_py.version import VERSION
 
 _TYPES: Final[dict[str, dict[str, Any]]] = {
@@ -104,8 +104,12 @@ def _operation(operation: Operation) -> dict[str, Any]:
     }
     if operation.arguments:
         found["parameters"] = [
-            _parameter(operation, argument) for argument in operation.arguments if not argument.is_secret
+            _parameter(operation, argument)
+            for argument in operation.arguments
+            if not argument.is_secret and argument.type != LINES
         ]
+    if operation.takes_lines:
+        found["requestBody"] = {"required": True, "content": {"application/jsonl": {"schema": {"type": "string"}}}}
     secrets = [argument for argument in operation.arguments if argument.is_secret]
     if secrets:
         found["requestBody"] = _body(secrets)

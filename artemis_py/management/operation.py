@@ -13,6 +13,10 @@ from artemis_py.management.managed import Given, Managed, Steps, Work
 REQUIRED: Final = object()
 TEXTS: Final = "texts"
 """The type of an argument that may be given several times; the others are those of fields."""
+LINES: Final = "lines"
+"""The type of an argument that is the body of the request as it is: lines of an export, in the parts in which it
+arrived. It may be as large as messages.
+"""
 AMOUNT: Final = "amount"
 """The type of an argument that is a number, or a text with a unit such as 10MiB or 5s."""
 
@@ -107,8 +111,18 @@ class Operation:
 
     def shown(self, given: Given) -> dict[str, Any]:
         """The arguments as others may see them, such as in the audit log."""
-        secrets = {argument.name for argument in self.arguments if argument.is_secret}
-        return {name: MASK if name in secrets and value is not None else value for name, value in given.items()}
+        found = dict(given)
+        for argument in self.arguments:
+            if argument.is_secret and found[argument.name] is not None:
+                found[argument.name] = MASK
+            elif argument.type == LINES:
+                found[argument.name] = f"{sum(map(len, found[argument.name]))} bytes"
+        return found
+
+    @property
+    def takes_lines(self) -> bool:
+        """Is the body of its request one of its arguments?"""
+        return any(argument.type == LINES for argument in self.arguments)
 
     def is_in_path(self, argument: Argument) -> bool:
         """Does the path of HTTP name the argument?"""

@@ -17,6 +17,7 @@ from artemis_py.management.operations.connections import CONNECTION_OPERATIONS
 from artemis_py.management.operations.consumers import CONSUMER_OPERATIONS
 from artemis_py.management.operations.dead_letters import DEAD_LETTER_OPERATIONS
 from artemis_py.management.operations.exporting import EXPORT_OPERATIONS
+from artemis_py.management.operations.importing import IMPORT_OPERATIONS
 from artemis_py.management.operations.jobs import JOB_OPERATIONS
 from artemis_py.management.operations.log import LOG_OPERATIONS
 from artemis_py.management.operations.message_changes import MESSAGE_CHANGES
@@ -38,6 +39,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     *BROWSING_OPERATIONS,
     *MESSAGE_CHANGES,
     *EXPORT_OPERATIONS,
+    *IMPORT_OPERATIONS,
     *DEAD_LETTER_OPERATIONS,
     *JOB_OPERATIONS,
     *ADDRESS_OPERATIONS,

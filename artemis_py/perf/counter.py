@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from artemis_py.errors import PerfError
-from artemis_py.perf.reader import FrameReader
+from artemis_py.stomp.client import FrameReader
 
 ERROR: Final = b"ERROR"
 # Line end or NUL before the word, five letters, line end after it: what must be kept to see an ERROR cut in two.

@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from typing import ClassVar, Final
 
 from artemis_py.errors import PerfError
-from artemis_py.perf.frames import BLOCK_NUMBER, body_of, frame, send_headers
+from artemis_py.perf.frames import BLOCK_NUMBER, body_of, send_headers
 from artemis_py.perf.link import Link, raise_if_error
-from artemis_py.perf.reader import FrameReader
 from artemis_py.perf.scenario import Run, Scenario, warm_up
 from artemis_py.perf.target import Headers, Target
+from artemis_py.stomp.client import FrameReader, frame
 
 PERSISTENT: Final[Headers] = (("persistent", "true"),)
 GROUP: Final = 100
@@ -96,8 +96,8 @@ class DurableIndividual(Durable):
 def group_of(target: Target, queue: str, body: bytes) -> bytes:
     """A hundred durable SENDs, of which the last asks for a receipt."""
     headers = (*send_headers(target, queue, body), *PERSISTENT)
-    last = frame("SEND", (*headers, ("receipt", BLOCK_NUMBER.decode())), body)
-    return frame("SEND", headers, body) * (GROUP - 1) + last
+    last = frame("SEND", (*headers, ("receipt", BLOCK_NUMBER.decode())), body, target.version)
+    return frame("SEND", headers, body, target.version) * (GROUP - 1) + last
 
 
 class Wire:

@@ -7,6 +7,7 @@ from itertools import islice
 from typing import Final
 
 from artemis_py.perf.target import Headers, Target
+from artemis_py.stomp.client import frame
 
 BLOCK_BYTES: Final = 64 * 1024
 MARKER_BYTES_MAX: Final = 32
@@ -14,12 +15,6 @@ MARKER_BYTES_MAX: Final = 32
 ALPHABET: Final = b"abcdefghijklmnopqrstuvwxyz0123456789"
 # A unique header is `<number of the block>-<place in the block>`: one replace() per block makes all its frames unique.
 BLOCK_NUMBER: Final = b"########"
-
-
-def frame(command: str, headers: Headers, body: bytes = b"") -> bytes:
-    """One frame. The values are written as given: callers use none that would need escaping."""
-    lines = [command, *(f"{name}:{value}" for name, value in headers)]
-    return "\n".join(lines).encode() + b"\n\n" + body + b"\0"
 
 
 def body_of(size: int) -> bytes:
@@ -39,7 +34,7 @@ def send_headers(target: Target, destination: str, body: bytes) -> Headers:
 
 def send_frame(target: Target, destination: str, body: bytes) -> bytes:
     """A transient SEND."""
-    return frame("SEND", send_headers(target, destination, body), body)
+    return frame("SEND", send_headers(target, destination, body), body, target.version)
 
 
 def blocks(rendered: bytes, total: int, block_bytes: int = BLOCK_BYTES) -> Iterator[memoryview]:
@@ -56,7 +51,7 @@ def blocks(rendered: bytes, total: int, block_bytes: int = BLOCK_BYTES) -> Itera
 def unique_frame(target: Target, destination: str, body: bytes, place: int) -> bytes:
     """A SEND with a placeholder for the ``correlation-id``; all have the same length."""
     correlation = ("correlation-id", f"{BLOCK_NUMBER.decode()}-{place:06d}")
-    return frame("SEND", (*send_headers(target, destination, body), correlation), body)
+    return frame("SEND", (*send_headers(target, destination, body), correlation), body, target.version)
 
 
 def unique_blocks(

@@ -7,7 +7,7 @@ import time
 from contextlib import ExitStack
 from typing import Final
 
-from artemis_py.errors import PerfError
+from artemis_py.errors import PerfError, StompError
 from artemis_py.perf.link import Link
 from artemis_py.perf.scenario import Run, Scenario
 
@@ -46,7 +46,7 @@ def _connect(run: Run, number: int) -> Link:
     run.progress.show(lambda: f"{number:,} of {run.options.connections:,} connected")
     try:
         return Link(run.target)
-    except PerfError as error:
+    except (PerfError, StompError) as error:
         raise PerfError(f"connection {number + 1} of {run.options.connections}: {error}") from error
 
 

@@ -7,11 +7,11 @@ import time
 from typing import Final
 
 from artemis_py.errors import PerfError
-from artemis_py.perf.frames import body_of, frame, send_headers
+from artemis_py.perf.frames import body_of, send_frame
 from artemis_py.perf.link import Link, raise_if_error
-from artemis_py.perf.reader import FrameReader
 from artemis_py.perf.result import latency_metrics
 from artemis_py.perf.scenario import Run, Scenario
+from artemis_py.stomp.client import FrameReader
 
 STAMP_DIGITS: Final = 20
 SECONDS: Final = 5.0
@@ -71,7 +71,7 @@ class Exchange:
         filler = body_of(max(1, (run.options.size or 100) - STAMP_DIGITS))
         stamp = b"#" * STAMP_DIGITS
         body = stamp + filler
-        self._before, self._after = frame("SEND", send_headers(run.target, queue, body), body).split(stamp)
+        self._before, self._after = send_frame(run.target, queue, body).split(stamp)
 
     def send(self, count: int) -> tuple[float, list[int]]:
         """Sends ``count`` messages and waits for all; returns seconds and each latency in ns. Raises PerfError."""

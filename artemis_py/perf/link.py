@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import socket
 import struct
 import time
@@ -10,29 +9,27 @@ from types import TracebackType
 from typing import Final
 
 from artemis_py.errors import PerfError
-from artemis_py.perf.frames import frame
-from artemis_py.perf.reader import FrameReader, ServerFrame
 from artemis_py.perf.target import Headers, Target
 from artemis_py.perf.websocket import PayloadReader, message, upgraded
+from artemis_py.stomp.client import Client, ServerFrame
 
 CONNECT_TIMEOUT_S: Final = 10.0
 CONTROL_BYTES: Final = 64 * 1024
 RECEIPTLESS_PAUSE_S: Final = 0.5
 
-_receipts = itertools.count(1)
-
 
 class Link:
     """A socket to the broker, in blocking mode except while a pump uses it.
 
-    Every method raises PerfError when the broker sends ERROR, closes, or is silent for ``target.stall_s`` seconds.
+    Every method raises PerfError when the broker sends ERROR, closes, or is silent for ``target.stall_s`` seconds, and
+    StompError for what STOMP cannot carry.
     """
 
-    __slots__ = ("_payloads", "_reader", "sock", "target")
+    __slots__ = ("_client", "_payloads", "sock", "target")
 
     def __init__(self, target: Target) -> None:
         self.target = target
-        self._reader = FrameReader()
+        self._client = Client((target.version,))
         self._payloads = PayloadReader() if target.over_websocket else None
         self.sock = _connect(target)
         try:
@@ -55,16 +52,7 @@ class Link:
 
     def _log_in(self) -> None:
         target = self.target
-        headers: list[tuple[str, str]] = []
-        if target.version != "1.0":
-            headers = [("accept-version", target.version), ("host", target.host)]
-        if target.login is not None:
-            headers.append(("login", target.login))
-        if target.passcode is not None:
-            headers.append(("passcode", target.passcode))
-        extra = dict(target.connect_headers)
-        headers = [pair for pair in headers if pair[0] not in extra]
-        self.send(frame("CONNECT", (*headers, *target.connect_headers)))
+        self.send(self._client.connect(target.host, target.login, target.passcode, target.connect_headers))
         answer = self.next_frame("CONNECTED")
         if answer.command != "CONNECTED":
             raise PerfError(f"{target.url} answered CONNECT with {answer.command}")
@@ -78,20 +66,20 @@ class Link:
             *self.target.subscribe_headers,
         )
         if not confirm:
-            self.send(frame("SUBSCRIBE", headers))
+            self.send(self._client.frame("SUBSCRIBE", headers))
         elif self.target.receipts:
             self.confirmed("SUBSCRIBE", headers)
         else:
-            self.send(frame("SUBSCRIBE", headers))
+            self.send(self._client.frame("SUBSCRIBE", headers))
             self._read_for(RECEIPTLESS_PAUSE_S)
 
     def confirmed(self, command: str, headers: Headers, body: bytes = b"") -> None:
         """Sends a frame and waits for its RECEIPT. Other frames before it are skipped."""
-        receipt = f"perf-{next(_receipts)}"
-        self.send(frame(command, (*headers, ("receipt", receipt)), body))
+        receipt = self._client.next_receipt()
+        self.send(self._client.frame(command, (*headers, ("receipt", receipt)), body))
         while True:
             answer = self.next_frame(f"RECEIPT of {command}")
-            if answer.command == "RECEIPT" and answer.headers.get("receipt-id") == receipt:
+            if answer.confirms(receipt):
                 return
 
     def goodbye(self) -> int:
@@ -100,12 +88,12 @@ class Link:
         messages = 0
         try:
             if not self.target.receipts:
-                self.send(frame("DISCONNECT", ()))
+                self.send(self._client.frame("DISCONNECT", ()))
                 return 0
-            receipt = f"perf-{next(_receipts)}"
-            self.send(frame("DISCONNECT", (("receipt", receipt),)))
+            receipt = self._client.next_receipt()
+            self.send(self._client.frame("DISCONNECT", (("receipt", receipt),)))
             while (answer := self._frame_or_end("RECEIPT of DISCONNECT")) is not None:
-                if answer.command == "RECEIPT" and answer.headers.get("receipt-id") == receipt:
+                if answer.confirms(receipt):
                     break
                 messages += answer.command == "MESSAGE"
         finally:
@@ -146,7 +134,7 @@ class Link:
 
     def _frame_or_end(self, awaited: str) -> ServerFrame | None:
         """The next frame, None at the end of the stream. Raises PerfError for an ERROR frame."""
-        while (found := self._reader.pop()) is None:
+        while (found := self._client.next()) is None:
             data = self._receive_or_end(awaited)
             if not data:
                 return None
@@ -166,7 +154,7 @@ class Link:
             if not data:
                 raise PerfError(f"{self.target.url} closed the connection after SUBSCRIBE")
             self._feed(data)
-            for found in self._reader.frames():
+            for found in self._client.frames():
                 raise_if_error(found)
         self.sock.settimeout(self.target.stall_s)
 
@@ -178,7 +166,7 @@ class Link:
                 self._feed(data)
         except OSError:
             pass
-        for found in self._reader.frames():
+        for found in self._client.frames():
             raise_if_error(found)
 
     def wait_in_kernel(self) -> None:
@@ -193,11 +181,11 @@ class Link:
     def give_back(self, data: bytes) -> None:
         """Puts back bytes after the measured traffic, so that ``goodbye`` begins at a frame."""
         payloads = self._payloads
-        self._reader.feed(data if payloads is None else payloads.begin_inside(data))
+        self._client.feed(data if payloads is None else payloads.begin_inside(data))
 
     def _feed(self, data: bytes) -> None:
         payloads = self._payloads
-        self._reader.feed(data if payloads is None else payloads.feed(data))
+        self._client.feed(data if payloads is None else payloads.feed(data))
 
 
 def raise_if_error(found: ServerFrame) -> None:

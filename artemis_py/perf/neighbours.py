@@ -13,12 +13,13 @@ from multiprocessing.connection import Connection
 from typing import Final
 
 from artemis_py.errors import PerfError
-from artemis_py.perf.frames import BLOCK_BYTES, body_of, frame, send_headers
+from artemis_py.perf.frames import BLOCK_BYTES, body_of, send_headers
 from artemis_py.perf.link import Link
 from artemis_py.perf.result import latency_metrics
 from artemis_py.perf.scenario import Run, Scenario
 from artemis_py.perf.syncs import value_of
 from artemis_py.perf.target import Target
+from artemis_py.stomp.client import frame
 
 PERIOD_S: Final = 0.005
 LONGEST_TURN: Final = "artemis_turn_duration_seconds_max"

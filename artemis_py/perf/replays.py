@@ -13,12 +13,13 @@ from typing import Final
 
 from artemis_py.errors import PerfError
 from artemis_py.perf.durable import fill
-from artemis_py.perf.frames import body_of, frame
+from artemis_py.perf.frames import body_of
 from artemis_py.perf.latency import Exchange
 from artemis_py.perf.link import Link
 from artemis_py.perf.result import latency_metrics, percentile
 from artemis_py.perf.scenario import Run, Scenario
 from artemis_py.perf.target import Target
+from artemis_py.stomp.client import frame
 
 REPLAYS: Final = 100
 HISTORY_MESSAGES: Final = 100_000

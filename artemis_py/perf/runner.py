@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from artemis_py.errors import PerfError
+from artemis_py.errors import PerfError, StompError
 from artemis_py.perf.link import Link
 from artemis_py.perf.result import Outcome
 from artemis_py.perf.scenario import Run, Scenario
@@ -28,7 +28,7 @@ def run_once(scenario: Scenario, run: Run, outcome: Outcome) -> None:
         if scenario.over_tls and run.target.trust is None:
             raise PerfError(f"scenario {scenario.id} is about TLS; give a URL stomp+ssl://host:port, and --trust")
         outcome.rounds.append(scenario.run(run))
-    except PerfError as error:
+    except (PerfError, StompError) as error:
         outcome.failures.append(str(error))
     finally:
         run.progress.clear()

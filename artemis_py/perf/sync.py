@@ -8,13 +8,13 @@ from contextlib import ExitStack
 from typing import ClassVar, Final
 
 from artemis_py.errors import PerfError
-from artemis_py.perf.frames import body_of, frame, marker_of, send_headers
+from artemis_py.perf.frames import body_of, marker_of, send_headers
 from artemis_py.perf.link import Link, raise_if_error
 from artemis_py.perf.pump import Pump, Receiver
-from artemis_py.perf.reader import FrameReader
 from artemis_py.perf.result import latency_metrics
 from artemis_py.perf.scenario import Run, Scenario
 from artemis_py.perf.target import Headers
+from artemis_py.stomp.client import FrameReader, frame
 
 POLL_S: Final = 0.25
 
@@ -88,7 +88,7 @@ class Window:
 
     def __init__(self, link: Link, queue: str, headers: Headers, body: bytes) -> None:
         placeholder = b"#" * 12
-        rendered = frame("SEND", (*headers, ("receipt", placeholder.decode())), body)
+        rendered = frame("SEND", (*headers, ("receipt", placeholder.decode())), body, link.target.version)
         self._before, self._after = rendered.split(placeholder)
         self.link = link
         self.queue = queue

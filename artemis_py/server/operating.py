@@ -9,7 +9,7 @@ from functools import partial
 from artemis_py.config.settings import BrokerConfig
 from artemis_py.management.artemis.beans import Beans
 from artemis_py.management.jolokia.agent import Agent
-from artemis_py.management.managed import Managed
+from artemis_py.management.managed import BodyRoom, Managed
 from artemis_py.server.calls import Calls
 from artemis_py.server.clocks import wall_clock_ms
 from artemis_py.server.configuration.keeper import ConfigurationKeeper
@@ -35,6 +35,17 @@ from artemis_py.server.ports import Ports
 from artemis_py.server.store import Store
 from artemis_py.server.turns import Turns
 from artemis_py.server.vitals import ServerVitals
+from artemis_py.stomp.wire.frames import Limits
+from artemis_py.uploads import BodyStore
+
+
+def _body_room(config: BrokerConfig, store: BodyStore | None) -> BodyRoom | None:
+    """By the rules of the first HTTP acceptor, as for messages that are published over HTTP."""
+    acceptor = next((one for one in config.acceptors if "HTTP" in one.protocols), None)
+    if acceptor is None:
+        return None
+    limits = Limits.of(acceptor)
+    return BodyRoom(store, limits.large_body_bytes_min, limits.body_bytes_max, limits.header_bytes_max)
 
 
 def operating(  # noqa: PLR0913 - all but the first five are named where they are given
@@ -70,6 +81,7 @@ def operating(  # noqa: PLR0913 - all but the first five are named where they ar
         begin=lambda work: calls.begin(work, changes=True),
         configuration=OperatedConfiguration(configuration),
         users=OperatedUsers(loop, lambda: configuration.in_force, gate),
+        bodies=_body_room(config, turns.large),
     )
     hub = Hub(broker.notices, loop, broker.holdings, date_ms)
     turns.notifying = notifying = Notifying(broker, hub, turns.schedule)

@@ -1,4 +1,4 @@
-"""STOMP acceptors, as the sink and the consumer of a queue reach them: URLs, sockets, CONNECT, what refusals mean."""
+"""STOMP acceptors, as the sink and the consumer of a queue reach them: URLs, sockets, and what refusals mean."""
 
 from __future__ import annotations
 
@@ -24,8 +24,6 @@ _SECURE: Final = ("stomps", "stomp+ssl", "ssl")
 _PASSING: Final = ("This acceptor allows", "Nothing received for")
 _LATER: Final = "try again later"
 """The end of an ERROR after which another connection may do: too many logins wait, or nobody can check them now."""
-_ESCAPES: Final = str.maketrans({"\\": "\\\\", "\n": "\\n", ":": "\\c", "\r": "\\r"})
-_UNESCAPES: Final = (("\\c", ":"), ("\\n", "\n"), ("\\r", "\r"), ("\\\\", "\\"))
 
 
 class LostError(Exception):
@@ -59,21 +57,6 @@ def _endpoint(text: str, option: str, meaning: str) -> Endpoint:
     if scheme not in _PLAIN and scheme not in _SECURE:
         raise PipelineError(f"Option {option} is {text!r}: use tcp:// or stomp://, and stomps:// with TLS")
     return Endpoint(found["host"].strip("[]"), int(found["port"]), scheme in _SECURE)
-
-
-def escaped(text: str) -> str:
-    """A header name or value with STOMP 1.2 escapes. Raises PipelineError for a NUL, which a frame cannot contain."""
-    if "\0" in text:
-        raise PipelineError(f"A header contains NUL, which STOMP cannot carry: {text[:80]!r}")
-    return text.translate(_ESCAPES)
-
-
-def connect_frame(endpoint: Endpoint, login: ClientLogin, heart_beat: str) -> bytes:
-    """The CONNECT frame."""
-    user, passcode = login.user, login.passcode
-    lines = "" if user is None else f"login:{escaped(user)}\n"
-    lines += "" if passcode is None else f"passcode:{escaped(passcode)}\n"
-    return f"CONNECT\naccept-version:1.2\nhost:{endpoint.host}\nheart-beat:{heart_beat}\n{lines}\n\0".encode()
 
 
 def opened(endpoint: Endpoint, timeout_s: float, context: ssl.SSLContext | None) -> socket.socket:
@@ -116,14 +99,6 @@ def received(connected: socket.socket, endpoint: Endpoint, count_max: int) -> by
 def has_more(connected: socket.socket) -> bool:
     """Has TLS something that ``select`` does not see?"""
     return isinstance(connected, ssl.SSLSocket) and connected.pending() > 0
-
-
-def reason_of(command: str, headers: dict[str, str]) -> str:
-    """What an ERROR says."""
-    text = headers.get("message", command)
-    for escape, plain in _UNESCAPES:
-        text = text.replace(escape, plain)
-    return text
 
 
 def is_passing(reason: str) -> bool:

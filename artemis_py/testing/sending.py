@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, final
 
-from artemis_py.message import encode_headers
+from artemis_py.errors import StompError
+from artemis_py.stomp.client import Client
 from artemis_py.testing.errors import SendError
 
 if TYPE_CHECKING:
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from artemis_py.server.server import Server
 
 _READ_BYTES: Final = 65536
-_CONNECT: Final = b"CONNECT\naccept-version:1.2\nhost:localhost\nheart-beat:0,0\n\n\0"
 
 
 @final
@@ -29,35 +29,35 @@ class Sender:
         self.connection = connection
         self._socket = own_end
         self._lock = threading.Lock()
-        self._received = b""
-        self._count = 0
+        self._client = Client(beats_ms=(0, 0))
 
     def connect(self, timeout_s: float) -> None:
         """Begin the session."""
-        self._exchange(_CONNECT, timeout_s)
+        self._exchange(self._client.connect("localhost", None, None), timeout_s)
 
     def send(self, address: str, body: str | bytes, headers: Mapping[str, object], timeout_s: float) -> None:
         """Send a message, and wait until the broker has it: a persistent one is on the disk. Raises SendError if the
         broker refuses it, TimeoutError if it makes the sender wait.
         """
         with self._lock:
-            self._count += 1
-            self._exchange(_frame(address, body, headers, f"sent-{self._count}"), timeout_s)
+            lines, data = _lines(address, body, headers, self._client.next_receipt())
+            try:
+                frame = self._client.frame("SEND", lines, data)
+            except StompError as error:
+                raise SendError(str(error)) from None
+            self._exchange(frame, timeout_s)
 
     def _exchange(self, frame: bytes, timeout_s: float) -> None:
         """Write a frame and read its answer."""
         self._socket.settimeout(timeout_s)
         self._socket.sendall(frame)
-        while b"\0" not in self._received:
+        while (answer := self._client.next()) is None:
             more = self._socket.recv(_READ_BYTES)
             if not more:
                 raise SendError("the broker closed the connection of the test's sender")
-            self._received += more
-        answer, _, self._received = self._received.lstrip(b"\n").partition(b"\0")
-        head, _, text = answer.partition(b"\n\n")
-        if head.startswith(b"ERROR"):
-            message = next((line[8:] for line in head.split(b"\n") if line.startswith(b"message:")), b"")
-            raise SendError(f"the broker refused the message: {(text or message).decode(errors='replace').strip()}")
+            self._client.feed(more)
+        if answer.command == "ERROR":
+            raise SendError(f"the broker refused the message: {answer.body.decode(errors='replace') or answer.reason}")
 
     def close(self) -> None:
         """End the session."""
@@ -65,14 +65,17 @@ class Sender:
             self._socket.close()
 
 
-def _frame(address: str, body: str | bytes, headers: Mapping[str, object], receipt: str) -> bytes:
-    """A SEND frame. Text has no content-length, by which Artemis tells text messages from bytes messages."""
+def _lines(
+    address: str, body: str | bytes, headers: Mapping[str, object], receipt: str
+) -> tuple[list[tuple[str, str]], bytes]:
+    """Headers and body of a SEND. Text has no content-length, by which Artemis tells text messages from bytes
+    messages.
+    """
     data = body.encode() if isinstance(body, str) else bytes(body)
     lines = [("destination", address), ("receipt", receipt)]
-    if not isinstance(body, str) or b"\0" in data:
+    if not isinstance(body, str):
         lines.append(("content-length", str(len(data))))
-    lines += [(name, _text(value)) for name, value in headers.items()]
-    return b"SEND\n" + encode_headers(lines) + data + b"\0"
+    return lines + [(name, _text(value)) for name, value in headers.items()], data
 
 
 def _text(value: object) -> str:

@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from artemis_py.cli.data.importing import SENDS_PER_RECEIPT
-from tests.e2e.broker_process import LOOPBACK, STOMP, WAIT_S, BrokerProcess, eventually, running
+from artemis_py.cli.data.importing import MESSAGES_PER_REQUEST
+from tests.e2e.broker_process import HTTP, LOOPBACK, STOMP, WAIT_S, BrokerProcess, eventually, running
 from tests.e2e.forks import run_text
 from tests.e2e.stomp_socket import StompSocket, connected, frame
 
@@ -33,7 +33,10 @@ CONFIGURATION = """\
     <paging-directory>{folder}/paging</paging-directory>
     <bindings-directory>{folder}/bindings</bindings-directory>
     <security-enabled>false</security-enabled>
-    <acceptors><acceptor name="stomp">{stomp};stompMinLargeMessageSize=100000</acceptor></acceptors>
+    <acceptors>
+      <acceptor name="stomp">{stomp};stompMinLargeMessageSize=100000</acceptor>
+      <acceptor name="http">{http};stompMinLargeMessageSize=100000</acceptor>
+    </acceptors>
     <addresses>
       <address name="orders"><anycast><queue name="orders"/></anycast></address>
       <address name="later"><anycast><queue name="later"/></anycast></address>
@@ -60,7 +63,7 @@ def a_broker(folder: Path, name: str, in_memory: int = 5) -> tuple[str, Path]:
     """A configuration, and the folder of its files."""
     place = folder / name
     place.mkdir()
-    text = CONFIGURATION.format(name=name, folder=place, stomp=STOMP, in_memory=in_memory)
+    text = CONFIGURATION.format(name=name, folder=place, stomp=STOMP, http=HTTP, in_memory=in_memory)
     (place / "broker.xml").write_text(text, "utf-8")
     return text, place
 
@@ -92,9 +95,9 @@ def lines(path: Path, kind: str) -> list[Any]:
     return [line[kind] for line in found if kind in line]
 
 
-def url(broker: BrokerProcess) -> str:
-    """Its STOMP acceptor."""
-    return f"stomp://{LOOPBACK}:{broker.port}"
+def http(broker: BrokerProcess) -> str:
+    """Its HTTP acceptor."""
+    return f"http://{LOOPBACK}:{broker.ports['http']}"
 
 
 def take(client: StompSocket, destination: str, count: int) -> list[Any]:
@@ -139,9 +142,9 @@ def test_everything_arrives_once(tmp_path: Path) -> None:
     assert (tried["attempts"], tried["queues"]) == ({"news.a": 1}, ["news.a", "news.b"])
     text, place = a_broker(tmp_path, "new", in_memory=-1)
     with running(text, place) as broker:
-        told = data("imp", path, "--stomp", url(broker))
+        told = data("imp", path, "--url", http(broker))
         assert (told.returncode, told.stderr) == (0, "")
-        assert told.stdout == f"imported 26 messages into 27 places on queues of {url(broker)}, and made 0 queues\n"
+        assert told.stdout == f"imported 26 messages into 27 places on queues of {http(broker)}, and made 0 queues\n"
         with connected(broker.port) as client:
             orders = take(client, "/queue/orders", 22)
             assert [one.body for one in orders[:2]] == [BINARY, LARGE], "of the default priority, 4"
@@ -153,10 +156,12 @@ def test_everything_arrives_once(tmp_path: Path) -> None:
             (today,) = take(client, "/queue/later", 1)
             assert today.body == b"today"
             assert today.header("expires") == str(_expires(path))
-        told = data("imp", path, "--stomp", url(broker), "--json")  # a second time: each is known
+        told = data("imp", path, "--url", http(broker), "--json")  # a second time: each is known
         assert told.returncode == 0
-        known = {"url": url(broker), "queuesMade": 0, "messagesBefore": 0, "notes": []}
-        assert json.loads(told.stdout) == {**known, "messages": 26, "sends": 27}
+        known = {"url": http(broker), "queuesMade": 0, "messagesBefore": 0, "notes": []}
+        counts = {"orders": 0, "news.a": 0, "news.b": 0, "later": 1}
+        again = {"messages": 26, "places": 0, "knownPlaces": 27, "messageCounts": counts}
+        assert json.loads(told.stdout) == {**known, **again}
         assert broker.stop() == 0
     told = data("exp", place / "broker.xml")
     left = [json.loads(line) for line in told.stdout.splitlines()]
@@ -199,10 +204,10 @@ def test_an_import_that_is_killed_goes_on(tmp_path: Path) -> None:
     os.mkfifo(path)
     with running(text, place) as broker:
         for line_count in (1200, 2400, 3600):
-            _import_and_kill(path, whole, line_count, url(broker))
+            _import_and_kill(path, whole, line_count, http(broker))
         path.unlink()
         whole.rename(path)
-        told = data("imp", path, "--stomp", url(broker))
+        told = data("imp", path, "--url", http(broker))
         assert told.returncode == 0, told.stderr
         assert re.match(r"went on behind line \d+: [\d,]+ messages had been imported before\n", told.stdout)
         assert not notes.exists()
@@ -216,12 +221,12 @@ def test_an_import_that_is_killed_goes_on(tmp_path: Path) -> None:
 
 def _import_and_kill(pipe: Path, whole: Path, line_count: int, to: str) -> None:
     """An import gets so many lines through a pipe, and waits for more. It is killed when it has noted what it had."""
-    command = [sys.executable, "-m", "artemis_py", "data", "imp", str(pipe), "--stomp", to]
+    command = [sys.executable, "-m", "artemis_py", "data", "imp", str(pipe), "--url", to]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process, pipe.open("wb") as feed:
         with whole.open("rb") as file:
             feed.writelines(islice(file, line_count))
         feed.flush()
-        enough = line_count - SENDS_PER_RECEIPT
+        enough = line_count - MESSAGES_PER_REQUEST
         eventually("noted", lambda: _noted(Path(f"{pipe}.imported")), lambda noted: noted > enough)
         assert process.poll() is None, "it waits for more"
         process.send_signal(signal.SIGKILL)
@@ -266,16 +271,19 @@ def test_what_cannot_be_done(tmp_path: Path) -> None:
                 FIRST + a_line(address="orders", queues=["orders"], piece_bytes=9) + END,
                 "bad.jsonl:2: 9 bytes of this message's body are missing",
             ),
-            (FIRST + a_line(address="locked", queues=["none"], text="x") + END, "refuses: "),
+            (
+                FIRST + a_line(address="locked", queues=["none"], text="x") + END,
+                "MISSING queue none: there is no queue none; 1 message of it was not imported",
+            ),
         ):
             bad.write_text(content, "utf-8")
-            told = data("imp", bad, "--stomp", url(broker))
+            told = data("imp", bad, "--url", http(broker))
             assert told.returncode == 1, content
             assert said in told.stderr
             assert "Traceback" not in told.stderr
         assert broker.stop() == 0
-    told = data("imp", bad, "--stomp", "stomp://127.0.0.1:1")
-    assert told.stderr.startswith("artemis-py: stomp://127.0.0.1:1: nothing listens there (--stomp URL says where")
+    told = data("imp", bad, "--url", "http://127.0.0.1:1")
+    assert "http://127.0.0.1:1/api/import: nothing listens there" in told.stderr
 
 
 def test_a_bar_on_a_terminal(tmp_path: Path) -> None:

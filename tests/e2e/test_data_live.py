@@ -16,10 +16,10 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.broker_process import HTTP, LOOPBACK, WAIT_S, BrokerProcess, running
+from tests.e2e.broker_process import WAIT_S, BrokerProcess, running
 from tests.e2e.secured import USERS, secured_broker
 from tests.e2e.stomp_socket import connected, frame
-from tests.e2e.test_data import BINARY, LARGE, _many_things, a_broker, data, lines, take, url
+from tests.e2e.test_data import BINARY, LARGE, _many_things, a_broker, data, http, lines, take
 from tests.e2e.turnstile import Turnstile, turnstile
 
 pytestmark = pytest.mark.e2e
@@ -27,19 +27,6 @@ FIRST_REQUESTS = 3
 """So many requests come before the first page of messages: what the broker is, and which queues it has."""
 _ONLY_EDITORS = """\
 <security-setting match="mops.queue.locked.browse"><permission type="view" roles="editors"/></security-setting>"""
-
-
-def a_live_broker(folder: Path, name: str, in_memory: int = 5) -> tuple[str, Path]:
-    """As ``a_broker``, with an acceptor for HTTP."""
-    text, place = a_broker(folder, name, in_memory)
-    text = text.replace("</acceptors>", f'<acceptor name="http">{HTTP}</acceptor></acceptors>')
-    (place / "broker.xml").write_text(text, "utf-8")
-    return text, place
-
-
-def http(broker: BrokerProcess) -> str:
-    """Its HTTP acceptor."""
-    return f"http://{LOOPBACK}:{broker.ports['http']}"
 
 
 def by_queue(path: Path) -> Counter[str]:
@@ -63,7 +50,7 @@ def by_queue(path: Path) -> Counter[str]:
 
 
 def test_it_has_the_lines_that_a_stopped_broker_has(tmp_path: Path) -> None:
-    text, place = a_live_broker(tmp_path, "old")
+    text, place = a_broker(tmp_path, "old")
     with running(text, place) as broker:
         with connected(broker.port) as client:
             _many_things(client)
@@ -85,15 +72,15 @@ def test_it_has_the_lines_that_a_stopped_broker_has(tmp_path: Path) -> None:
 
 
 def test_another_broker_gets_the_same_messages(tmp_path: Path) -> None:
-    text, place = a_live_broker(tmp_path, "old", in_memory=-1)
+    text, place = a_broker(tmp_path, "old", in_memory=-1)
     with running(text, place) as broker, connected(broker.port) as client:
         _many_things(client)
         told = data("exp", "--url", http(broker), "--output", tmp_path / "out.jsonl")
         assert told.returncode == 0, told.stderr
         there = take(client, "/queue/orders", 23)
-    text, place = a_live_broker(tmp_path, "new", in_memory=-1)
+    text, place = a_broker(tmp_path, "new", in_memory=-1)
     with running(text, place) as broker:
-        told = data("imp", tmp_path / "out.jsonl", "--stomp", url(broker))
+        told = data("imp", tmp_path / "out.jsonl", "--url", http(broker))
         assert told.returncode == 0, told.stderr
         with connected(broker.port) as client:
             here = take(client, "/queue/orders", 23)
@@ -144,7 +131,7 @@ def _busy(work: Callable[[], object], times: int = sys.maxsize) -> Iterator[None
 @pytest.mark.parametrize("in_memory", [-1, 500], ids=["memory", "pages"])
 def test_what_stays_is_in_it_once_whatever_others_do(tmp_path: Path, in_memory: int) -> None:
     """A consumer takes messages from the front and settles some; others come."""
-    text, place = a_live_broker(tmp_path, "old", in_memory)
+    text, place = a_broker(tmp_path, "old", in_memory)
     with running(text, place) as broker:
         _fill(broker, 0, 8000)
         with connected(broker.port) as client, connected(broker.port) as sender:
@@ -173,7 +160,7 @@ ROUNDS = 8
 
 def test_what_comes_back_meanwhile_is_in_it_once(tmp_path: Path) -> None:
     """Clients take what the export has not reached, and leave."""
-    text, place = a_live_broker(tmp_path, "old", -1)
+    text, place = a_broker(tmp_path, "old", -1)
     with running(text, place) as broker:
         _fill(broker, 0, 10_000)
         rounds: list[int] = []
@@ -225,7 +212,7 @@ def _killed(gate: Turnstile, path: Path, requests: int) -> None:
 
 
 def test_an_export_that_is_killed_goes_on(tmp_path: Path) -> None:
-    text, place = a_live_broker(tmp_path, "old", 5000)
+    text, place = a_broker(tmp_path, "old", 5000)
     path = tmp_path / "out.jsonl"
     with running(text, place) as broker, turnstile(broker.ports["http"]) as gate:
         _fill(broker, 0, 12_000)
@@ -246,7 +233,7 @@ def test_an_export_that_is_killed_goes_on(tmp_path: Path) -> None:
 
 
 def test_only_one_export_writes_a_file(tmp_path: Path) -> None:
-    text, place = a_live_broker(tmp_path, "old", -1)
+    text, place = a_broker(tmp_path, "old", -1)
     path = tmp_path / "out.jsonl"
     with running(text, place) as broker, turnstile(broker.ports["http"]) as gate:
         _fill(broker, 0, 3000)
@@ -267,7 +254,7 @@ def _has_each_once(path: Path, count: int) -> None:
 
 def test_a_broker_that_is_killed_and_started_meanwhile(tmp_path: Path) -> None:
     """Its places mean nothing to the next run: the queue is looked at again, and each message is there once."""
-    text, place = a_live_broker(tmp_path, "old", 5000)
+    text, place = a_broker(tmp_path, "old", 5000)
     path = tmp_path / "out.jsonl"
     broker = BrokerProcess(["run", str(place / "broker.xml")], place / "broker.log")
     with turnstile(0) as gate:
@@ -320,7 +307,7 @@ def test_what_somebody_may_not_see_is_named(tmp_path: Path) -> None:
 
 
 def test_what_makes_no_sense(tmp_path: Path) -> None:
-    text, place = a_live_broker(tmp_path, "old")
+    text, place = a_broker(tmp_path, "old")
     path = tmp_path / "out.jsonl"
     with running(text, place) as broker:
         _fill(broker, 0, 3)
@@ -340,7 +327,7 @@ def test_what_makes_no_sense(tmp_path: Path) -> None:
 
 
 def test_a_queue_that_is_deleted_meanwhile_is_named(tmp_path: Path) -> None:
-    text, place = a_live_broker(tmp_path, "old", -1)
+    text, place = a_broker(tmp_path, "old", -1)
     path = tmp_path / "out.jsonl"
     with running(text, place) as broker, turnstile(broker.ports["http"]) as gate:
         _fill(broker, 0, 3000, "gone")
@@ -370,7 +357,7 @@ def as_pages(broker: BrokerProcess, size: int) -> list[Any]:
 
 @pytest.mark.parametrize("in_memory", [-1, 50], ids=["memory", "pages"])
 def test_a_browse_goes_on_from_a_cursor(tmp_path: Path, in_memory: int) -> None:
-    text, place = a_live_broker(tmp_path, "old", in_memory)
+    text, place = a_broker(tmp_path, "old", in_memory)
     with running(text, place) as broker:
         _fill(broker, 0, 999)
         assert as_pages(broker, 7) == [str(number) for number in range(1000)]

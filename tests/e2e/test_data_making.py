@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import signal
@@ -16,14 +15,11 @@ from typing import Any
 
 import pytest
 
-from artemis_py.cli.data.client import Sender
-from artemis_py.cli.data.manager import Manager, UnmanageableError
-from artemis_py.security.client_login import ClientLogin
-from tests.e2e.broker_process import HTTP, LOOPBACK, STOMP, WAIT_S, BrokerProcess, eventually, running
+from tests.e2e.broker_process import HTTP, STOMP, WAIT_S, BrokerProcess, eventually, running
 from tests.e2e.forks import run_text
 from tests.e2e.secured import USERS, secured_broker
 from tests.e2e.stomp_socket import StompSocket, connected
-from tests.e2e.test_data import END, FIRST, a_line, data, take, url
+from tests.e2e.test_data import END, FIRST, a_line, data, http, take
 
 pytestmark = pytest.mark.e2e
 
@@ -46,7 +42,7 @@ CONFIGURATION = """\
     <addresses>{addresses}</addresses>
     <address-settings>
       <address-setting match="#">
-        <auto-create-queues>{creates}</auto-create-queues>
+        {settings}{creates}</auto-create-queues>
         <auto-create-addresses>{creates}</auto-create-addresses>
       </address-setting>
     </address-settings>
@@ -87,22 +83,33 @@ OF_ITS_LIFE = frozenset({"id", "persistentSize", "firstMessageAge", "declaredAt"
 
 @contextmanager
 def a_broker(
-    folder: Path, name: str, addresses: str = "", *, creates: bool = False, more: str = ""
+    folder: Path,
+    name: str,
+    addresses: str = "",
+    *,
+    creates: bool = False,
+    more: str = "",
+    settings: str = "<auto-create-queues>",
+    http_more: str = "",
 ) -> Iterator[BrokerProcess]:
-    """A broker with a journal; without ``creates`` clients get no queue that is not there."""
+    """A broker with a journal; without ``creates`` clients get no queue that is not there. ``settings`` of all
+    addresses come before whether it creates queues.
+    """
     place = folder / name
     place.mkdir(exist_ok=True)
     (place / "broker.log").unlink(missing_ok=True)  # what an earlier run of it said
     text = CONFIGURATION.format(
-        name=name, folder=place, stomp=STOMP, http=HTTP, addresses=addresses, creates=str(creates).lower(), more=more
+        name=name,
+        folder=place,
+        stomp=STOMP,
+        http=HTTP + http_more,
+        addresses=addresses,
+        creates=str(creates).lower(),
+        more=more,
+        settings=settings,
     )
     with running(text, place) as broker:
         yield broker
-
-
-def http(broker: BrokerProcess) -> str:
-    """Its HTTP acceptor."""
-    return f"http://{LOOPBACK}:{broker.ports['http']}"
 
 
 def asked(broker: BrokerProcess, method: str, path: str, body: object = None) -> Any:
@@ -185,11 +192,11 @@ def test_a_broker_that_has_nothing_gets_everything(tmp_path: Path, is_stopped: b
     assert before["stopped"]["paused"] is True
     assert before["automatic"]["life"] == "auto-created"
     with a_broker(tmp_path, "new") as broker:
-        told = data("imp", path, "--stomp", url(broker))
+        told = data("imp", path, "--url", http(broker))
         assert (told.returncode, told.stderr) == (0, "")
-        assert told.stdout.endswith(f"on queues of {url(broker)}, and made 16 queues\n")
+        assert told.stdout.endswith(f"on queues of {http(broker)}, and made 16 queues\n")
         _is_the_same(broker, before, types)
-        told = data("imp", path, "--stomp", url(broker))
+        told = data("imp", path, "--url", http(broker))
         assert (told.returncode, told.stderr) == (0, "")
         assert told.stdout.endswith("and made 0 queues\n")
         _is_the_same(broker, before, types)
@@ -222,9 +229,9 @@ def test_what_is_there_stays_as_it_is(tmp_path: Path) -> None:
       <address name="elsewhere"><anycast><queue name="leased"/></anycast></address>
     """
     with a_broker(tmp_path, "new", mine) as broker:
-        told = data("imp", path, "--stomp", url(broker), "--queue", "jobs", "--queue", "leased", "--queue", "ring")
+        told = data("imp", path, "--url", http(broker), "--queue", "jobs", "--queue", "leased", "--queue", "ring")
         assert told.returncode == 1
-        assert told.stdout == (f"imported 5 messages into 5 places on queues of {url(broker)}, and made 1 queue\n"), (
+        assert told.stdout == (f"imported 5 messages into 5 places on queues of {http(broker)}, and made 1 queue\n"), (
             told.stderr
         )
         assert told.stderr == (
@@ -250,7 +257,7 @@ def test_a_queue_that_the_broker_refuses(tmp_path: Path) -> None:
     one = a_line(address="bad", queues=["bad", "good"], text="x").replace('"id": 1', '"id": 2')
     path.write_text(FIRST + made + a_line(address="good", queues=["good"], text="x") + one + END, "utf-8")
     with a_broker(tmp_path, "new") as broker:
-        told = data("imp", path, "--stomp", url(broker))
+        told = data("imp", path, "--url", http(broker))
         assert told.returncode == 1
         assert "and made 1 queue\n" in told.stdout
         bad, new, own = told.stderr.splitlines()
@@ -261,7 +268,7 @@ def test_a_queue_that_the_broker_refuses(tmp_path: Path) -> None:
         assert own.startswith("MISSING queue own: it is a broker's own")
         assert rows(broker, "queues")["good"]["messageCount"] == 2
         asked(broker, "POST", "/api/queues", {"name": "bad", "routing-type": "ANYCAST", "auto-create-address": True})
-        told = data("imp", path, "--stomp", url(broker), "--queue", "bad")
+        told = data("imp", path, "--url", http(broker), "--queue", "bad")
         assert told.returncode == 0, told.stderr
         assert rows(broker, "queues")["bad"]["messageCount"] == 1
 
@@ -286,7 +293,7 @@ def test_an_import_that_is_killed_after_it_made_queues(tmp_path: Path) -> None:
     notes = Path(f"{path}.imported")
     os.mkfifo(path)
     with a_broker(tmp_path, "new") as broker:
-        command = [sys.executable, "-m", "artemis_py", "data", "imp", str(path), "--stomp", url(broker)]
+        command = [sys.executable, "-m", "artemis_py", "data", "imp", str(path), "--url", http(broker)]
         with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process, path.open("w") as feed:
             feed.write(head + messages(range(1)))
             feed.flush()
@@ -305,16 +312,14 @@ def test_an_import_that_is_killed_after_it_made_queues(tmp_path: Path) -> None:
         found = rows(broker, "queues")
         assert (found["good"]["enabled"], found["still"]["paused"]) == (True, True)
         asked(broker, "POST", "/api/queues/still/resume")  # as if it had been killed before it paused the queue
-        told = data("imp", path, "--stomp", url(broker), "--queue", "good")
+        told = data("imp", path, "--url", http(broker), "--queue", "good")
         assert "is about an import with other --queue" in told.stderr
         asked(broker, "POST", "/api/queues", {"name": "bad", "routing-type": "ANYCAST", "auto-create-address": True})
-        told = data("imp", path, "--stomp", url(broker))
+        told = data("imp", path, "--url", http(broker))
         assert told.returncode == 1
         missing = noted["left_out"]["bad"]
-        assert told.stderr == (
-            f"MISSING queue bad: it could not be made before; {missing} messages of it were not imported (later: "
-            "--queue bad)\n"
-        )
+        assert told.stderr.startswith("MISSING queue bad: filter of queue 'bad' is not a valid selector: ")
+        assert told.stderr.endswith(f"; {missing} messages of it were not imported (later: --queue bad)\n")
         found = rows(broker, "queues")
         assert (found["good"]["messageCount"], found["good"]["enabled"]) == (1000, False)
         assert found["still"]["paused"] is True
@@ -334,7 +339,7 @@ def _noted(notes: Path) -> dict[str, Any]:
 
 
 def test_what_lies_on_other_addresses(tmp_path: Path) -> None:
-    """Queues of wildcard addresses get their messages alone. What a view had cannot be put on it alone: it is told."""
+    """Queues of wildcard addresses, and views, get their messages alone."""
     addresses = """
       <address name="news.#"><multicast><queue name="all"/></multicast></address>
       <address name="news.a"><multicast/></address>
@@ -345,86 +350,61 @@ def test_what_lies_on_other_addresses(tmp_path: Path) -> None:
             send(client, "/topic/news.a", 3)
         path = an_export(tmp_path, broker)
     with a_broker(tmp_path, "new") as broker:
-        told = data("imp", path, "--stomp", url(broker))
-        assert told.returncode == 1
-        assert told.stdout == f"imported 3 messages into 3 places on queues of {url(broker)}, and made 2 queues\n"
-        assert told.stderr == (
-            "queue view: 3 messages of it were not imported: it is a view, and what is sent to it goes to the "
-            "addresses under it, so to other queues, too\n"
-        )
-        assert {name: row["messageCount"] for name, row in rows(broker, "queues").items()} == {"all": 3, "view": 0}
+        told = data("imp", path, "--url", http(broker))
+        assert (told.returncode, told.stderr) == (0, "")
+        assert told.stdout == f"imported 6 messages into 6 places on queues of {http(broker)}, and made 2 queues\n"
+        assert {name: row["messageCount"] for name, row in rows(broker, "queues").items()} == {"all": 3, "view": 3}
         with connected(broker.port) as client:
             send(client, "/topic/news.a", 1)
-        assert rows(broker, "queues")["view"]["messageCount"] == 1
+        assert {name: row["messageCount"] for name, row in rows(broker, "queues").items()} == {"all": 4, "view": 4}
+    with a_broker(tmp_path, "new") as broker, connected(broker.port) as client:
+        for name in ("news.#::all", "view::view"):
+            assert [one.body for one in take(client, f"/queue/{name}", 4)] == [b"0", b"1", b"2", b"0"]
 
 
-# ---- where nobody manages --------------------------------------------------------------------------
+# ---- where one may not make anything -----------------------------------------------------------------
 
 
-def test_a_user_who_may_not_manage(tmp_path: Path) -> None:
-    """One warning; the broker makes the queues as it makes them for any client."""
+def test_a_user_who_may_not_look(tmp_path: Path) -> None:
+    """One warning; queues that are there get their messages, and the others are named."""
     path = tmp_path / "out.jsonl"
-    queue = {
-        "queue": {"name": "fresh", "address": "fresh", "routing_type": "ANYCAST", "attributes": {"exclusive": True}}
-    }
+    queue = {"queue": {"name": "fresh", "address": "fresh", "routing_type": "ANYCAST"}}
     messages = a_line(address="fresh", queues=["fresh"], text="x") + a_line(address="jobs", queues=["jobs"], text="y")
     path.write_text(FIRST + json.dumps(queue) + "\n" + messages + END, "utf-8")
     password = tmp_path / "password"
     password.touch(0o600)
-    with secured_broker(tmp_path) as broker:
-        for user, made in (("eve", False), ("ann", True)):
-            password.write_text(USERS[user], "utf-8")
-            login = ("--stomp", url(broker), "--user", user, "--password-file", password)
-            told = data("imp", path, *login)
-            assert told.returncode == 0, told.stderr
-            if made:
-                assert (told.stderr, "and made 0 queues" in told.stdout) == ("", True)
-            else:
-                (warning,) = told.stderr.splitlines()
-                assert warning.startswith(f"no queues are made: {url(broker)} refuses: ")
-                assert "manage" in warning
-                assert told.stdout == f"imported 2 messages into 2 places on queues of {url(broker)}\n"
-                assert data("imp", path, *login, "--no-create").stderr == ""
+    password.write_text(USERS["eve"], "utf-8")
+    may_import = (
+        '<security-setting match="mops.broker.importMessages"><permission type="edit" roles="workers"/>'
+        "</security-setting>"
+    )
+    with secured_broker(tmp_path, permissions=may_import) as broker:
+        with connected(broker.port, login="ann", passcode=USERS["ann"]) as client:
+            send(client, "jobs", 1)
+        login = ("--url", http(broker), "--user", "eve", "--password-file", password)
+        told = data("imp", path, *login)
+        assert told.returncode == 1
+        warning, missing = told.stderr.splitlines()
+        assert warning.startswith("no queues are made: AMQ229032: User: eve does not have permission='VIEW'")
+        assert missing == (
+            "MISSING queue fresh: there is no queue fresh; 1 message of it was not imported (later: --queue fresh)"
+        )
+        assert told.stdout == f"imported 2 messages into 1 place on queues of {http(broker)}\n"
 
 
-def test_a_user_who_may_manage_but_not_edit(tmp_path: Path) -> None:
+def test_a_user_who_may_not_make_queues(tmp_path: Path) -> None:
     path = tmp_path / "out.jsonl"
     queue = {"queue": {"name": "fresh", "address": "fresh", "routing_type": "ANYCAST"}}
     path.write_text(FIRST + json.dumps(queue) + "\n" + a_line(address="fresh", queues=["fresh"], text="x") + END)
     password = tmp_path / "password"
     password.touch(0o600)
     password.write_text(USERS["bob"], "utf-8")
-    with secured_broker(tmp_path, "<management-message-rbac>true</management-message-rbac>") as broker:
-        told = data("imp", path, "--stomp", url(broker), "--user", "bob", "--password-file", password)
-        assert told.returncode == 0, told.stderr
-        (warning,) = told.stderr.splitlines()
-        assert warning.startswith("no queues are made: ")
-        assert "createQueue" in warning
-
-
-def test_management_is_elsewhere(tmp_path: Path) -> None:
-    """The address is one like all others, so nobody answers."""
-    path = tmp_path / "out.jsonl"
-    queue = {"queue": {"name": "fresh", "address": "fresh", "routing_type": "ANYCAST"}}
-    path.write_text(FIRST + json.dumps(queue) + "\n" + a_line(address="fresh", queues=["fresh"], text="x") + END)
-    elsewhere = "<management-address>elsewhere</management-address>"
-    with a_broker(tmp_path, "deaf", more=elsewhere) as broker:
-        told = data("imp", path, "--stomp", url(broker))
+    with secured_broker(tmp_path) as broker:
+        told = data("imp", path, "--url", http(broker), "--user", "bob", "--password-file", password)
         assert told.returncode == 1
-        warning, error = told.stderr.splitlines()
-        assert warning.startswith("no queues are made: ")
-        assert error.startswith(f"artemis-py: {url(broker)} refuses: ")
-    with a_broker(tmp_path, "mute", creates=True, more=elsewhere) as broker:
-
-        async def manage() -> None:
-            sender = await Sender.to(url(broker), LOOPBACK, broker.port, ClientLogin(), None, 0.5)
-            try:
-                await Manager.of(sender)
-            finally:
-                sender.close()
-
-        with pytest.raises(UnmanageableError, match=r"sent no MESSAGE within 0\.5 s"):
-            asyncio.run(manage())
+        assert told.stderr.startswith("MISSING queue fresh: its address fresh could not be made: ")
+        assert "createAddress" in told.stderr
+        assert "1 message of it was not imported" in told.stderr
 
 
 # ---- words -----------------------------------------------------------------------------------------
@@ -433,10 +413,10 @@ def test_management_is_elsewhere(tmp_path: Path) -> None:
 def test_the_words_of_other_commands(tmp_path: Path) -> None:
     path = tmp_path / "out.jsonl"
     path.write_text(FIRST + END, "utf-8")
-    told = data("imp", path, "--url", "stomp://127.0.0.1:1")
+    told = data("imp", path, "--stomp", "stomp://127.0.0.1:1")
     assert told.returncode == 2
-    assert "an import goes to a STOMP acceptor: write --stomp URL instead of --url" in told.stderr
-    assert "--url" not in data("imp", "--help").stdout
+    assert "it goes to the HTTP acceptor of a broker, which says what is on its queues; write --url URL" in told.stderr
+    assert "--stomp" not in data("imp", "--help").stdout
     config = tmp_path / "config" / "artemis-py"
     config.mkdir(parents=True)
     with secured_broker(tmp_path) as broker:
@@ -444,19 +424,19 @@ def test_the_words_of_other_commands(tmp_path: Path) -> None:
         password.touch(0o600)
         password.write_text(USERS["ann"], "utf-8")
         (config / "contexts.toml").write_text(
-            f'[here]\nstomp-url = "{url(broker)}"\nuser = "ann"\npassword-file = "password"\n', "utf-8"
+            f'[here]\nurl = "{http(broker)}"\nuser = "ann"\npassword-file = "password"\n', "utf-8"
         )
         environment = {**os.environ, "XDG_CONFIG_HOME": str(tmp_path / "config")}
         for words, variables in (
             (["--context", "here"], {}),
             ([], {"ARTEMIS_PY_CONTEXT": "here"}),
-            ([], {"ARTEMIS_PY_STOMP_URL": url(broker), "ARTEMIS_PY_USER": "ann", "ARTEMIS_PY_PASSWORD": USERS["ann"]}),
+            ([], {"ARTEMIS_PY_URL": http(broker), "ARTEMIS_PY_USER": "ann", "ARTEMIS_PY_PASSWORD": USERS["ann"]}),
         ):
             done = run_text(
                 ["data", "imp", str(path), *words], environment={**environment, **variables}, timeout=WAIT_S
             )
             assert (done.returncode, done.stderr) == (0, "")
-            assert done.stdout == f"imported 0 messages into 0 places on queues of {url(broker)}\n"
+            assert done.stdout == f"imported 0 messages into 0 places on queues of {http(broker)}\n"
 
 
 def test_a_destination_that_is_none(tmp_path: Path) -> None:
@@ -471,7 +451,7 @@ def test_a_destination_that_is_none(tmp_path: Path) -> None:
             ({"queue": 3}, "out.jsonl:2: this queue lacks something"),
         ):
             path.write_text(FIRST + json.dumps(line) + "\n" + END, "utf-8")
-            told = data("imp", path, "--stomp", url(broker))
+            told = data("imp", path, "--url", http(broker))
             assert told.returncode == 1
             assert said in told.stderr
             assert "Traceback" not in told.stderr

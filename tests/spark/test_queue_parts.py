@@ -13,10 +13,11 @@ from artemis_py.spark.acceptors import Endpoint, LostError
 from artemis_py.spark.consume.batch import Batch, batch_of
 from artemis_py.spark.consume.bookmarks import packed, unpacked
 from artemis_py.spark.consume.conversation import Conversation
-from artemis_py.spark.consume.frames import in_portions, read_frame
+from artemis_py.spark.consume.frames import arrival_of, in_portions
 from artemis_py.spark.consume.pool import Arrival, Pool
 from artemis_py.spark.read.queue_options import QueueOptions
 from artemis_py.spark.tables.reading import Sample
+from artemis_py.stomp.client import FrameReader, ServerFrame
 
 JOBS = QueueOptions("jobs", (Endpoint("a", 61613),), None)
 
@@ -30,6 +31,15 @@ def message(bookmark: int, name: int = 1, more: str = "") -> bytes:
         f"MESSAGE\nsubscription:{name}\nmessage-id:7-{bookmark + 1000}\nredelivered:false\nexpires:0\ntimestamp:5\n"
         f"bookmark:{bookmark}\n{more}body-size:10\nbookmark:99\nsubscription:8\n\n"
     ).encode()
+
+
+def read(data: bytes) -> ServerFrame:
+    """The frame that these bytes are, without its NUL."""
+    reader = FrameReader()
+    reader.feed(data + b"\0")
+    found = reader.pop()
+    assert found is not None
+    return found
 
 
 def receipt(number: int, *, ready: int | None = 0, kept: str = "") -> bytes:
@@ -171,8 +181,8 @@ class Talk:
         self.talk.want(backlog)
         self.talk.begin()
         self.said()
-        self.talk.take(receipt(1, ready=3))
-        self.talk.take(receipt(2, ready=None))
+        self.talk.take(read(receipt(1, ready=3)))
+        self.talk.take(read(receipt(2, ready=None)))
 
 
 def test_the_queue_is_asked_before_it_is_subscribed_to() -> None:
@@ -184,7 +194,7 @@ def test_the_queue_is_asked_before_it_is_subscribed_to() -> None:
     assert ask == b"ACK\ndestination:\\c\\ca\\cb\nbookmarks:0\nreceipt:1\n\n"
     assert b"max-backlog:10\nselector:AMQDurable = 'DURABLE' AND (n > 5 OR m = 1)\n" in subscribe
     assert not talk.talk.is_open
-    talk.talk.take(receipt(1, ready=3))
+    talk.talk.take(read(receipt(1, ready=3)))
     assert talk.talk.is_open
     assert talk.talk.left_count == 3
 
@@ -195,15 +205,15 @@ def test_a_subscription_changes_in_place_and_has_a_new_name_when_it_begins_again
     talk.talk.want(20)
     assert b"id:1\n" in (change := talk.said()[0])
     assert b"replace:true\n" in change
-    talk.talk.take(message(5))
+    talk.talk.take(read(message(5)))
     talk.talk.want(0)
     assert talk.said() == [b"UNSUBSCRIBE\nid:1\n\n"]
     assert not talk.pool.waiting
-    talk.talk.take(message(6))
+    talk.talk.take(read(message(6)))
     talk.talk.want(10)
     assert b"id:2\n" in talk.said()[0]
-    talk.talk.take(message(7))
-    talk.talk.take(message(8, 2))
+    talk.talk.take(read(message(7)))
+    talk.talk.take(read(message(8, 2)))
     assert list(talk.pool.waiting) == [8], "the others were on their way for a subscription that has ended"
 
 
@@ -213,11 +223,11 @@ def test_a_queue_is_dry_when_nothing_came_between_two_answers() -> None:
     for number, comes, is_dry in ((3, True, False), (4, True, False), (5, False, True), (6, True, False)):
         talk.talk.ask()
         if comes:
-            talk.talk.take(message(number))
-        talk.talk.take(receipt(number, ready=0))
+            talk.talk.take(read(message(number)))
+        talk.talk.take(read(receipt(number, ready=0)))
         assert talk.talk.is_dry == is_dry, number
     talk.talk.ask()
-    talk.talk.take(receipt(7, ready=1))
+    talk.talk.take(read(receipt(7, ready=1)))
     assert not talk.talk.is_dry
 
 
@@ -228,8 +238,8 @@ def test_acknowledgements_are_forgotten_with_their_connection() -> None:
     assert len(talk.said()) == len(asks) == 2
     assert not talk.talk.is_answered(asks)
     life = talk.talk.life
-    talk.talk.take(receipt(3, kept="5,9"))
-    talk.talk.take(receipt(4, kept="3000"))
+    talk.talk.take(read(receipt(3, kept="5,9")))
+    talk.talk.take(read(receipt(4, kept="3000")))
     assert talk.talk.is_answered(asks)
     assert asks[0].kept == {5, 9, 3000}
     again = talk.talk.acknowledge([7])
@@ -243,10 +253,10 @@ def test_a_refusal_may_be_a_passing_one_when_the_queue_has_suited_before() -> No
     talk = Talk()
     talk.talk.begin()
     with pytest.raises(PipelineError, match="queue jobs: the broker refuses: There is no queue ::jobs; declare it"):
-        talk.talk.take(b"ERROR\nmessage:There is no queue \\c\\cjobs\n\n")
+        talk.talk.take(read(b"ERROR\nmessage:There is no queue \\c\\cjobs\n\n"))
     talk.open()
     with pytest.raises(LostError):
-        talk.talk.take(b"ERROR\nmessage:There is no queue \\c\\cjobs\n\n")
+        talk.talk.take(read(b"ERROR\nmessage:There is no queue \\c\\cjobs\n\n"))
 
 
 @pytest.mark.parametrize(
@@ -262,14 +272,13 @@ def test_what_no_stream_can_use(frame: bytes, said: str) -> None:
     talk.talk.want(10)
     talk.talk.begin()
     with pytest.raises(PipelineError, match=said):
-        talk.talk.take(frame)
+        talk.talk.take(read(frame))
 
 
 def test_a_message_is_read_from_the_headers_of_the_broker() -> None:
-    found = read_frame(message(5, more="lease-expires:2026-05-01T12:00:00.250Z\n"), 1)
+    found = arrival_of(read(message(5, more="lease-expires:2026-05-01T12:00:00.250Z\n")), 1)
     assert found == Arrival(5, 1005, 5, 10, 1_777_636_800_250)
-    assert read_frame(message(5), 2) is None
-    assert read_frame(b"\n\n", 1) is None
+    assert arrival_of(read(message(5)), 2) is None
 
 
 def test_bookmarks_in_portions() -> None:

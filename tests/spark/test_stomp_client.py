@@ -16,7 +16,7 @@ from pyspark.sql import types as t
 from artemis_py.errors import PipelineError
 from artemis_py.spark.write.options import sink_options
 from artemis_py.spark.write.send_frames import SendPlan, send_plan
-from artemis_py.spark.write.sink import Published, publish, warn_of_ids
+from artemis_py.spark.write.sink import Published, publish, warn_of_ids, warn_of_losses
 from tests.e2e.broker_process import LOOPBACK, BrokerProcess, eventually, running
 from tests.e2e.stomp_socket import connected
 from tests.spark.brokers import added, bodies, crashing_broker, drained, journalled, taken, url_of
@@ -286,3 +286,16 @@ def test_too_few_ids_are_told(
     warn_of_ids([Published(1, count, 0, size, persisted) for count, size, persisted in reports])
     assert (said or "") in caplog.text
     assert bool(caplog.text) == (said is not None)
+
+
+def test_rows_that_are_on_no_queue_are_told(
+    sink_broker: BrokerProcess, place: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A new address of routing type MULTICAST has no queue."""
+    there = published(plan_for(sink_broker.port, place))
+    nowhere = published(plan_for(sink_broker.port, f"{place}.new", routingType="MULTICAST"))
+    assert (there.nowhere, nowhere.nowhere, nowhere.rows) == (0, 100, 100)
+    warn_of_losses([there])
+    assert not caplog.text
+    warn_of_losses([there, nowhere])
+    assert "100 of 200 rows are on no queue" in caplog.text

@@ -10,10 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 
-from artemis_py.cli import broker_http, logins
+from artemis_py.cli import broker_http
 from artemis_py.cli.configuration import add_file, add_properties, file_or_default
-from artemis_py.cli.contexts import stomp_url_for
-from artemis_py.cli.messaging.link import add_link
 from artemis_py.errors import ArtemisError, UsageError
 from artemis_py.shown import as_json, many, say, say_made, warn
 
@@ -22,14 +20,13 @@ if TYPE_CHECKING:
     from artemis_py.cli.data.stopped import Found
 
 HELP: Final = "export the messages of a broker, stopped or running, to a file, and import them into a running one"
-_WAIT_S: Final = 30.0
 _PATIENCE_S: Final = 600.0
 """Beside others who keep a broker busy, a page takes its time."""
 _EXIT_DAMAGED: Final = 1
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """``exp [FILE] --output OUT``, ``exp --url URL --output OUT`` and ``imp IN [--stomp URL]``."""
+    """``exp [FILE] --output OUT``, ``exp --url URL --output OUT`` and ``imp IN [--url URL]``."""
     commands = parser.add_subparsers(dest="command", required=True, metavar="exp|imp")
     out = commands.add_parser(
         "exp",
@@ -46,9 +43,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     broker_http.add_broker(out)
     back = commands.add_parser(
         "imp",
-        help="send the messages of an export to a running broker",
-        description="Make the addresses and queues of an export that the broker lacks, with their attributes, and send "
-        "each message to the queues that it was on. What is there is left as it is. An import that broke off goes on "
+        help="put the messages of an export on the queues of a running broker",
+        description="Make the addresses and queues of an export that the broker lacks, with their attributes, and put "
+        "each message on the queues that it was on. What is there is left as it is. An import that broke off goes on "
         "where it was when the same command runs again.",
     )
     back.add_argument("input", type=Path, metavar="IN", help="a file that exp has written")
@@ -56,12 +53,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--queue", action="append", default=[], metavar="NAME", help="only into this one; may be repeated"
     )
     back.add_argument(
-        "--no-create", action="store_true", help="make no addresses and queues; the broker may have to make them itself"
+        "--no-create", action="store_true", help="make no addresses and queues; what the broker lacks is left out"
     )
     back.add_argument("--json", action="store_true", help="print what was done as JSON")
-    back.add_argument("--url", action=_NotHere, help=argparse.SUPPRESS)
+    back.add_argument("--stomp", action=_NotHere, help=argparse.SUPPRESS)
     back.epilog = "exit codes: 0 all is there; 1 not all could be made or imported; 2 the arguments are wrong"
-    add_link(back)
+    broker_http.add_broker(back)
 
 
 def _place(text: str) -> str | None:
@@ -72,7 +69,10 @@ class _NotHere(argparse.Action):
     """Tells those who expect the word of other commands about ours."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        parser.error(f"an import goes to a STOMP acceptor: write --stomp URL instead of {self.option_strings[0]}")
+        parser.error(
+            "an import is no SEND: it goes to the HTTP acceptor of a broker, which says what is on its queues; write "
+            f"--url URL instead of {self.option_strings[0]}"
+        )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -179,29 +179,17 @@ def _tell_exported(
 
 
 def _import(args: argparse.Namespace) -> int:
-    from artemis_py.cli.data.client import Sender
     from artemis_py.cli.data.importing import Import
-    from artemis_py.perf.target import is_tls_url, parse_url
 
-    url, user = logins.without_user(stomp_url_for(args, args.stomp))
-    host, port = parse_url(url)
-    login = logins.login_of(args, user)
-    context = logins.tls_of(args).context() if is_tls_url(url) else None
+    broker = broker_http.BrokerHttp.of(args, _PATIENCE_S)
     try:
         size_bytes = args.input.stat().st_size
     except OSError as error:
         raise ArtemisError(f"{args.input}: {error.strerror or error}") from None
-
-    async def connect() -> Sender:
-        return await Sender.to(url, host, port, login, context, _WAIT_S)
-
-    async def go() -> int:
-        with _progress("bytes", size_bytes) as progress:
-            one = Import(args.input, connect, url, frozenset(args.queue), progress, creates=not args.no_create)
-            before, done = await one.run()
-        return _tell_imported(args, one, before, done, url)
-
-    return asyncio.run(go())
+    with _progress("bytes", size_bytes) as progress:
+        one = Import(args.input, broker, frozenset(args.queue), progress, creates=not args.no_create)
+        before, done = one.run()
+    return _tell_imported(args, one, before, done, broker.url)
 
 
 def _tell_imported(args: argparse.Namespace, one: Import, before: Imported, done: Imported, url: str) -> int:
@@ -209,13 +197,18 @@ def _tell_imported(args: argparse.Namespace, one: Import, before: Imported, done
     made = 0 if one.maker is None else one.maker.made
     notes = _notes_of(one, done)
     if args.json:
-        told = {"messages": done.messages, "sends": done.sends, "queuesMade": made, "messagesBefore": before.messages}
-        say_made(as_json({"url": url, **told, "notes": notes}))
+        told = {"messages": done.messages, "places": done.places, "knownPlaces": done.known, "queuesMade": made}
+        say_made(
+            as_json(
+                {"url": url, **told, "messagesBefore": before.messages, "messageCounts": done.depths, "notes": notes}
+            )
+        )
         return _EXIT_DAMAGED if notes else 0
     if before.lines:
         say(f"went on behind line {before.lines}: {many(before.messages, 'message')} had been imported before")
+    known = f" ({many(done.known, 'place')} had them from an earlier import)" if done.known else ""
     also = "" if one.maker is None else f", and made {many(made, 'queue')}"
-    say(f"imported {many(done.messages, 'message')} into {many(done.sends, 'place')} on queues of {url}{also}")
+    say(f"imported {many(done.messages, 'message')} into {many(done.places, 'place')} on queues of {url}{known}{also}")
     for note in notes:
         warn(note)
     return _EXIT_DAMAGED if notes else 0
@@ -224,16 +217,16 @@ def _tell_imported(args: argparse.Namespace, one: Import, before: Imported, done
 def _notes_of(one: Import, done: Imported) -> list[str]:
     """What is not as in the export."""
     notes: list[str] = []
-    refused = frozenset[str]() if one.maker is None else one.maker.refused.keys()
-    for name in sorted(done.left_out.keys() | refused):
+    refused = {} if one.maker is None else one.maker.refused
+    for name in sorted(done.left_out.keys() | refused.keys()):
         count = done.left_out[name]
-        why = one.barred.get(name, "it could not be made before")
+        why = done.reasons.get(name) or refused.get(name)
         left = f"{many(count, 'message')} of it {'was' if count == 1 else 'were'} not imported"
-        is_there = name in one.barred and name not in refused
+        notes.append(f"MISSING queue {name}: {why}; {left} (later: --queue {name})")
+    for name, count in sorted(done.replaced.items()):
         notes.append(
-            f"queue {name}: {left}: {why}"
-            if is_there
-            else f"MISSING queue {name}: {why}; {left} (later: --queue {name})"
+            f"REPLACED queue {name}: {many(count, 'message')} gave way when others came, as its ring-size, max-depth "
+            f"or last-value-key says; it has {done.depths.get(name, 0):,} now"
         )
     if one.maker is not None:
         notes += one.maker.problems

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from artemis_py.cli.data.lines import ExportError
+from artemis_py.management.messages.reading import ExportError
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +31,6 @@ class KeptQueue:
     configuration: dict[str, Any]
     is_paused: bool = False
     is_disabled: bool = False
-
-    @property
-    def is_view(self) -> bool:
-        """Does it get what is sent to other addresses? What is sent to it is published there, for all their queues."""
-        underlying = str(self.configuration.get("underlying-address", self.address))
-        return [text.strip() for text in underlying.split(",")] != [self.address]
 
 
 @dataclass(slots=True)

@@ -17,11 +17,11 @@ from typing import Any, Final, Protocol, final
 from urllib.parse import quote, urlencode
 
 from artemis_py.cli.broker_http import BrokerHttp, RefusedError
-from artemis_py.cli.data.lines import ExportError
 from artemis_py.cli.data.part import Noted
 from artemis_py.core.handling.numbers import Numbers
 from artemis_py.errors import ArtemisError
 from artemis_py.management.messages.lines import FORMAT, line_of
+from artemis_py.management.messages.reading import ExportError
 from artemis_py.version import VERSION
 
 LOOKS: Final = ("scheduled", "delivering,ready,behind,paged", "delivering,scheduled")

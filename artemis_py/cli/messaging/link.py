@@ -6,36 +6,24 @@ import argparse
 import socket
 import ssl
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection
 from typing import Final, final
 from urllib.parse import urlsplit
 
 from artemis_py.cli import logins
 from artemis_py.cli.contexts import STOMP_URL, STOMP_URL_NAME, add_context, stomp_url_for
 from artemis_py.errors import ArtemisError
-from artemis_py.message import encode_headers, unescape_header
 from artemis_py.security.client_tls import why_refused
+from artemis_py.stomp.client import ROUTING, Client, Headers, ServerFrame
 
 _PORT: Final = 61613
 _TLS_SCHEMES: Final = ("stomp+ssl", "ssl")
 _CONNECT_S: Final = 10.0
 _READ_BYTES: Final = 65536
-Headers = Sequence[tuple[str, str]]
 
 
 class LinkError(ArtemisError):
     """The broker is not there, refuses something, or does not answer."""
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Arrived:
-    """A frame from the broker; of repeated headers the first counts."""
-
-    command: str
-    headers: dict[str, str]
-    body: bytes
 
 
 def add_link(parser: argparse.ArgumentParser) -> None:
@@ -54,26 +42,28 @@ def add_link(parser: argparse.ArgumentParser) -> None:
 
 @final
 class Link:
-    """A connection that is logged in. Methods raise LinkError when the broker sends ERROR, leaves, or is silent."""
+    """A connection that is logged in. Methods raise LinkError when the broker sends ERROR, leaves, or is silent, and
+    StompError for what STOMP cannot carry.
+    """
 
-    def __init__(self, args: argparse.Namespace, timeout_s: float) -> None:
+    def __init__(self, args: argparse.Namespace, timeout_s: float, *, asks_where: bool = False) -> None:
+        """``asks_where``: RECEIPTs of SENDs shall tell on which queues the message is, if this broker can do so
+        (``tells_where``).
+        """
         url, user = logins.without_user(stomp_url_for(args, args.stomp))
         self.url = url
         self._timeout_s = timeout_s
-        self._pending = bytearray()
-        self._receipts = 0
+        self._client = Client()
         login = logins.login_of(args, user)
+        more = [(ROUTING, "true")] if asks_where else []
+        connect = self._client.connect(urlsplit(url).hostname or "localhost", login.user, login.passcode, more)
         self._socket = _opened(url, args)
-        headers = [("accept-version", "1.2"), ("host", urlsplit(url).hostname or "localhost")]
-        if login.token is not None:
-            headers.append(("passcode", login.token))
-        elif login.user is not None:
-            headers += [("login", login.user), ("passcode", login.password or "")]
-        self._write(_connect_frame(headers))
+        self._write(connect)
         answer = self.next(time.monotonic() + timeout_s)
         if answer is None or answer.command != "CONNECTED":
             self.close()
             raise LinkError(f"{url}: no CONNECTED within {timeout_s:g} s; is this a STOMP acceptor?")
+        self.tells_where = answer.headers.get(ROUTING) == "true"
 
     def close(self) -> None:
         """Close the socket."""
@@ -81,28 +71,44 @@ class Link:
 
     def send(self, command: str, headers: Headers, body: bytes = b"") -> None:
         """Send a frame."""
-        block = f"{command}\n".encode() + encode_headers(list(headers))
-        self._write(block + body + b"\0")
+        self._write(self._client.frame(command, headers, body))
 
-    def ask(self, command: str, headers: Headers, body: bytes = b"") -> list[Arrived]:
+    def ask(self, command: str, headers: Headers, body: bytes = b"") -> list[ServerFrame]:
         """Send a frame and wait for its receipt; returns the frames that came before that."""
-        self._receipts += 1
-        receipt = str(self._receipts)
-        self.send(command, [*headers, ("receipt", receipt)], body)
-        others: list[Arrived] = []
-        until_s = time.monotonic() + self._timeout_s
-        while (found := self.next(until_s)) is not None:
-            if found.command == "RECEIPT" and found.headers.get("receipt-id") == receipt:
-                return others
+        receipt = self.begin(command, headers, body)
+        others: list[ServerFrame] = []
+        while not (found := self._answer(command)).confirms(receipt):
             others.append(found)
-        raise LinkError(
-            f"{self.url}: the broker has not confirmed a {command} within {self._timeout_s:g} s; the address may be "
-            "full (--timeout waits longer)"
-        )
+        return others
 
-    def next(self, until_s: float | None) -> Arrived | None:
+    def begin(self, command: str, headers: Headers, body: bytes = b"") -> str:
+        """Send a frame that asks for a receipt. Returns the name of that."""
+        receipt = self._client.next_receipt()
+        self.send(command, [*headers, ("receipt", receipt)], body)
+        return receipt
+
+    def receipts(self, names: Collection[str]) -> list[ServerFrame]:
+        """Wait for the receipts of these names; other frames are skipped."""
+        found: dict[str, ServerFrame] = {}
+        while len(found) < len(names):
+            answer = self._answer("SEND")
+            name = answer.headers.get("receipt-id", "")
+            if answer.command == "RECEIPT" and name in names:
+                found[name] = answer
+        return list(found.values())
+
+    def _answer(self, command: str) -> ServerFrame:
+        found = self.next(time.monotonic() + self._timeout_s)
+        if found is None:
+            raise LinkError(
+                f"{self.url}: the broker has not confirmed a {command} within {self._timeout_s:g} s; the address may "
+                "be full (--timeout waits longer)"
+            )
+        return found
+
+    def next(self, until_s: float | None) -> ServerFrame | None:
         """The next frame; None if there is none until then (on the monotonic clock; None: wait for ever)."""
-        while (found := self._pop()) is None:
+        while (found := self._client.next()) is None:
             left_s = None if until_s is None else until_s - time.monotonic()
             if left_s is not None and left_s <= 0:
                 return None
@@ -115,10 +121,9 @@ class Link:
                 raise LinkError(f"{self.url}: the connection is lost: {error.strerror or error}") from None
             if not data:
                 raise LinkError(f"{self.url}: the broker has closed the connection")
-            self._pending += data
+            self._client.feed(data)
         if found.command == "ERROR":
-            text = found.headers.get("message") or found.body.decode(errors="replace")
-            raise LinkError(f"{self.url}: {text}")
+            raise LinkError(f"{self.url}: {found.reason}")
         return found
 
     def _write(self, data: bytes) -> None:
@@ -132,40 +137,6 @@ class Link:
         except OSError as error:
             self.next(time.monotonic() + 1.0)  # what the broker said last is the better reason
             raise LinkError(f"{self.url}: the connection is lost: {error.strerror or error}") from None
-
-    def _pop(self) -> Arrived | None:
-        pending = self._pending
-        while pending.startswith((b"\n", b"\r")):
-            del pending[:1]
-        end = pending.find(b"\n\n")
-        if end < 0:
-            return None
-        command, *lines = bytes(pending[:end]).decode(errors="replace").split("\n")
-        headers: dict[str, str] = {}
-        for line in lines:
-            name, _, value = line.partition(":")
-            headers.setdefault(_unescaped(name), _unescaped(value))
-        start = end + 2
-        length = headers.get("content-length", "")
-        stop = start + int(length) if length.isdigit() else pending.find(b"\0", start)
-        if stop < 0 or len(pending) <= stop:
-            return None
-        body = bytes(pending[start:stop])
-        del pending[: stop + 1]
-        return Arrived(command, headers, body)
-
-
-def _unescaped(text: str) -> str:
-    try:
-        return unescape_header(text)
-    except KeyError:  # CONNECTED is not escaped
-        return text
-
-
-def _connect_frame(headers: Headers) -> bytes:
-    """CONNECT is not escaped (STOMP 1.2, "Value Encoding")."""
-    lines = "".join(f"{name}:{value}\n" for name, value in headers)
-    return f"CONNECT\n{lines}\n\0".encode()
 
 
 def _opened(url: str, args: argparse.Namespace) -> socket.socket:

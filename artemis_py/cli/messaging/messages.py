@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from artemis_py.cli import colour
-from artemis_py.cli.messaging.link import Arrived
 from artemis_py.shown import as_json, escaped, say_made
+from artemis_py.stomp.client import ServerFrame
 
 _OF_THE_FRAME: Final = frozenset({"subscription", "ack", "message-id", "content-length", "receipt"})
 _IN_THE_HEADING: Final = frozenset({"timestamp", "destination", "priority", "persistent", "expires", "redelivered"})
@@ -25,7 +25,7 @@ def add_output(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def print_message(message: Arrived, args: argparse.Namespace) -> None:
+def print_message(message: ServerFrame, args: argparse.Namespace) -> None:
     """Print a message, and see to it that it is printed: it may be acknowledged next."""
     if args.json:
         say_made(as_json(_as_object(message)))
@@ -46,14 +46,14 @@ def text_of(body: bytes) -> str | None:
         return None
 
 
-def _as_object(message: Arrived) -> dict[str, Any]:
+def _as_object(message: ServerFrame) -> dict[str, Any]:
     text = text_of(message.body)
     body = {"bodyBase64": base64.b64encode(message.body).decode()} if text is None else {"body": text}
     headers = {name: value for name, value in message.headers.items() if name not in _OF_THE_FRAME}
     return {"messageID": _number(message), "headers": headers, **body}
 
 
-def _print_for_people(message: Arrived) -> None:
+def _print_for_people(message: ServerFrame) -> None:
     paint = colour.painter(sys.stdout)
     headers = message.headers
     facts = [
@@ -77,7 +77,7 @@ def _print_for_people(message: Arrived) -> None:
         say_made(escaped(line.expandtabs()))
 
 
-def _number(message: Arrived) -> int:
+def _number(message: ServerFrame) -> int:
     digits = message.headers.get("message-id", "").rpartition("-")[2]
     return int(digits) if digits.isascii() and digits.isdigit() else 0
 

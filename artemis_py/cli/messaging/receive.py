@@ -7,10 +7,11 @@ import sys
 import time
 from typing import Final
 
-from artemis_py.cli.messaging.link import Arrived, Link, add_link
+from artemis_py.cli.messaging.link import Link, add_link
 from artemis_py.cli.messaging.messages import add_output, print_message
 from artemis_py.cli.messaging.options import count, seconds
 from artemis_py.shown import many, warn
+from artemis_py.stomp.client import ServerFrame
 
 HELP: Final = "take messages from a queue of a running broker, and print them"
 _LOGIN_S: Final = 10.0
@@ -80,7 +81,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _acknowledge(link: Link, message: Arrived) -> list[Arrived]:
+def _acknowledge(link: Link, message: ServerFrame) -> list[ServerFrame]:
     """A queue that settles when it sends gives nothing to acknowledge."""
     number = message.headers.get("ack")
     return [] if number is None else link.ask("ACK", [("id", number)])

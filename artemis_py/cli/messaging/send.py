@@ -5,17 +5,43 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import Final, final
 
 from artemis_py.cli.messaging.link import Link, add_link
 from artemis_py.cli.messaging.options import count, count_from_one, seconds
 from artemis_py.errors import ArtemisError, UsageError
-from artemis_py.shown import as_json, many, say, say_made
+from artemis_py.shown import as_json, many, say, say_made, warn
+from artemis_py.stomp.client import ServerFrame
 
 HELP: Final = "send messages to an address of a running broker"
 _CONFIRM_EVERY: Final = 500
+_NOWHERE: Final = {
+    "no-queue": (
+        "address {0} has no queue, and a message stays only on a queue. Subscribe to it first, make a queue "
+        "(artemis-py queue create NAME --address {0}), or send with --type ANYCAST, which makes one where "
+        "auto-create-queues does"
+    ),
+    "not-accepted": (
+        "no queue of address {0} takes it: their filters, their routing types (--type) or their states are against it "
+        "(artemis-py queue ls shows them)"
+    ),
+    "address-full": (
+        "address {0} is full, and its address-full-policy DROP drops what comes. Have messages consumed, or raise its "
+        "limits (artemis-py address show {0})"
+    ),
+    "dropped": (
+        "the queue dropped it at once, because it keeps no message, or others rank above it (ring-size, max-depth of "
+        "artemis-py queue show)"
+    ),
+}
+"""Why a message is nowhere, by the reason of the RECEIPT, and what to do."""
+_ELSEWHERE: Final = {
+    "duplicate": "the address has had one with this _AMQ_DUPL_ID, and drops it as repeated",
+    "awaited": "a queue that is still being filled from the log will find it there",
+}
 _OWN: Final = frozenset({"destination", "receipt", "transaction", "content-length"})
 
 
@@ -45,35 +71,90 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     add_link(parser)
-    parser.epilog = "exit codes: 0 the broker has confirmed all; 1 it has not; 2 the arguments are wrong"
+    parser.epilog = (
+        "exit codes: 0 the broker has confirmed all, and each is on a queue (or was dropped as repeated, by its "
+        "_AMQ_DUPL_ID); 1 it has not, or some are nowhere; 2 the arguments are wrong"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
-    """Sends and waits until the broker has confirmed everything. Raises ArtemisError."""
+    """Sends, waits until the broker has confirmed everything, and says where it is. Raises ArtemisError."""
     bodies = list(_bodies(args))
-    link = Link(args, args.timeout)
+    link = Link(args, args.timeout, asks_where=True)
     started_s = time.monotonic()
-    number = 0
     total = args.count * len(bodies)
+    found = _Found()
+    waiting: list[str] = []
     try:
         for _ in range(args.count):
             for body in bodies:
-                number += 1
                 headers = [*_headers(args), ("content-length", str(len(body)))]
-                if number == total or number % _CONFIRM_EVERY == 0:
-                    link.ask("SEND", headers, body)
-                else:
-                    link.send("SEND", headers, body)
+                waiting.append(link.begin("SEND", headers, body))
+                if len(waiting) == _CONFIRM_EVERY:
+                    found.take(link.receipts(waiting))
+                    waiting = []
+        found.take(link.receipts(waiting))
         link.ask("DISCONNECT", ())
     finally:
         link.close()
     took_s = time.monotonic() - started_s
     if args.json:
-        say_made(as_json({"address": args.address, "sent": total, "seconds": round(took_s, 3)}))
+        told: dict[str, object] = {"address": args.address, "sent": total, "seconds": round(took_s, 3)}
+        if link.tells_where:
+            told |= {"queues": list(found.queues), "nowhere": found.nowhere, "reasons": dict(found.reasons)}
+        say_made(as_json(told))
     else:
         rate = f", {total / took_s:,.0f} a second" if total >= 100 and took_s > 0 else ""
-        say(f"sent {many(total, 'message')} to {args.address}{rate}")
-    return 0
+        where = found.told(total) if link.tells_where else ", and this broker does not tell on which queues"
+        say(f"sent {many(total, 'message')} to {args.address}{rate}{where}")
+    for reason, count in found.reasons.items():
+        if reason in _NOWHERE:
+            warn(f"{many(count, 'message')} of {total:,} {_is(count)} nowhere: {_NOWHERE[reason].format(args.address)}")
+    return 1 if found.nowhere else 0
+
+
+@final
+class _Found:
+    """Where messages are, as their RECEIPTs tell."""
+
+    def __init__(self) -> None:
+        self.queues: dict[str, None] = {}
+        """Those that have one, in the order in which they were told."""
+        self.queues_max = 0
+        """On so many queues one message is."""
+        self.reasons: Counter[str] = Counter()
+        """Messages that are on no queue, by the reason."""
+
+    def take(self, receipts: list[ServerFrame]) -> None:
+        """RECEIPTs of SENDs; a broker that cannot tell says nothing."""
+        for one in receipts:
+            count = int(one.headers.get("queues", "-1"))
+            self.queues_max = max(self.queues_max, count)
+            if count > 0:
+                self.queues |= dict.fromkeys(one.headers.get("queue-names", "").split(","))
+            elif not count:
+                self.reasons[one.headers.get("reason", "not-accepted")] += 1
+
+    @property
+    def nowhere(self) -> int:
+        """So many are on no queue, and will be on none."""
+        return sum(count for reason, count in self.reasons.items() if reason in _NOWHERE)
+
+    def told(self, total: int) -> str:
+        """In words."""
+        parts: list[str] = []
+        if self.queues:
+            count = total - self.reasons.total()
+            more = "" if self.queues_max <= len(self.queues) else " and others"
+            what = "queue" if len(self.queues) == 1 and not more else "queues"
+            which = "it" if total == 1 else "they" if count == total else f"{count:,} of them"
+            parts.append(f"{which} {_is(count)} on {what} {', '.join(self.queues)}{more}")
+        parts += [text for reason, text in _ELSEWHERE.items() if self.reasons[reason]]
+        return f": {'; '.join(parts)}" if parts else ""
+
+
+def _is(count: int) -> str:
+    return "is" if count == 1 else "are"
 
 
 def _bodies(args: argparse.Namespace) -> Iterator[bytes]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from pathlib import Path
 from typing import Any, Final, final
 from urllib.parse import quote, urlencode
 
@@ -13,9 +14,10 @@ from artemis_py.cli import broker_http
 from artemis_py.cli.operate import confirming, downloads, reasons, secrets, shown
 from artemis_py.cli.operate.words import VIEWS, WORDS, View
 from artemis_py.cli.password_input import add_new_password
+from artemis_py.errors import ArtemisError
 from artemis_py.management.lists.field import FLAG
 from artemis_py.management.lists.reasons import REASONS
-from artemis_py.management.operation import TEXTS, Argument, Operation
+from artemis_py.management.operation import LINES, TEXTS, Argument, Operation
 from artemis_py.management.table import OPERATIONS
 from artemis_py.shown import as_json, say_made
 
@@ -90,7 +92,9 @@ def _add_argument(parser: argparse.ArgumentParser, argument: Argument) -> None:
         return
     name, option = argument.name, f"--{argument.name}"
     help = argument.sentence.replace("%", "%%")
-    if argument.is_required:
+    if argument.type == LINES:
+        parser.add_argument(name, metavar="FILE", type=Path, help=help)
+    elif argument.is_required:
         parser.add_argument(name, metavar=name.upper(), help=help)
     elif argument.type == TEXTS:
         parser.add_argument(option, dest=name, action="append", default=[], metavar="TEXT", help=help)
@@ -105,7 +109,7 @@ def run(args: argparse.Namespace) -> int:
     """Asks the broker and prints its answer. Raises ArtemisError with what it says otherwise."""
     operation: Operation = args.operation
     broker = broker_http.BrokerHttp.of(args, _PATIENCE_S)
-    body = secrets.body_of(operation, args)
+    body = _lines_of(args.lines) if operation.takes_lines else secrets.body_of(operation, args)
     confirming.confirm(operation, args, broker)
     if operation.is_download:
         downloads.save(broker, path_of(operation, vars(args)), args.output)
@@ -124,6 +128,13 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
+def _lines_of(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise ArtemisError(f"{path}: {error.strerror or error}") from None
+
+
 def _given(operation: Operation, args: argparse.Namespace) -> list[str]:
     return [argument.name for argument in operation.arguments if vars(args)[argument.name] is not None]
 
@@ -132,7 +143,7 @@ def path_of(operation: Operation, given: dict[str, Any]) -> str:
     """The path of the request, with its query; a secret is in no URL."""
     path, query = operation.path, []
     for argument in operation.arguments:
-        if argument.is_secret:
+        if argument.is_secret or argument.type == LINES:
             continue
         value = given[argument.name]
         if operation.is_in_path(argument):

@@ -89,7 +89,7 @@ class Admission:
             if (
                 not address.is_paging
                 and address.refusal is None
-                and _make_room_or_page(address, queues, size_bytes, now_ms)
+                and make_room_or_page(address, queues, size_bytes, now_ms)
             ):
                 one.paged = True
                 self._router.publish(one)
@@ -146,7 +146,7 @@ def make_room(queues: list[Queue], size_bytes: int, now_ms: int) -> Queue | None
     return None
 
 
-def _make_room_or_page(address: Address, queues: list[Queue], size_bytes: int, now_ms: int) -> bool:
+def make_room_or_page(address: Address, queues: list[Queue], size_bytes: int, now_ms: int) -> bool:
     """Let consumers take messages from full queues whose ``overflow-policy`` is PAGE. True when one of them still has
     no room: then the message goes to a page for all of its queues, because it stands in a page once.
     """

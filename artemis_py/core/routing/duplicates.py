@@ -26,7 +26,17 @@ class Duplicates:
     def has_seen(self, address: Address, message: Message) -> bool:
         """Has the address seen the message's duplicate id?"""
         duplicate_id = message.head.duplicate_id
-        return duplicate_id is not None and address.duplicate_ids is not None and duplicate_id in address.duplicate_ids
+        return duplicate_id is not None and self.knows(address, duplicate_id)
+
+    def knows(self, address: Address, duplicate_id: str) -> bool:
+        """Is the id one of those that the address has seen?"""
+        return address.duplicate_ids is not None and duplicate_id in address.duplicate_ids
+
+    def note(self, address: Address, duplicate_id: str) -> None:
+        """The address has seen the id now. It is written down."""
+        self._ids_of(address).add(duplicate_id)
+        if self._keeps:
+            self._log.duplicate_id(address.name, duplicate_id)
 
     def remember(self, address: Address, duplicate_ids: list[str]) -> None:
         """Take back the ids that an address had seen before a restart."""

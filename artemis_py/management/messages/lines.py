@@ -19,6 +19,8 @@ from artemis_py.shown import shown_time
 FORMAT: Final = 1
 PIECE_BYTES: Final = 1 << 20
 """A piece has no more than this. It is a little in a line."""
+LINE_BYTES_MAX: Final = 2 << 20
+"""So long may a line be that a broker is to import: to read it must not take long."""
 _TIMES_KEPT: Final = 16
 _HEADS_KEPT: Final = 64
 _json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode

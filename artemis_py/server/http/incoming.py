@@ -23,6 +23,8 @@ _NEVER: Final = frozenset({"TRACE", "TRACK", "CONNECT"})
 """Methods that mirror a request or open a tunnel."""
 _BODY_BYTES_PER_MS_MIN: Final = 64
 """How fast a large body must arrive."""
+_SMALL_LINES_BYTES: Final = 8 << 20
+"""So many bytes of small messages may be imported together, besides one of the largest."""
 _READ_ALONE: Final = (("Allow", "GET, HEAD"),)
 
 
@@ -183,12 +185,19 @@ class Incoming:
     @property
     def _bytes_max(self) -> int:
         """The largest body of this request."""
-        return self._limits.message_bytes_max if self._takes_message else self._limits.body_bytes_max
+        limits, route = self._limits, self.route
+        if not self._takes_message:
+            return limits.body_bytes_max
+        if route is None or not route.takes_lines:
+            return limits.message_bytes_max
+        return limits.message_bytes_max * 3 // 2 + _SMALL_LINES_BYTES
 
     @property
     def _takes_message(self) -> bool:
         route, request = self.route, self.request
-        return route is not None and request is not None and route.takes_messages and route.takes_body(request.method)
+        if route is None or request is None or not (route.takes_messages or route.takes_lines):
+            return False
+        return route.takes_body(request.method)
 
     def _too_large(self) -> Refusal:
         advice = " (maxBodyBytes of the acceptor)" if self._takes_message else ""

@@ -15,7 +15,7 @@ from artemis_py.management.given import given_of
 from artemis_py.management.lists.selection import Selection
 from artemis_py.management.managed import Download, Lines, Managed, Result
 from artemis_py.management.openapi import description_of
-from artemis_py.management.operation import EDIT, Operation
+from artemis_py.management.operation import EDIT, LINES, Operation
 from artemis_py.management.table import OPERATIONS
 from artemis_py.server import audit
 from artemis_py.server.calls import Calls
@@ -53,7 +53,9 @@ def _route(path: str, operations: dict[str, Operation], managed: Managed, calls:
     handlers: dict[str, Handler] = {
         method: partial(_carry_out, operation, managed, calls, downloads) for method, operation in operations.items()
     }
-    return Route(path, handlers, {method: operation.permission for method, operation in operations.items()})
+    permissions = {method: operation.permission for method, operation in operations.items()}
+    takes_lines = any(operation.takes_lines for operation in operations.values())
+    return Route(path, handlers, permissions, takes_lines=takes_lines)
 
 
 def _carry_out(operation: Operation, managed: Managed, calls: Calls, downloads: Downloads, request: Request) -> Answer:
@@ -85,10 +87,13 @@ def _sent(operation: Operation, request: Request) -> dict[str, Sequence[object]]
     secret = next((one.name for one in operation.arguments if one.is_secret and one.name in sent), None)
     if secret is not None:
         raise BadRequestError(f"{secret} has no place in a URL, which logs keep: send it in a JSON object as the body")
-    return {**sent, **_in_body(request), **{name: [text] for name, text in request.parameters.items()}}
+    return {**sent, **_in_body(operation, request), **{name: [text] for name, text in request.parameters.items()}}
 
 
-def _in_body(request: Request) -> dict[str, Sequence[object]]:
+def _in_body(operation: Operation, request: Request) -> dict[str, Sequence[object]]:
+    lines = next((one.name for one in operation.arguments if one.type == LINES), None)
+    if lines is not None:
+        return {lines: request.parts or [request.body]}
     if not request.body:
         return {}
     try:

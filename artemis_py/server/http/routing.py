@@ -42,6 +42,8 @@ class Route:
     """
     takes_messages: bool = False
     """May the bodies of its requests be as large as messages?"""
+    takes_lines: bool = False
+    """May they be as large as the line of a message in an export? Base64 makes three bytes four."""
 
     def handler(self, method: str) -> Handler | None:
         """The handler of a method, or None."""

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import Final, final
 
 from artemis_py.errors import PipelineError
-from artemis_py.spark.acceptors import LostError, is_passing, reason_of
+from artemis_py.spark.acceptors import LostError, is_passing
 from artemis_py.spark.consume import frames
 from artemis_py.spark.consume.bookmarks import listed
-from artemis_py.spark.consume.frames import Answer, read_frame
-from artemis_py.spark.consume.pool import Arrival, Pool
+from artemis_py.spark.consume.frames import arrival_of
+from artemis_py.spark.consume.pool import Pool
 from artemis_py.spark.read.queue_options import QueueOptions
+from artemis_py.stomp.client import ServerFrame
 
 _UNKNOWN: Final = "There is no queue"
 
@@ -145,23 +146,23 @@ class Conversation:
 
     # ---- what the broker says --------------------------------------------------------------------
 
-    def take(self, frame: bytes) -> None:
+    def take(self, frame: ServerFrame) -> None:
         """A frame has come. Raises PipelineError when the broker refuses the stream, LostError when it may be asked
         again.
         """
+        if frame.command != "MESSAGE":
+            self._take_answer(frame)
+            return
         try:
-            found = read_frame(frame, self._name)
+            found = arrival_of(frame, self._name)
         except PipelineError as error:
             raise PipelineError(f"queue {self._queue.name}: {error}") from None
-        if isinstance(found, Arrival):
-            if self._told_backlog:  # else it is on its way back
-                self._pool.arrived(found)
-        elif found is not None:
-            self._take_answer(found)
+        if found is not None and self._told_backlog:  # else it is on its way back
+            self._pool.arrived(found)
 
-    def _take_answer(self, answer: Answer) -> None:
+    def _take_answer(self, answer: ServerFrame) -> None:
         if answer.command == "ERROR":
-            raise self._refusal(reason_of(answer.command, answer.headers))
+            raise self._refusal(answer.reason)
         if answer.command != "RECEIPT":
             return
         number = int(answer.headers["receipt-id"])

@@ -15,36 +15,32 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, final
 
-from artemis_py.errors import PipelineError
+from artemis_py.errors import PipelineError, StompError
 from artemis_py.security.client_login import ClientLogin
 from artemis_py.security.client_tls import ClientTls
 from artemis_py.spark.acceptors import (
     NOT_NOW,
     Endpoint,
     LostError,
-    connect_frame,
     has_more,
     is_passing,
     opened,
-    reason_of,
     received,
     refused_connection,
 )
 from artemis_py.spark.consume.conversation import Conversation
-from artemis_py.spark.consume.frames import Answer, read_frame
 from artemis_py.spark.consume.pool import Pool
 from artemis_py.spark.log.log import AwayError
 from artemis_py.spark.read.queue_options import QueueOptions
+from artemis_py.stomp.client import HEART_BEAT, Client
 
 _CONNECT_S: Final = 5.0
 _PAUSE_FIRST_S: Final = 0.1
 _PAUSE_MAX_S: Final = 3.0
 _TICK_S: Final = 0.25
-_BEATS: Final = "10000,10000"
-_BEAT_S: Final = 4.0
-"""How often this side sends a heart-beat; it promises one in ten seconds."""
+_BEATS_MS: Final = (10_000, 10_000)
 _SILENCE_S: Final = 30.0
-"""After so long without a byte the broker is not there any more."""
+"""After so long without a byte a broker that promised no heart-beats is not there any more: it answers every second."""
 _IDLE_S: Final = 1.0
 """After so long without a call, messages that wait for a batch go back: others may take them."""
 _REFRESH_S: Final = 1.0
@@ -80,6 +76,7 @@ class Link:
         self._prove = prove
         self._proven_life = 0
         self._context: ssl.SSLContext | None = None
+        self._client = Client(beats_ms=_BEATS_MS)
         self._heard_s = self._took_s = time.monotonic()
         """When bytes came from the broker, and when frames did."""
         self._turn = 0
@@ -199,7 +196,7 @@ class Link:
             while not self._is_over():
                 try:
                     self._live()
-                except (LostError, OSError) as error:
+                except (LostError, StompError, OSError) as error:
                     self._trouble = str(error) or type(error).__name__
                     with self.changed:
                         self.talk.lost()
@@ -242,37 +239,34 @@ class Link:
         connected = opened(endpoint, _CONNECT_S, self._context if endpoint.has_tls else None)
         self._heard_s = time.monotonic()
         with contextlib.closing(connected):
-            rest = self._greeted(connected, endpoint)
+            client = self._client = Client(beats_ms=_BEATS_MS)
+            self._greet(client, connected, endpoint)
             self._pause_s = _PAUSE_FIRST_S
             with self.changed:
                 self.talk.begin()
             while not self._is_over():
-                rest = self._take(rest)
+                self._take(client)
                 self._look_after()
                 self._send(connected)
-                rest += self._received(connected, endpoint)
+                client.feed(self._received(connected, endpoint))
             self._leave(connected)
 
-    def _greeted(self, connected: socket.socket, endpoint: Endpoint) -> bytes:
-        """Log in. Returns what came behind the answer."""
+    def _greet(self, client: Client, connected: socket.socket, endpoint: Endpoint) -> None:
+        """Log in."""
+        login = self._access.login
         with self.changed:
-            self.talk.out += connect_frame(endpoint, self._access.login, _BEATS)
+            self.talk.out += client.connect(endpoint.host, login.user, login.passcode)
         until_s = time.monotonic() + _CONNECT_S
-        data = b""
-        while b"\0" not in data:
+        while (answer := client.next()) is None:
             if time.monotonic() > until_s:
                 raise LostError(f"{endpoint} does not answer")
             self._send(connected)
-            data += self._received(connected, endpoint)
-        frame, _, rest = data.partition(b"\0")
-        answer = read_frame(frame, 0)
-        assert isinstance(answer, Answer)
+            client.feed(self._received(connected, endpoint))
         if answer.command == "CONNECTED":
-            return rest
-        reason = reason_of(answer.command, answer.headers)
-        if is_passing(reason) or self.talk.has_suited:
-            raise LostError(f"{endpoint}: {reason}")
-        raise refused_connection(endpoint, self._access.login, reason)
+            return
+        if is_passing(answer.reason) or self.talk.has_suited:
+            raise LostError(f"{endpoint}: {answer.reason}")
+        raise refused_connection(endpoint, login, answer.reason)
 
     def _received(self, connected: socket.socket, endpoint: Endpoint) -> bytes:
         """What has come from the broker; waits for it, but not long."""
@@ -303,26 +297,26 @@ class Link:
             del self.talk.out[:count]
             self._sent_s = time.monotonic()
 
-    def _take(self, data: bytes) -> bytes:
-        """Take the frames that are whole; returns the rest."""
-        if b"\0" not in data:
-            return data
-        *found, rest = data.split(b"\0")
+    def _take(self, client: Client) -> None:
+        """Take the frames that are whole."""
+        found = client.frames()
+        if not found:
+            return
         with self.changed:
             for frame in found:
                 self.talk.take(frame)
             self._took_s = time.monotonic()
             self.changed.notify_all()
-        return rest
 
     def _look_after(self) -> None:
         """Beat, notice a broker that is gone, and give back what no batch has asked for in time."""
-        now_s = time.monotonic()
-        if now_s - self._heard_s > _SILENCE_S:
-            raise LostError(f"the broker has been silent for {_SILENCE_S:g} s")
+        client, now_s = self._client, time.monotonic()
+        silence_s = client.silence_s or _SILENCE_S
+        if now_s - self._heard_s > silence_s:
+            raise LostError(f"the broker has been silent for {silence_s:g} s")
         with self.changed:
-            if now_s - self._sent_s > _BEAT_S:
-                self.talk.out += b"\n"
+            if 0 < client.beat_s < now_s - self._sent_s:
+                self.talk.out += HEART_BEAT
             if now_s - self._called_s > _IDLE_S and self.talk.backlog and not self._pool.planned:
                 self.talk.want(0)
 

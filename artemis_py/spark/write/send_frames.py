@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from artemis_py.errors import PipelineError
-from artemis_py.spark.acceptors import escaped
+from artemis_py.errors import PipelineError, StompError
 from artemis_py.spark.hints import hint
 from artemis_py.spark.write.options import ROUTING_TYPES, SinkOptions
 from artemis_py.spark.write.stomp_client import TRANSACTION
+from artemis_py.stomp.client import header_line
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -118,6 +118,12 @@ class FrameMaker:
 
     def frames(self, batch: pa.RecordBatch) -> list[bytes]:
         """One frame for each row, in order. Raises PipelineError for an invalid row."""
+        try:
+            return self._frames(batch)
+        except StompError as error:
+            raise PipelineError(str(error)) from None
+
+    def _frames(self, batch: pa.RecordBatch) -> list[bytes]:
         bodies = self._bodies(batch)
         pieces = self._pieces(batch)
         if not pieces:
@@ -176,17 +182,17 @@ class FrameMaker:
             raise PipelineError(
                 "A row has no address; fill the column address, or set the option address for such rows"
             )
-        return f"destination:{escaped(address)}\n".encode()
+        return header_line("destination", address)
 
     def _header_lines(self, headers: Any) -> bytes:
         """Arrow gives a map as pairs, and an array of structs as dictionaries."""
         if not headers:
             return b""
-        return "".join(
-            f"{escaped(name)}:{escaped(_text(f'header {name}', value))}\n"
+        return b"".join(
+            header_line(name, _text(f"header {name}", value))
             for name, value in _pairs(headers)
             if name not in self._left_out and value is not None
-        ).encode()
+        )
 
     def _persistent(self, persistent: bool | None) -> bytes:
         wanted = self._options.persistent if persistent is None else persistent
@@ -209,7 +215,7 @@ def _plain(column: pa.Array) -> pa.Array:
 
 
 def _key(key: str | bytes | None) -> bytes:
-    return b"" if key is None else f"JMSXGroupID:{escaped(_text('key', key))}\n".encode()
+    return b"" if key is None else header_line("JMSXGroupID", _text("key", key))
 
 
 def _priority(priority: int | None) -> bytes:

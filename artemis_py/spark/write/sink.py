@@ -33,13 +33,16 @@ _LOG: Final = logging.getLogger("artemis_py.spark")
 
 @dataclass(frozen=True)
 class Published(WriterCommitMessage):
-    """The report of a task to the driver. ``duplicates`` of its transactions had already been committed."""
+    """The report of a task to the driver. ``duplicates`` of its transactions had already been committed; ``nowhere``
+    of its rows are on no queue.
+    """
 
     rows: int
     transactions: int
     duplicates: int
     id_cache_size: int | None
     ids_persisted: bool
+    nowhere: int = 0
 
 
 class BatchWriter(DataSourceArrowWriter):
@@ -60,6 +63,7 @@ class BatchWriter(DataSourceArrowWriter):
 
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """Every task has published."""
+        warn_of_losses(messages)
         warn_of_ids(messages)
 
 
@@ -87,6 +91,7 @@ class StreamWriter(DataSourceStreamArrowWriter):
 
     def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:
         """Every task of the batch has published."""
+        warn_of_losses(messages)
         warn_of_ids(messages)
 
     def abort(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:
@@ -127,7 +132,12 @@ def publish(
     finally:
         client.close()
     return Published(
-        row_count, confirmed.transactions, confirmed.duplicates, confirmed.id_cache_size, confirmed.ids_persisted
+        row_count,
+        confirmed.transactions,
+        confirmed.duplicates,
+        confirmed.id_cache_size,
+        confirmed.ids_persisted,
+        confirmed.nowhere,
     )
 
 
@@ -162,6 +172,18 @@ def _chunks(batches: Iterable[pa.RecordBatch], plan: SendPlan) -> Iterator[tuple
             size_bytes += len(frame)
     if chunk:
         yield chunk, True
+
+
+def warn_of_losses(messages: Sequence[WriterCommitMessage | None]) -> None:
+    """Warn if rows are on no queue."""
+    published = [message for message in messages if isinstance(message, Published)]
+    nowhere = sum(message.nowhere for message in published)
+    if nowhere:
+        _LOG.warning(
+            "%d of %d rows are on no queue: no queue of their addresses took them (a new address has none: give "
+            "routingType ANYCAST, or create queues first), or a full address with policy DROP dropped them",
+            nowhere, sum(message.rows for message in published),
+        )  # fmt: skip
 
 
 def warn_of_ids(messages: Sequence[WriterCommitMessage | None]) -> None:

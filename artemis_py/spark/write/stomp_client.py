@@ -12,22 +12,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from artemis_py.errors import PipelineError
+from artemis_py.errors import PipelineError, StompError
 from artemis_py.security.client_login import ClientLogin
 from artemis_py.security.client_tls import ClientTls
 from artemis_py.spark.acceptors import (
     NOT_NOW,
     Endpoint,
     LostError,
-    connect_frame,
-    escaped,
     has_more,
     is_passing,
     opened,
-    reason_of,
     received,
     refused_connection,
 )
+from artemis_py.stomp.client import ROUTING, Client, ServerFrame, frame
 
 TRANSACTION: Final = "t"
 """The name of every transaction of the client: they follow each other, so one name is enough."""
@@ -35,6 +33,7 @@ TRANSACTION: Final = "t"
 UNCONFIRMED_MAX: Final = 2
 """How many transactions may be unconfirmed: the next is sent while the broker syncs the previous one."""
 
+_NO_BEATS: Final = (0, 0)
 _READ_BYTES: Final = 65536
 _CONNECT_S: Final = 5.0
 _PAUSE_FIRST_S: Final = 0.1
@@ -50,11 +49,13 @@ class Transaction:
     sends: bytes
 
     def frames(self, receipt: int) -> bytes:
-        """Everything from BEGIN to COMMIT."""
-        return b"BEGIN\ntransaction:%b\n\n\0%bCOMMIT\ntransaction:%b\n_AMQ_DUPL_ID:%b\ndigest:%b\nreceipt:%d\n\n\0" % (
-            TRANSACTION.encode(), self.sends, TRANSACTION.encode(), escaped(self.commit_id).encode(),
-            escaped(self.digest).encode(), receipt,
-        )  # fmt: skip
+        """Everything from BEGIN to COMMIT. Raises PipelineError for an id that no header can have."""
+        named = ("transaction", TRANSACTION)
+        end = [named, ("_AMQ_DUPL_ID", self.commit_id), ("digest", self.digest), ("receipt", str(receipt))]
+        try:
+            return frame("BEGIN", [named]) + self.sends + frame("COMMIT", end)
+        except StompError as error:
+            raise PipelineError(str(error)) from None
 
 
 @dataclass(slots=True)
@@ -65,6 +66,8 @@ class Confirmed:
     duplicates: int = 0
     id_cache_size: int | None = None
     ids_persisted: bool = True
+    nowhere: int = 0
+    """Messages that are on no queue, because none took them, or a full address dropped them."""
 
 
 class StompClient:
@@ -91,7 +94,7 @@ class StompClient:
         self._turn = 0
         self._pause_s = _PAUSE_FIRST_S
         self._socket: socket.socket | None = None
-        self._received = b""
+        self._client = Client(beats_ms=_NO_BEATS)
         self._number = 0
         self._waiting: deque[tuple[int, Transaction]] = deque()
         self._deadline_s = 0.0
@@ -121,7 +124,6 @@ class StompClient:
         if self._socket is not None:
             self._socket.close()
             self._socket = None
-        self._received = b""
 
     # ---- the loop --------------------------------------------------------------------------------
 
@@ -154,14 +156,15 @@ class StompClient:
             self._context = self._tls.context()
         timeout_s = min(_CONNECT_S, max(0.05, self._left_s()))
         self._socket = opened(endpoint, timeout_s, self._context if endpoint.has_tls else None)
-        self._write(connect_frame(endpoint, self._login, "0,0"))
-        while (frame := self._next_frame()) is None:
+        self._client = Client(beats_ms=_NO_BEATS)
+        login, more = self._login, [(ROUTING, "true")]
+        self._write(self._client.connect(endpoint.host, login.user, login.passcode, more))
+        while (answer := self._next()) is None:
             self._await(writes=False)
-        if frame[0] != "CONNECTED":
-            reason = reason_of(*frame)
-            if is_passing(reason):
-                raise LostError(f"{endpoint}: {reason}")
-            raise refused_connection(endpoint, self._login, reason)
+        if answer.command != "CONNECTED":
+            if is_passing(answer.reason):
+                raise LostError(f"{endpoint}: {answer.reason}")
+            raise refused_connection(endpoint, self._login, answer.reason)
         self._pause_s = _PAUSE_FIRST_S
 
     def _write(self, data: bytes) -> None:
@@ -185,7 +188,7 @@ class StompClient:
         assert self._socket is not None
         with contextlib.suppress(OSError):
             while data := self._socket.recv(_READ_BYTES):
-                self._received += data
+                self._client.feed(data)
         self._take_frames()
 
     def _read(self) -> None:
@@ -203,33 +206,25 @@ class StompClient:
             data = received(self._socket, self._endpoint, _READ_BYTES)
             if data == b"":
                 raise LostError(f"{self._endpoint} closed the connection")
-            self._received += data or b""
+            self._client.feed(data or b"")
         elif not writable and left_s <= 0:
             raise self._too_late("is the address full with policy BLOCK, or does the broker hang?")
         return bool(writable)
 
     # ---- frames ----------------------------------------------------------------------------------
 
-    def _next_frame(self) -> tuple[str, dict[str, str]] | None:
-        """The next whole frame that was received: its command and headers. No answer to a sender has a NUL in it."""
-        frame, end, rest = self._received.partition(b"\0")
-        if not end:
-            return None
-        self._received = rest
-        command, *lines = frame.lstrip(b"\r\n").partition(b"\n\n")[0].decode("utf-8", "replace").split("\n")
-        headers: dict[str, str] = {}
-        for line in lines:
-            name, _, value = line.partition(":")
-            headers.setdefault(name, value)
-        return command, headers
+    def _next(self) -> ServerFrame | None:
+        try:
+            return self._client.next()
+        except StompError as error:
+            raise LostError(f"{self._endpoint}: {error}") from None
 
     def _take_frames(self) -> None:
-        while (frame := self._next_frame()) is not None:
-            command, headers = frame
-            if command == "RECEIPT":
-                self._confirm(int(headers["receipt-id"]), headers)
-            elif command == "ERROR":
-                raise self._refusal(frame)
+        while (answer := self._next()) is not None:
+            if answer.command == "RECEIPT":
+                self._confirm(int(answer.headers["receipt-id"]), answer.headers)
+            elif answer.command == "ERROR":
+                raise self._refusal(answer.reason)
 
     def _confirm(self, number: int, headers: dict[str, str]) -> None:
         if not self._waiting or self._waiting[0][0] != number:
@@ -241,11 +236,11 @@ class StompClient:
         size = headers.get("id-cache-size")
         confirmed.id_cache_size = None if size is None else int(size)
         confirmed.ids_persisted = headers.get("id-cache-persisted") != "false"
+        confirmed.nowhere += int(headers.get("unrouted", "0")) + int(headers.get("dropped", "0"))
         self._renew_deadline()
 
-    def _refusal(self, frame: tuple[str, dict[str, str]]) -> PipelineError:
+    def _refusal(self, reason: str) -> PipelineError:
         """The broker's own words, and what can be done. Raises LostError when that is to try again."""
-        reason = reason_of(*frame)
         if is_passing(reason):
             raise LostError(f"{self._endpoint}: {reason}")
         self.close()

@@ -98,6 +98,7 @@ def enter(frame: AnyFrame, state: SessionState) -> Entry | None:
     if greeting is None or not isinstance(frame, Frame):
         return None
     state.version = greeting.version
+    state.tells_routing = greeting.tells_routing
     service = state.service
     if service.logins is None:
         return Entry(greeting, None)

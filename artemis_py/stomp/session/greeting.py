@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from artemis_py.records import RecordLog
+from artemis_py.stomp.client import ROUTING
 from artemis_py.stomp.heartbeat import Beats, negotiate
 from artemis_py.stomp.service import StompService
 from artemis_py.stomp.session.state import SessionState
@@ -21,6 +22,8 @@ class Greeting:
     login: str | None
     beats: Beats
     frame: bytes
+    tells_routing: bool = False
+    """Shall RECEIPTs tell on which queues a message is?"""
 
 
 def choose_version(accept_version: str | None) -> str | None:
@@ -85,7 +88,8 @@ def _greet(frame: Frame, service: StompService, session_name: str) -> Greeting |
     login = headers.get("login")
     if service.logins is None:
         login = login or None
-    return Greeting(version, headers.get("client-id") or None, login, beats, connected)
+    tells_routing = headers.get(ROUTING) == "true"
+    return Greeting(version, headers.get("client-id") or None, login, beats, connected, tells_routing)
 
 
 def _connected(headers: dict[str, str], service: StompService, session_name: str, version: str, beats: Beats) -> bytes:
@@ -97,6 +101,8 @@ def _connected(headers: dict[str, str], service: StompService, session_name: str
         answer.append(("server", service.server_header))
     if beats.header is not None:
         answer.append(("heart-beat", beats.header))
+    if headers.get(ROUTING) == "true":
+        answer.append((ROUTING, "true"))
     if "request-id" in headers:
         answer.append(("response-id", headers["request-id"]))
     if "receipt" in headers:

@@ -11,6 +11,7 @@ from artemis_py.core.addresses.route import Route
 from artemis_py.core.events import REJECTED
 from artemis_py.core.placing.batch import Batch
 from artemis_py.core.placing.verdicts import Verdicts
+from artemis_py.core.placing.whereabouts import ADDRESS_FULL
 from artemis_py.errors import AddressFullError, ArtemisError, QueueFullError
 from artemis_py.message import MESSAGE_OVERHEAD_BYTES, Head, LargeBody, Message
 from artemis_py.stomp.session.addressing import head_for, route_of
@@ -18,6 +19,7 @@ from artemis_py.stomp.session.asking import ask
 from artemis_py.stomp.session.producers import Producers
 from artemis_py.stomp.session.state import SessionState
 from artemis_py.stomp.session.transactions import Transactions
+from artemis_py.stomp.session.watching import publish_watched
 from artemis_py.stomp.wire.frames import AnyFrame, LargeSend, Send
 from artemis_py.stomp.wire.stamp import stamped
 
@@ -45,12 +47,14 @@ class Publishing:
     is not counted until it is carried out.
     """
 
-    __slots__ = ("_asked", "_state", "_transactions", "producers")
+    __slots__ = ("_asked", "_state", "_told", "_transactions", "producers")
 
     def __init__(self, state: SessionState, transactions: Transactions) -> None:
         self._state = state
         self._transactions = transactions
         self._asked: _Asked | None = None
+        self._told: list[tuple[str, str]] | None = None
+        """What the RECEIPT of the SEND that was published last tells."""
         self.producers = Producers()
 
     def forget(self) -> None:
@@ -72,6 +76,8 @@ class Publishing:
         except ArtemisError as error:
             self._refuse(first, str(error))
             return start + 1
+        if state.tells_routing:
+            return start + 1 if self._send_or_refuse(first, frames[start][1], now_ms) else start
         address, cost = route.address, state.broker.bindings.cost_of(route)
         limit = len(frames)
         if cost.units > 1 or address.spread is not None or address.may_forward:
@@ -203,7 +209,8 @@ class Publishing:
             raise AddressFullError(f"No disk space for this body: {reason}")
         address.dropped_message_count += 1
         if frame.receipt is not None:
-            self._state.confirm(frame.receipt)
+            told = [("queues", "0"), ("reason", ADDRESS_FULL)] if self._state.tells_routing else None
+            self._state.confirm(frame.receipt, told)
 
     def send(self, frame: Send, body: bytes | LargeBody, now_ms: int) -> bool:
         """Publish one SEND, or keep it for its transaction; False if it has to wait. Raises ArtemisError."""
@@ -216,6 +223,7 @@ class Publishing:
         route = route_of(state, shape)
         head = head_for(state, frame)
         due_ms = shape.due_ms or (now_ms + shape.due_delay_ms if shape.due_delay_ms else 0)
+        self._told = None
         if transaction is not None:
             self._asked = None
             message = state.broker.message(route, head, body, now_ms, shape.expires_ms, state.origin)
@@ -229,9 +237,9 @@ class Publishing:
             message = sent
         state.lsn_written = max(state.lsn_written, message.lsn)
         if state.has_unfinished():
-            state.begin_errand("SEND", frame.receipt, None)
+            state.begin_errand("SEND", frame.receipt, self._told)
         elif frame.receipt is not None:
-            state.confirm(frame.receipt)
+            state.confirm(frame.receipt, self._told)
         return True
 
     def _send_alone(
@@ -250,7 +258,11 @@ class Publishing:
         batch = Batch(route, [message], message.size_bytes, now_ms, shape.plain, due_ms)
         if asked is not None:
             batch.verdicts = {message: asked.verdicts}
-        if not self._publish(batch):
+        if state.tells_routing:
+            count, self._told = publish_watched(state, batch, message, self._publish)
+        else:
+            count = self._publish(batch)
+        if not count:
             if self._has_to_wait(batch):
                 return None
             reason = self._why_refused(batch)

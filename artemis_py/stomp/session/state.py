@@ -25,8 +25,8 @@ class SessionState:
 
     __slots__ = (
         "address", "begun_ms", "blocked_by", "broker", "certificate", "client_id", "has_ended", "identity",
-        "lsn_before", "lsn_written", "origin", "out", "owner", "rights", "service", "stop_at", "unfinished", "user",
-        "version",
+        "lsn_before", "lsn_written", "origin", "out", "owner", "rights", "service", "stop_at",
+        "tells_routing", "unfinished", "user", "version",
     )  # fmt: skip
 
     def __init__(self, service: StompService, origin: int, owner: object, now_ms: int = 0) -> None:
@@ -41,6 +41,8 @@ class SessionState:
         self.address = ""
         """The client's address as host:port; empty if unknown."""
         self.version = "1.2"
+        self.tells_routing = False
+        """Do RECEIPTs of SENDs tell on which queues the message is? The client asks for it in CONNECT."""
         self.client_id: str | None = None
         self.user: str | None = None
         self.certificate: bytes | None = None

@@ -117,6 +117,7 @@ class Transactions:
         commit_id = headers.get("_AMQ_DUPL_ID")
         digest = headers.get("digest", "")
         is_repeated = False
+        before = self._losses(transaction) if state.tells_routing else None
         try:
             is_repeated = commit_id is not None and broker.commits.has_seen(commit_id, digest)
             if not is_repeated:
@@ -131,7 +132,23 @@ class Transactions:
         if is_repeated:
             state.unfinished += transaction.abort(now_ms)
             state.lsn_written = broker.log.last_lsn  # where the first one was written, at the latest
-        return [] if commit_id is None else self._about_ids(is_repeated=is_repeated)
+        extra = [] if commit_id is None else self._about_ids(is_repeated=is_repeated)
+        if before is not None:
+            names = "unrouted", "dropped"
+            for name, after, then in zip(names, self._losses(transaction), before, strict=True):
+                extra.append((name, str(after - then)))
+        return extra
+
+    def _losses(self, transaction: Transaction) -> tuple[int, int]:
+        """How many messages no queue took, and how many were dropped, of all that the addresses of a transaction have
+        ever had.
+        """
+        names = {route.address.name for route, _, _ in transaction.sends}
+        addresses = [address for name in names if (address := self._state.broker.addresses.get(name)) is not None]
+        return (
+            sum([address.unrouted_message_count for address in addresses]),
+            sum([address.dropped_message_count for address in addresses]),
+        )
 
     def _must_wait(self, transaction: Transaction, now_ms: int) -> bool:
         """Must a commit wait for room on an address or a queue, or for the next turn, because its selectors are not all

@@ -28,7 +28,7 @@ def test_a_message_there_and_back(user: User) -> None:
         "send", "orders", "hello", "--header", "colour=red=ish", "--header", "a:b=c", "--priority", "7",
         "--content-type", "text/plain",
     )  # fmt: skip
-    assert said == "sent 1 message to orders\n"
+    assert said == "sent 1 message to orders: it is on queue orders\n"
     for command in ("browse", "receive"):
         lines = user.printed(command, "orders").splitlines()
         assert lines[0].startswith("message ")
@@ -145,7 +145,8 @@ def test_logins_and_tls(alone: User) -> None:
         tls = f"stomp+ssl://localhost:{broker.ports['stomps']}"
         login = ("--user", "eve", "--password-file", str(password))
         trust = ("--ca-file", str(trusted))
-        assert alone.printed("send", "jobs", "x", "--stomp", plain, *login) == "sent 1 message to jobs\n"
+        sent = alone.printed("send", "jobs", "x", "--stomp", plain, *login)
+        assert sent == "sent 1 message to jobs: it is on queue jobs\n"
         assert alone.printed("receive", "jobs", "--body-only", "--stomp", tls, *login, *trust) == "x\n"
         assert "User name [null] or password is invalid" in alone.refused("send", "jobs", "x", "--stomp", plain)
         assert "permission='CONSUME'" in alone.refused("receive", "locked", "--stomp", plain, *login)

@@ -9,6 +9,7 @@ import json
 import os
 import re
 import subprocess
+import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import redirect_stderr, redirect_stdout
 from typing import Any, Final
@@ -43,11 +44,12 @@ def by_http(told: Told, row: Operation, scene: Scene) -> None:
     secrets = _secrets(row, scene)
     left = {name: value for name, value in scene.arguments.items() if f"{{{name}}}" not in row.path}
     left = {name: value for name, value in left.items() if name not in secrets}
+    lines = left.pop("lines").encode() if row.takes_lines else None
     path += f"?{urlencode(left)}" if left else ""
     if row.is_download:
         scene.check(told, told.fetch(path)[1])
         return
-    status, answer = told.ask(row.method, path, json.dumps(secrets).encode() if secrets else None)
+    status, answer = told.ask(row.method, path, json.dumps(secrets).encode() if secrets else lines)
     assert status == 200, answer
     _check_described(told, row, answer)
     scene.check(told, answer)
@@ -56,9 +58,13 @@ def by_http(told: Told, row: Operation, scene: Scene) -> None:
 def by_command(told: Told, row: Operation, scene: Scene) -> None:
     """Carry it out as a command, and check what it prints."""
     yes = ["--yes"] if row.destroys or row.previews else []
-    line = [*row.command.split(), *_words(row, scene.arguments), "--json", *yes]
-    with patch.dict(os.environ, {_VARIABLES[name]: value for name, value in _secrets(row, scene).items()}):
-        code, printed, errors = _in_a_process(told, line) if row.id in IN_A_PROCESS else _in_this_process(told, line)
+    with tempfile.NamedTemporaryFile("w") as file:
+        given = dict(scene.arguments)
+        if row.takes_lines:
+            file.write(given["lines"])
+            file.flush()
+            given["lines"] = file.name
+        code, printed, errors = _run(told, row, scene, [*row.command.split(), *_words(row, given), "--json", *yes])
     assert (code, errors) == (0, "")
     if row.is_download:
         scene.check(told, printed.encode())
@@ -66,6 +72,11 @@ def by_command(told: Told, row: Operation, scene: Scene) -> None:
     answer = json.loads(printed)
     _check_described(told, row, answer)
     scene.check(told, answer)
+
+
+def _run(told: Told, row: Operation, scene: Scene, line: list[str]) -> tuple[int, str, str]:
+    with patch.dict(os.environ, {_VARIABLES[name]: value for name, value in _secrets(row, scene).items()}):
+        return _in_a_process(told, line) if row.id in IN_A_PROCESS else _in_this_process(told, line)
 
 
 def by_bean(told: Told, row: Operation, scene: Scene, form: str) -> None:

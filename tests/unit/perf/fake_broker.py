@@ -7,8 +7,7 @@ import threading
 from collections import defaultdict
 from dataclasses import dataclass, field
 
-from artemis_py.perf.frames import frame
-from artemis_py.perf.reader import FrameReader, ServerFrame
+from artemis_py.stomp.client import FrameReader, ServerFrame, frame
 
 
 @dataclass

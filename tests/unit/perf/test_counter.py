@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from artemis_py.errors import PerfError
 from artemis_py.perf.counter import MarkerCounter
-from artemis_py.perf.frames import body_of, frame, marker_of
+from artemis_py.perf.frames import body_of, marker_of
+from artemis_py.stomp.client import frame
 
 BODY = body_of(100)
 MESSAGE = frame("MESSAGE", (("message-id", "17"), ("content-length", "100")), BODY)

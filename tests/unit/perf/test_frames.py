@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from artemis_py.perf.frames import blocks, body_of, frame, marker_of, send_frame, single_frames, unique_blocks
-from artemis_py.perf.reader import FrameReader
+from artemis_py.perf.frames import blocks, body_of, marker_of, send_frame, single_frames, unique_blocks
 from artemis_py.perf.target import Target
+from artemis_py.stomp.client import FrameReader, frame
 
 TARGET = Target("127.0.0.1", 1, send_headers=(("priority", "4"),))
 

@@ -1,4 +1,4 @@
-"""Scenes of the operations that take messages out to a file."""
+"""Scenes of the operations that take messages out to a file, and bring them in."""
 
 from __future__ import annotations
 
@@ -29,7 +29,22 @@ def _are_destinations(_told: Told, answer: bytes) -> None:
     assert (orders["address"], orders["routing_type"]) == ("orders", "ANYCAST")
 
 
+_LINES: Final = (
+    '{"export":{"format":1,"id":"e"}}\n'
+    '{"message":{"id":1,"address":"orders","queues":["orders"],"headers":[["color","red"]],"text":"a"}}\n'
+    '{"message":{"id":2,"address":"orders","queues":["orders","none"],"headers":[],"base64":"AAE="}}\n'
+)
+
+
+def _are_there(told: Told, answer: Any) -> None:
+    share = {"placed": 2, "known": 0, "replaced": 0, "refused": 0, "reason": None, "isFull": False, "messageCount": 2}
+    none = {**share, "placed": 0, "refused": 1, "reason": "there is no queue none", "messageCount": 0}
+    assert answer == {"messages": 2, "queues": {"orders": share, "none": none}}
+    assert told.queue("orders")["messageCount"] == 2
+
+
 EXPORTING: Final[dict[str, Scene]] = {
     "queue.exportMessages": Scene({"queue": "orders"}, _are_lines, _some),
     "exportDestinations": Scene({}, _are_destinations),
+    "importMessages": Scene({"lines": _LINES}, _are_there),
 }

@@ -1,4 +1,4 @@
-"""Reads the lines of an export. ``management/messages/lines.py`` writes them, and says what they are."""
+"""Reads the lines of an export. ``lines.py`` writes them, and says what they are."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from artemis_py.errors import ArtemisError
+from artemis_py.errors import BadRequestError
 from artemis_py.management.messages.lines import FORMAT
 
 KINDS: Final = frozenset({"export", "address", "queue", "message", "piece", "end"})
 _SHOWN_MAX: Final = 80
 
 
-class ExportError(ArtemisError):
+class ExportError(BadRequestError):
     """A file is no export, or not whole."""
 
 
@@ -33,7 +33,7 @@ class Taken:
     sent_ms: int = 0
     expires_ms: int = 0
     due_ms: dict[str, int] = field(default_factory=dict)
-    has_size: bool = False
+    is_sized: bool = False
     """Did its sender give a content-length? For Artemis' clients it is a message of bytes then."""
     body: bytes = b""
     piece_bytes: int = -1
@@ -75,7 +75,7 @@ def read_message(value: Any, place: str) -> Taken:
             sent_ms=_ms(value["sent"]) if "sent" in value else 0,
             expires_ms=_ms(value["expires"]) if "expires" in value else 0,
             due_ms={_text(name): _ms(when) for name, when in value.get("due", {}).items()},
-            has_size=bool(value.get("sized", False)),
+            is_sized=bool(value.get("sized", False)),
             piece_bytes=int(value.get("piece_bytes", -1)),
         )
         if taken.piece_bytes < 0:

@@ -1,0 +1,311 @@
+"""``artemis-py data imp``: a message is on the queues on which it was, as it was, and on no other; or it is named."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.broker_process import WAIT_S, BrokerProcess
+from tests.e2e.secured import USERS, secured_broker
+from tests.e2e.stomp_socket import StompSocket, connected
+from tests.e2e.test_data import END, FIRST, a_line, data, http, lines
+from tests.e2e.test_data_making import a_broker, an_export, asked, rows, send
+from tests.e2e.turnstile import turnstile
+
+pytestmark = pytest.mark.e2e
+
+OLD = """
+      <address name="orders"><anycast><queue name="orders"/></anycast></address>
+      <address name="news"><multicast>
+        <queue name="news.big"><filter string="kind = 'big'"/></queue><queue name="news.all"/>
+      </multicast></address>
+      <address name="ring"><anycast><queue name="ring" ring-size="3"/></anycast></address>
+      <address name="later"><anycast><queue name="later"/></anycast></address>
+      <address name="seen"><anycast><queue name="seen"/></anycast></address>
+      <address name="shares.#"><multicast><queue name="shares"/></multicast></address>
+      <address name="shares.a"><multicast/></address>
+      <address name="view"><anycast><queue name="view" underlying-address="shares.a"/></anycast></address>
+"""
+ELSEWHERE = OLD.replace(
+    '<queue name="orders"/>', '<queue name="orders"><filter string="color = \'red\'"/></queue><queue name="orders.2"/>'
+).replace("kind = 'big'", "kind = 'small'")
+DIVERTS = """
+    <diverts>
+      <divert name="d0"><address>orders</address><forwarding-address>taken</forwarding-address>
+        <exclusive>true</exclusive></divert>
+      <divert name="d1"><address>news</address><forwarding-address>orders</forwarding-address></divert>
+      <divert name="d2"><address>shares.a</address><forwarding-address>taken</forwarding-address>
+        <exclusive>true</exclusive></divert>
+    </diverts>
+"""
+LARGE = os.urandom(1 << 20) * 3
+
+
+def _fill(client: StompSocket) -> None:
+    def one(destination: str, body: bytes, **headers: object) -> None:
+        client.ask("SEND", {"destination": destination, "persistent": "true", **headers}, body)
+
+    one("orders", "Tür".encode(), color="blue", empty="", **{"odd name": "a\\cb\\\\c"})
+    client.send("SEND", {"destination": "orders", "persistent": "true", "content-length": "3"}, b"abc")
+    one("orders", bytes(range(256)), JMSXGroupID="g", priority=7)
+    one("orders", b"")
+    one("orders", b"text of the old broker", _AMQ_DUPL_ID="mine-1", **{"content-type": "text/plain"})
+    one("orders", LARGE, **{"content-length": len(LARGE)})
+    one("orders", b"x" * 70_000)
+    client.ask("SEND", {"destination": "orders", "persistent": "false"}, b"transient")
+    one("later", b"tomorrow", AMQ_SCHEDULED_TIME=round((time.time() + 86_400) * 1000))
+    one("later", b"expires", expires=round((time.time() + 86_400) * 1000), priority=0)
+    one("news", b"big", kind="big")
+    one("news", b"small", kind="small")
+    for number in range(5):
+        one("ring", b"%d" % number)
+    one("shares.a", b"share")
+
+
+def _messages(path: Path) -> dict[str, list[dict[str, Any]]]:
+    """What each queue has, in order, without the numbers of messages; pieces belong to the message before them."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    whole: list[dict[str, Any]] = []
+    for line in path.read_text("utf-8").splitlines():
+        ((kind, value),) = json.loads(line).items()
+        if kind == "message":
+            whole.append({**value, "pieces": []})
+        elif kind == "piece":
+            whole[-1]["pieces"].append(value)
+    for message in whole:
+        del message["id"]
+        for name in message.pop("queues"):
+            own = {"due": message.get("due", {}).get(name)}
+            found.setdefault(name, []).append({**message, **own})
+    return found
+
+
+@pytest.mark.parametrize("is_restarted", [False, True], ids=["running", "restarted"])
+@pytest.mark.parametrize("in_memory", [-1, 2], ids=["memory", "pages"])
+def test_what_comes_is_what_was_there(tmp_path: Path, in_memory: int, is_restarted: bool) -> None:
+    """Whatever diverts, filters and a sender's duplicate ids would make of a SEND."""
+    with a_broker(tmp_path, "old", OLD) as broker:
+        with connected(broker.port) as client:
+            _fill(client)
+        path = an_export(tmp_path, broker)
+    pages = f"<max-size-messages>{in_memory}</max-size-messages><auto-create-queues>"
+    with a_broker(tmp_path, "new", ELSEWHERE, more=DIVERTS, settings=pages) as broker:
+        with connected(broker.port) as client:  # the id is known there: a SEND would be dropped
+            send(client, "orders", 1, _AMQ_DUPL_ID="mine-1")
+        told = data("imp", path, "--url", http(broker))
+        assert (told.returncode, told.stderr) == (0, "")
+        assert told.stdout == f"imported 18 messages into 18 places on queues of {http(broker)}, and made 0 queues\n"
+        counts = {name: row["messageCount"] for name, row in rows(broker, "queues").items()}
+        told = data("imp", path, "--url", http(broker), "--json")
+        assert (told.returncode, told.stderr) == (0, "")
+        again = json.loads(told.stdout)
+        assert (again["places"], again["knownPlaces"]) == (0, 18)
+        assert {name: row["messageCount"] for name, row in rows(broker, "queues").items()} == counts
+        if not is_restarted:
+            again = tmp_path / "new" / "out.jsonl"
+            assert data("exp", "--url", http(broker), "--output", again).returncode == 0
+    if is_restarted:
+        with a_broker(tmp_path, "new", ELSEWHERE, more=DIVERTS, settings=pages) as broker:
+            again = an_export(tmp_path / "new", broker)
+    before, after = _messages(path), _messages(again)
+    if is_restarted:
+        before["orders"] = [one for one in before["orders"] if one["persistent"]]
+    assert after.keys() == before.keys(), "no divert took one, or made a copy"
+    for name, messages in before.items():
+        assert after[name] == messages
+    assert {one["sized"] for one in after["orders"] if "sized" in one} == {True}
+    assert len([one for one in after["orders"] if "sized" not in one]) >= 1, "text stays text"
+
+
+def _jobs(attributes: str) -> str:
+    return f'<address name="jobs"><anycast><queue name="jobs" {attributes}/></anycast></address>'
+
+
+def _import(
+    folder: Path, broker: BrokerProcess, *messages: str, first: str = FIRST, words: tuple[str, ...] = ()
+) -> Any:
+    path = folder / "in.jsonl"
+    path.write_text(first + "".join(messages) + END, "utf-8")
+    told = data("imp", path, "--url", http(broker), "--json", *words)
+    return told.returncode, json.loads(told.stdout) if told.stdout else told.stderr
+
+
+def _some(queue: str, count: int, address: str = "") -> list[str]:
+    return [
+        a_line(address=address or queue, queues=[queue], text=str(number)).replace('"id": 1', f'"id": {number}')
+        for number in range(count)
+    ]
+
+
+@pytest.mark.parametrize("policy", ["DROP", "FAIL", "BLOCK"])
+def test_a_full_address_refuses_and_the_import_goes_on_later(tmp_path: Path, policy: str) -> None:
+    limits = (
+        f"<max-size-messages>3</max-size-messages><address-full-policy>{policy}</address-full-policy>"
+        "<auto-create-queues>"
+    )
+    with a_broker(tmp_path, "new", _jobs(""), settings=limits) as broker:
+        code, said = _import(tmp_path, broker, *_some("jobs", 5))
+        assert code == 1
+        assert "2 for queue jobs: address jobs has no room (max-messages); its policy is " + policy in said
+        assert "run the same command again to go on" in said
+        assert rows(broker, "queues")["jobs"]["messageCount"] == 3
+        asked(broker, "POST", "/api/queues/jobs/purge")
+        code, told = _import(tmp_path, broker, *_some("jobs", 5))
+        assert (code, told["messages"], told["places"]) == (0, 5, 5)
+        with connected(broker.port) as client:
+            client.subscribe("jobs", ack="auto")
+            assert [client.message().body for _ in range(2)] == [b"3", b"4"]
+
+
+LOSSES: dict[str, tuple[str, str, int]] = {
+    "missing": ("", "there is no queue jobs", 0),
+    "disabled": (_jobs('enabled="false"'), "queue jobs is disabled", 0),
+    "no ring": (_jobs('ring-size="0"'), "queue jobs keeps no message (ring-size or max-depth is 0)", 0),
+    "purged": (_jobs('purge-on-no-consumers="true"'), "queue jobs keeps no message without a consumer", 0),
+    "ring": (_jobs('ring-size="2"'), "REPLACED queue jobs: 3 messages gave way when others came", 2),
+    "depth": (
+        _jobs('overflow-policy="RING" max-depth-messages="1"'),
+        "REPLACED queue jobs: 4 messages gave way when others came",
+        1,
+    ),
+    "last value": (
+        _jobs('last-value-key="color"'),
+        "REPLACED queue jobs: 4 messages gave way when others came",
+        1,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_what_does_not_stay_is_named(tmp_path: Path, name: str) -> None:
+    addresses, note, left = LOSSES[name]
+    with a_broker(tmp_path, "new", addresses) as broker:
+        lines_ = [line.replace('"headers": []', '"headers": [["color", "red"]]') for line in _some("jobs", 5)]
+        code, told = _import(tmp_path, broker, *lines_)
+        assert code == 1
+        assert isinstance(told, dict), told
+        assert note in " ".join(told["notes"])
+        if addresses:
+            assert rows(broker, "queues")["jobs"]["messageCount"] == left == told["messageCounts"]["jobs"]
+            assert f"it has {left} now" in " ".join(told["notes"]) or not left
+
+
+def test_a_queue_that_rejects_is_named(tmp_path: Path) -> None:
+    with a_broker(tmp_path, "new", _jobs('overflow-policy="REJECT" max-depth-messages="3"')) as broker:
+        code, said = _import(tmp_path, broker, *_some("jobs", 5))
+        assert code == 1
+        assert "2 for queue jobs: Queue jobs is full" in said
+        assert rows(broker, "queues")["jobs"]["messageCount"] == 3
+
+
+def test_a_broker_that_is_killed_meanwhile_has_each_once(tmp_path: Path) -> None:
+    """What was answered for survives, and the next run of the command brings the rest."""
+    path = tmp_path / "in.jsonl"
+    path.write_text(FIRST + "".join(_some("jobs", 2000)) + END, "utf-8")
+    notes = Path(f"{path}.imported")
+    with turnstile(0) as gate:
+        with a_broker(tmp_path, "new", _jobs("")) as broker:
+            gate.to_port = broker.ports["http"]
+            gate.let(2)
+            command = [sys.executable, "-m", "artemis_py", "data", "imp", str(path), "--url", gate.url]
+            with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+                gate.await_one(WAIT_S)  # two requests were answered, and the third is made
+                broker.code_expected = -signal.SIGKILL
+                broker.kill()
+                gate.let(1)
+                _, errors = process.communicate(timeout=WAIT_S)
+            assert process.returncode == 1
+            assert errors.startswith("artemis-py: ")
+        noted = notes.read_text("utf-8")
+        with a_broker(tmp_path, "new", _jobs("")) as broker:
+            gate.to_port = broker.ports["http"]
+            assert rows(broker, "queues")["jobs"]["messageCount"] == 1000
+            notes.write_text(json.dumps({**json.loads(noted), "lines": 501}), "utf-8")  # as if no answer had come
+            gate.let(100)
+            told = data("imp", path, "--url", gate.url)
+            assert told.returncode == 0, told.stderr
+            assert "(500 places had them from an earlier import)" in told.stdout
+            with connected(broker.port) as client:
+                client.subscribe("jobs", ack="auto")
+                assert [client.message().body for _ in range(2000)] == [b"%d" % number for number in range(2000)]
+            assert rows(broker, "queues")["jobs"]["messageCount"] == 0
+    assert not notes.exists()
+
+
+def test_only_who_has_the_right_may(tmp_path: Path) -> None:
+    path = tmp_path / "in.jsonl"
+    path.write_text(FIRST + "".join(_some("jobs", 1)) + END, "utf-8")
+    password = tmp_path / "password"
+    password.touch(0o600)
+    with secured_broker(tmp_path) as broker:
+        for user, code in (("eve", 1), ("ann", 0)):
+            password.write_text(USERS[user], "utf-8")
+            told = data("imp", path, "--url", http(broker), "--user", user, "--password-file", password)
+            assert told.returncode == code, told.stderr
+            if code:
+                assert "does not have permission='EDIT'" in told.stderr
+                assert "importMessages" in told.stderr
+
+
+def test_requests_that_make_no_sense(tmp_path: Path) -> None:
+    """They are refused in words, and what came before them stands."""
+    from urllib.error import HTTPError
+
+    good = _some("jobs", 1)[0]
+    with a_broker(tmp_path, "new", _jobs("")) as broker:
+        for lines_, said in (
+            ("", "is no line of an export"),
+            ("{}", "is no line of an export"),
+            (good, "line 1: the first line of an export says what it is"),
+            (FIRST + good + '{"message":{"id":2}}\n', "line 3: this message lacks something"),
+            (FIRST + good.replace('"headers": []', '"headers": [["a", "\\u0000"]]'), "a header has a NUL"),
+            (FIRST + good.replace('"headers": []', '"headers": [["a", "\\ud800"]]'), "a part of a character"),
+            (FIRST + good.replace('"id": 0', '"id": 0, "priority": 12'), "a priority is 0 to 9"),
+            (FIRST + good.replace('"text": "0"', '"piece_bytes": 9'), "9 bytes of this message's body are missing"),
+            (FIRST + '{"piece":"AAAA"}\n', "a line of 'piece' has no place here"),
+        ):
+            with pytest.raises(HTTPError) as caught:
+                _posted(broker, lines_)
+            assert caught.value.code == 400
+            assert said in json.loads(caught.value.read())["error"]
+        assert rows(broker, "queues")["jobs"]["messageCount"] == 1
+
+
+def _posted(broker: BrokerProcess, text: str) -> Any:
+    import urllib.request
+
+    request = urllib.request.Request(http(broker) + "/api/import", text.encode(), method="POST")
+    with urllib.request.urlopen(request) as answer:
+        return json.load(answer)
+
+
+def test_the_lines_of_an_export_are_what_http_takes(tmp_path: Path) -> None:
+    """A whole file is one request, and the answer counts what is on the queues."""
+    with a_broker(tmp_path, "old", _jobs("")) as broker:
+        with connected(broker.port) as client:
+            send(client, "jobs", 2)
+        path = an_export(tmp_path, broker)
+        assert len(lines(path, "message")) == 2
+        told = _posted(broker, path.read_text("utf-8"))
+    share = {"placed": 2, "known": 0, "replaced": 0, "refused": 0, "reason": None, "isFull": False, "messageCount": 4}
+    assert told == {"messages": 2, "queues": {"jobs": share}}
+
+
+def test_bodies_are_as_large_as_the_acceptor_allows(tmp_path: Path) -> None:
+    """A request has room for many of them; one that is larger is refused with the setting that says so."""
+    with a_broker(tmp_path, "new", _jobs(""), http_more=";maxBodyBytes=100000") as broker:
+        body = "x" * 100_000
+        lines_ = [line.replace('"text": "', f'"text": "{body[:-9]}') for line in _some("jobs", 60)]
+        code, told = _import(tmp_path, broker, *lines_)
+        assert (code, told["places"]) == (0, 60)
+        code, said = _import(tmp_path, broker, a_line(address="jobs", queues=["jobs"], text=body + "x"))
+        assert code == 1
+        assert "this body has 100001 bytes, and maxBodyBytes is 100000" in said

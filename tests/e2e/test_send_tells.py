@@ -1,0 +1,196 @@
+"""``artemis-py send`` says where a message is, or that it is nowhere and why; so does the RECEIPT that it asks for."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.broker_process import LOOPBACK, WAIT_S, BrokerProcess, running
+from tests.e2e.forks import run_text
+from tests.e2e.stomp_socket import StompSocket, connected
+from tests.e2e.test_data import http
+from tests.wire.client_frames import ServerFrame
+
+pytestmark = pytest.mark.e2e
+
+CONFIGURATION = """\
+<?xml version="1.0"?>
+<configuration xmlns="urn:activemq">
+  <core xmlns="urn:activemq:core">
+    <name>where</name>
+    <journal-directory>{folder}/journal</journal-directory>
+    <large-messages-directory>{folder}/large</large-messages-directory>
+    <paging-directory>{folder}/paging</paging-directory>
+    <bindings-directory>{folder}/bindings</bindings-directory>
+    <security-enabled>false</security-enabled>
+    <acceptors>
+      <acceptor name="stomp">tcp://127.0.0.1:0?protocols=STOMP</acceptor>
+      <acceptor name="http">tcp://127.0.0.1:0?protocols=HTTP</acceptor>
+    </acceptors>
+    <diverts>
+      <divert name="d1"><address>away</address><forwarding-address>orders</forwarding-address>
+        <exclusive>true</exclusive></divert>
+      <divert name="d2"><address>astray</address><forwarding-address>nobody</forwarding-address>
+        <exclusive>true</exclusive></divert>
+      <divert name="d3"><address>doubled</address><forwarding-address>orders</forwarding-address></divert>
+    </diverts>
+    <addresses>
+      <address name="orders"><anycast><queue name="orders"/></anycast></address>
+      <address name="news"><multicast><queue name="news.a"/><queue name="news.b"/>
+        <queue name="news.red"><filter string="color = 'red'"/></queue></multicast></address>
+      <address name="picky"><anycast><queue name="picky"><filter string="color = 'red'"/></queue></anycast></address>
+      <address name="closed"><anycast><queue name="closed" enabled="false"/></anycast></address>
+      <address name="none"><anycast><queue name="none" ring-size="0"/></anycast></address>
+      <address name="ring"><anycast><queue name="ring" ring-size="2"/></anycast></address>
+      <address name="full"><anycast><queue name="full"/></anycast></address>
+      <address name="paged"><anycast><queue name="paged"/></anycast></address>
+      <address name="doubled"><anycast><queue name="doubled"/></anycast></address>
+      <address name="wild.#"><multicast><queue name="wild"/></multicast></address>
+      <address name="buried"><multicast/></address>
+      <address name="DLQ"><anycast><queue name="DLQ"/></anycast></address>
+    </addresses>
+    <address-settings>
+      <address-setting match="full"><max-size-messages>2</max-size-messages>
+        <address-full-policy>DROP</address-full-policy></address-setting>
+      <address-setting match="paged"><max-size-messages>1</max-size-messages>
+        <address-full-policy>PAGE</address-full-policy></address-setting>
+      <address-setting match="buried"><dead-letter-address>DLQ</dead-letter-address>
+        <send-to-dla-on-no-route>true</send-to-dla-on-no-route></address-setting>
+    </address-settings>
+  </core>
+</configuration>
+"""
+
+
+@pytest.fixture
+def broker(tmp_path: Path) -> Iterator[BrokerProcess]:
+    with running(CONFIGURATION.format(folder=tmp_path), tmp_path) as broker:
+        yield broker
+
+
+def _sent(broker: BrokerProcess, *words: str) -> tuple[int, str, str]:
+    line = ["send", words[0], "x", *words[1:], "--stomp", f"stomp://{LOOPBACK}:{broker.port}"]
+    done = run_text(line, timeout=WAIT_S)
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["orders"], "orders: it is on queue orders\n"),
+        (["orders::orders"], "orders::orders: it is on queue orders\n"),
+        (["orders", "--delay", "60"], "orders: it is on queue orders\n"),
+        (["orders", "--no-persistent"], "orders: it is on queue orders\n"),
+        (["news"], "news: it is on queues news.a, news.b\n"),
+        (["news::news.b"], "news::news.b: it is on queue news.b\n"),
+        (["news", "--header", "color=red"], "news: it is on queues news.a, news.b, news.red\n"),
+        (["fresh", "--type", "ANYCAST"], "fresh: it is on queue fresh\n"),
+        (["away"], "away: it is on queue orders\n"),
+        (["wild.a"], "wild.a: it is on queue wild\n"),
+        (["buried"], "buried: it is on queue DLQ\n"),
+    ],
+)
+def test_it_is_there(broker: BrokerProcess, words: list[str], said: str) -> None:
+    assert _sent(broker, *words) == (0, f"sent 1 message to {said}", "")
+
+
+def test_a_copy_is_where_it_is(broker: BrokerProcess) -> None:
+    code, said, _ = _sent(broker, "doubled")
+    assert code == 0
+    assert set(said.strip().removeprefix("sent 1 message to doubled: it is on queues ").split(", ")) == {
+        "doubled", "orders",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["fresh"], "address fresh has no queue"),
+        (["fresh", "--type", "MULTICAST"], "address fresh has no queue"),
+        (["picky"], "no queue of address picky takes it"),
+        (["picky::picky"], "no queue of address picky::picky takes it"),
+        (["closed"], "no queue of address closed takes it"),
+        (["none"], "the queue dropped it at once"),
+        (["astray"], "no queue"),
+    ],
+)
+def test_it_is_nowhere(broker: BrokerProcess, words: list[str], why: str) -> None:
+    code, said, errors = _sent(broker, *words)
+    assert (code, said) == (1, f"sent 1 message to {words[0]}\n")
+    assert errors.startswith("1 message of 1 is nowhere: ")
+    assert why in errors
+
+
+def test_some_are_nowhere(broker: BrokerProcess) -> None:
+    code, said, errors = _sent(broker, "full", "--count", "5")
+    assert (code, said) == (1, "sent 5 messages to full: 2 of them are on queue full\n")
+    assert errors.startswith("3 messages of 5 are nowhere: address full is full, and its address-full-policy DROP")
+    code, said, errors = _sent(broker, "full", "--json")
+    told = json.loads(said)
+    told.pop("seconds")
+    assert told == {"address": "full", "sent": 1, "queues": [], "nowhere": 1, "reasons": {"address-full": 1}}
+
+
+def test_pages_rings_and_repeated_ids(broker: BrokerProcess) -> None:
+    assert _sent(broker, "paged", "--count", "4")[:2] == (0, "sent 4 messages to paged: they are on queue paged\n")
+    assert _sent(broker, "ring", "--count", "5")[:2] == (0, "sent 5 messages to ring: they are on queue ring\n")
+    code, _, errors = _sent(broker, "ring", "--priority", "1")
+    assert code == 1, "those with a higher priority rank above it"
+    assert "the queue dropped it at once" in errors
+    assert _sent(broker, "ring", "--priority", "9")[0] == 0
+    assert _sent(broker, "orders", "--header", "_AMQ_DUPL_ID=one")[0] == 0
+    code, said, errors = _sent(broker, "orders", "--header", "_AMQ_DUPL_ID=one")
+    assert (code, errors) == (0, "")
+    assert said.endswith("orders: the address has had one with this _AMQ_DUPL_ID, and drops it as repeated\n")
+
+
+def test_a_message_that_a_consumer_takes_at_once_was_there(broker: BrokerProcess) -> None:
+    with connected(broker.port) as client:
+        client.subscribe("live", id="1", ack="auto", subscription_type="MULTICAST")
+        code, said, errors = _sent(broker, "live", "--no-persistent")
+        assert (code, errors) == (0, "")
+        assert "it is on queue " in said
+        assert client.message().body == b"x"
+
+
+def test_what_it_says_is_what_the_queues_have(broker: BrokerProcess) -> None:
+    import urllib.request
+
+    for address in ("orders", "news", "picky", "none", "away", "astray", "fresh", "buried", "doubled"):
+        before = _counts(broker, urllib.request)
+        code, said, _ = _sent(broker, address)
+        after = _counts(broker, urllib.request)
+        grown = {name for name, count in after.items() if count > before.get(name, 0)}
+        told = set(said.strip().rpartition("on queue")[2].removeprefix("s ").strip().split(", ")) if not code else set()
+        assert told == grown, address
+
+
+def _counts(broker: BrokerProcess, opener: Any) -> dict[str, int]:
+    with opener.urlopen(f"{http(broker)}/api/queues?size=1000", timeout=WAIT_S) as answer:
+        return {row["name"]: row["messageCount"] for row in json.load(answer)["data"]}
+
+
+@pytest.mark.parametrize("version", ["1.0", "1.1", "1.2"])
+def test_the_receipt_tells_those_who_ask(broker: BrokerProcess, version: str) -> None:
+    asked: dict[str, Any] = {"accept-version": version, "receipt-routing": "true"}
+    with connected(broker.port, **asked) as client:
+        assert _receipt(client, "SEND", destination="news").header("queues") == "2"
+        told = _receipt(client, "SEND", destination="nix")
+        assert (told.header("queues"), told.header("reason")) == ("0", "no-queue")
+        client.send("BEGIN", {"transaction": "t"})
+        for destination in ("news", "nix", "nix", "none", "full", "full", "full"):
+            kept = _receipt(client, "SEND", destination=destination, transaction="t")
+            assert kept.header("queues") is None, "it is on none before COMMIT"
+        told = _receipt(client, "COMMIT", transaction="t")
+        assert (told.header("unrouted"), told.header("dropped")) == ("2", "1")
+    with connected(broker.port, **{"accept-version": version}) as client:
+        assert _receipt(client, "SEND", destination="news").header("queues") is None
+
+
+def _receipt(client: StompSocket, command: str, **headers: str) -> ServerFrame:
+    client.send(command, {**headers, "receipt": "r"}, b"x" if command == "SEND" else b"")
+    return client.expect("RECEIPT")
