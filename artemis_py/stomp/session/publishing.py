@@ -20,6 +20,7 @@ from artemis_py.stomp.session.state import SessionState
 from artemis_py.stomp.session.transactions import Transactions
 from artemis_py.stomp.wire.frames import AnyFrame, LargeSend, Send
 from artemis_py.stomp.wire.stamp import stamped
+from artemis_py.units import date_after
 
 _COPIED_AT_ONCE: Final = 4
 """Messages of which copies may go to other addresses: what selectors there cost is not known before."""
@@ -215,7 +216,7 @@ class Publishing:
             return True
         route = route_of(state, shape)
         head = head_for(state, frame)
-        due_ms = shape.due_ms or (now_ms + shape.due_delay_ms if shape.due_delay_ms else 0)
+        due_ms = shape.due_ms or (date_after(now_ms, shape.due_delay_ms) if shape.due_delay_ms else 0)
         if transaction is not None:
             self._asked = None
             message = state.broker.message(route, head, body, now_ms, shape.expires_ms, state.origin)
