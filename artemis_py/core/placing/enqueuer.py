@@ -13,6 +13,7 @@ from artemis_py.core.order.entry import Entry
 from artemis_py.core.pages.stream import PageStream
 from artemis_py.core.pages.streams import Streams
 from artemis_py.core.placing.batch import Batch
+from artemis_py.core.placing.publish_outcome import note_taken
 from artemis_py.core.placing.recording import Share, recording_of
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.reference.reference import QueueReference
@@ -37,6 +38,9 @@ class Enqueuer:
 
     def enqueue(self, batch: Batch, shares: list[Share]) -> None:
         """Write messages down and put them on their queues, now or later."""
+        if self._host.outcomes:
+            for _, taken in shares:
+                note_taken(self._host.outcomes, taken)
         if batch.paged:
             self._enqueue_paged(batch, shares)
             return
@@ -188,6 +192,8 @@ class Enqueuer:
     def enqueue_on_one(self, batch: Batch, queue: Queue) -> None:
         """The usual case of ``enqueue``: one queue takes everything."""
         log = self._host.log
+        if self._host.outcomes:
+            note_taken(self._host.outcomes, batch.messages)
         if not batch.plain and not queue.durable:
             self.recording.record(batch, [(queue, batch.messages)])
         elif not batch.plain:

@@ -10,6 +10,7 @@ from artemis_py.core.addresses.plan_cost import PlanCost
 from artemis_py.core.addresses.route import Route
 from artemis_py.core.events import REJECTED
 from artemis_py.core.placing.batch import Batch
+from artemis_py.core.placing.publish_outcome import PublishOutcome
 from artemis_py.core.placing.verdicts import Verdicts
 from artemis_py.errors import AddressFullError, ArtemisError, QueueFullError
 from artemis_py.message import MESSAGE_OVERHEAD_BYTES, Head, LargeBody, Message
@@ -46,11 +47,13 @@ class Publishing:
     is not counted until it is carried out.
     """
 
-    __slots__ = ("_asked", "_state", "_transactions", "producers")
+    __slots__ = ("_asked", "_outcome", "_state", "_transactions", "producers")
 
-    def __init__(self, state: SessionState, transactions: Transactions) -> None:
+    def __init__(self, state: SessionState, transactions: Transactions, outcome: PublishOutcome | None = None) -> None:
         self._state = state
         self._transactions = transactions
+        self._outcome = outcome
+        """Of the one message, if its publisher waits to know."""
         self._asked: _Asked | None = None
         self.producers = Producers()
 
@@ -203,6 +206,8 @@ class Publishing:
         if address.refusal != "DROP":
             raise AddressFullError(f"No disk space for this body: {reason}")
         address.dropped_message_count += 1
+        if self._outcome is not None:
+            self._outcome.full_address = address.name
         if frame.receipt is not None:
             self._state.confirm(frame.receipt)
 
@@ -211,8 +216,9 @@ class Publishing:
         state, shape = self._state, frame.shape
         transaction = None if frame.transaction is None else self._transactions.named(frame.transaction)
         if shape.address == state.service.asked_address:
-            state.unfinished.append(ask(state, frame, body))
-            state.begin_errand("SEND", frame.receipt, None)
+            pending = ask(state, frame, body)
+            state.unfinished.append(pending)
+            state.begin_errand("SEND", frame.receipt, pending)
             return True
         route = route_of(state, shape)
         head = head_for(state, frame)
@@ -249,6 +255,8 @@ class Publishing:
             message = asked.verdicts.message
             message.id = state.broker.host.next_message_id()
         batch = Batch(route, [message], message.size_bytes, now_ms, shape.plain, due_ms)
+        if self._outcome is not None:
+            self._outcome.watch(message.id)
         if asked is not None:
             batch.verdicts = {message: asked.verdicts}
         if not self._publish(batch):
