@@ -14,6 +14,8 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, TextIO
 
+from artemis_py.units import DATE_MAX_MS
+
 
 def escaped(text: str) -> str:
     """A text on one line, with nothing in it that a terminal would obey."""
@@ -23,8 +25,8 @@ def escaped(text: str) -> str:
 
 
 def shown_time(time_ms: int) -> str:
-    """UTC, ISO 8601, with milliseconds."""
-    whole, part = divmod(time_ms, 1000)
+    """UTC, ISO 8601, with milliseconds; ``DATE_MAX_MS`` for what is later."""
+    whole, part = divmod(min(time_ms, DATE_MAX_MS), 1000)
     return f"{datetime.fromtimestamp(whole, UTC):%Y-%m-%dT%H:%M:%S}.{part:03}Z"
 
 

@@ -9,6 +9,12 @@ from typing import Final
 
 LONG_MIN: Final = -(2**63)
 LONG_MAX: Final = 2**63 - 1
+DATE_MAX_MS: Final = 253_402_214_400_000
+"""The last date that there is, in epoch ms: 9999-12-31T00:00:00Z. A later one, from a client or from delays that add
+up, counts as this one, which every record, and every calendar in every time zone, can hold.
+"""
+DELAY_MAX_MS: Final = 100 * 365 * 86_400_000
+"""The longest delay that is added to a date, in ms: a hundred years."""
 
 _FACTORS: Final = {"k": 1024, "m": 1024**2, "g": 1024**3}
 _BYTES: Final = re.compile(r"\s*([0-9]+)\s*(?:([kmg])i?)?b?\s*", re.IGNORECASE | re.ASCII)
@@ -37,6 +43,11 @@ def parse_decimal(text: str) -> float:
     if not math.isfinite(value):
         raise ValueError(f"not a number: {text!r}")
     return value
+
+
+def date_after(now_ms: int, delay_ms: int) -> int:
+    """The date after a delay, both in ms. No delay makes it earlier than now, or later than ``DATE_MAX_MS``."""
+    return min(now_ms + min(max(delay_ms, 0), DELAY_MAX_MS), DATE_MAX_MS)
 
 
 def parse_bytes(text: str) -> int:

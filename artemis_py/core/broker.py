@@ -87,9 +87,9 @@ class Broker:
         self.registry = Registry(config, host, bindings, self.streams, self.memory, self.enqueuer)
         self.quota = self.registry.quota
         self.resolver = Resolver(config, self.registry)
-        self.duplicates = Duplicates(log, config.id_cache_size, keeps=config.persist_id_cache)
+        self.duplicates = Duplicates(log, host.outcomes, config.id_cache_size, keeps=config.persist_id_cache)
         self.commits = Commits(config.id_cache_size, self.holdings, keeps=config.persist_id_cache)
-        self.forwards = Forwards(host.events)
+        self.forwards = Forwards(host.events, host.outcomes)
         router = Router(host, bindings, self.resolver, self.duplicates, self.forwards, self.enqueuer)
         self.admission = Admission(host, bindings, self.duplicates, router)
         self.forwarding = Forwarding(host, bindings, self.resolver, self.forwards, self.admission)

@@ -12,6 +12,7 @@ from artemis_py.core.copies import Copies
 from artemis_py.core.events import Events
 from artemis_py.core.graves import Graves
 from artemis_py.core.notices import Notices
+from artemis_py.core.placing.publish_outcome import PublishOutcome
 from artemis_py.core.reference.reference import QueueReference
 from artemis_py.core.timing.clock import Clock
 from artemis_py.core.timing.timers import Timers
@@ -22,8 +23,8 @@ from artemis_py.records import RecordLog
 class Host:
     """One for each broker. It runs no queue."""
 
-    __slots__ = ("agenda", "budget", "clock", "copies", "events", "graves", "log", "message_id", "notices", "outgoing",
-                 "ready", "timers", "turn_ms")  # fmt: skip
+    __slots__ = ("agenda", "budget", "clock", "copies", "events", "graves", "log", "message_id", "notices", "outcomes",
+                 "outgoing", "ready", "timers", "turn_ms")  # fmt: skip
 
     def __init__(self, log: RecordLog) -> None:
         self.log = log
@@ -40,6 +41,8 @@ class Host:
         self.graves = Graves()
         self.notices = Notices()
         """What listeners are to be told."""
+        self.outcomes: dict[int, PublishOutcome] = {}
+        """By message id: what becomes of messages whose publishers wait to know."""
         self.ready: deque[QueueReference] = deque()
         """Queues that may have something to dispatch, in the order in which it is their turn."""
         self.outgoing: list[Consumer] = []

@@ -30,8 +30,10 @@ _AMQ_OperationName:removeAllMessages        [3]
 - **When**: the reply to a change, and the RECEIPT of the SEND, come when the change survives a crash. Further frames of
   the connection wait for that. A transaction makes no difference: what is asked for is done at once, and an ABORT does
   not undo it.
-- **Without `reply-to`** it is done, and nothing is answered. If nothing reads at the `reply-to`, the reply is dropped;
-  nothing is created for it.
+- **The RECEIPT** of the SEND says that the request has been carried out, and, as the reply does, with
+  `_AMQ_OperationSucceeded` whether it succeeded.
+- **Without `reply-to`** it is done, and only a RECEIPT tells what became of it. If nothing reads at the `reply-to`, the
+  reply is dropped; nothing is created for it.
 - **Permissions**: `manage` on `activemq.management`, and `send` on the `reply-to`. With `management-message-rbac` also
   the permission in the tables above, as over HTTP. Changes are in the audit log.
 

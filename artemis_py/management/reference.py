@@ -107,11 +107,14 @@ artemis-py dead retry --origin orders --cause max_deliveries --rate 50
   deliveries. A dead letter that is moved still says where it died. A message of another priority is a new one, too. In
   the counts of a queue they are acknowledged, as in Artemis; readers of the log see `moved`.
 - **A target that is full, or takes none of them, gets nothing**: the messages stay, and the answer says why (`kept`,
-  `stoppedBecause`). A queue gets what is moved to it whatever its filter says; an address routes it as if sent.
+  `stoppedBecause`). So does a message that a ring would drop at once, or that nothing takes at a dead-letter address.
+  Commands end with exit code 1 if any of the chosen messages stayed. A queue gets what is moved to it whatever its
+  filter says; an address routes it as if sent.
 - **Dead letters** say their `reason`: `max_deliveries`, `max_cancels`, `time_limit`, `forced_expire`, `no_route` or
-  `sent_by_operator`. A retry puts them on the queue they came from, or else on its address; they keep these headers,
-  get `_ART_RETRIED` (how often), and do not expire. With `rate` a job does it, which `job ls` shows and `job stop`
-  ends; a restart forgets it, and what is not done stays with the dead letters.
+  `sent_by_operator`. A retry puts them on the queue they came from, and on no other. An anycast queue that is gone is
+  created as a SEND would; if it may not be, and if a subscription is gone, they stay, and `kept` names the queue. They
+  keep these headers, get `_ART_RETRIED` (how often), and do not expire. With `rate` a job does it, which `job ls` shows
+  and `job stop` ends; a restart forgets it, and what is not done stays with the dead letters.
 - **A body is a file**: it comes with its sender's content-type, as an attachment, in a sandbox, so a browser does not
   carry it out.
 """

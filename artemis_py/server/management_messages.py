@@ -12,7 +12,7 @@ from typing import Any, Final, final
 from artemis_py.core.placing.batch import Batch
 from artemis_py.errors import ArtemisError, BrokerError
 from artemis_py.management.artemis.beans import Beans
-from artemis_py.management.artemis.messages import SUCCEEDED, body_of, call_of
+from artemis_py.management.artemis.messages import body_of, call_of
 from artemis_py.management.artemis.operations import Call, Steps
 from artemis_py.management.artemis.problem import JavaError
 from artemis_py.management.operation import EDIT
@@ -39,8 +39,7 @@ class ManagementMessages:
         self._schedule = schedule
         self._complain = complain
         self._broker = beans.managed.broker
-        self._answers: deque[tuple[Pending, Request, str, bool]] = deque()
-        """With the body of the reply, and whether it was done."""
+        self._answers: deque[tuple[Pending, Request]] = deque()
 
     @property
     def is_due(self) -> bool:
@@ -54,7 +53,7 @@ class ManagementMessages:
             call = call_of(self._beans, request.headers, request.body, parse_json)
             self._check(call, request)
         except ArtemisError as error:
-            self._refuse(pending, request, str(error))
+            self._refuse(pending, request, error, str(error))
             return pending
         work: asyncio.Future[Any] = self._calls.begin(_with_body(call), changes=call.right == EDIT)
         work.add_done_callback(partial(self._done, pending, request, call))
@@ -70,27 +69,30 @@ class ManagementMessages:
         if call.right == EDIT:
             audit.tell(call.id, call.given, request.user, request.peer, "done" if failure is None else str(failure))
         if failure is None:
-            self._answers.append((pending, request, work.result(), True))
+            pending.reply = work.result()
+            self._answers.append((pending, request))
         elif isinstance(failure, BrokerError | JavaError):
-            self._refuse(pending, request, str(failure))
+            self._refuse(pending, request, failure, str(failure))
         else:
             if isinstance(failure, Exception):
                 self._complain(failure)
-            self._refuse(pending, request, _INTERNAL)
+            self._refuse(pending, request, failure, _INTERNAL)
         self._schedule()
 
-    def _refuse(self, pending: Pending, request: Request, why: str) -> None:
-        self._answers.append((pending, request, json.dumps([why], ensure_ascii=False), False))
+    def _refuse(self, pending: Pending, request: Request, failure: BaseException, why: str) -> None:
+        pending.failure = failure
+        pending.reply = json.dumps([why], ensure_ascii=False)
+        self._answers.append((pending, request))
 
     def run(self, now_ms: int) -> None:
         """Send the replies that are ready; those who asked go on."""
         while self._answers:
-            pending, request, body, has_succeeded = self._answers.popleft()
+            pending, request = self._answers.popleft()
             pending.done = True
             if request.reply_to is not None:
-                self._reply(request, request.reply_to, body, has_succeeded, now_ms)
+                self._reply(request, request.reply_to, pending, now_ms)
 
-    def _reply(self, request: Request, to: ReplyTo, body: str, has_succeeded: bool, now_ms: int) -> None:
+    def _reply(self, request: Request, to: ReplyTo, pending: Pending, now_ms: int) -> None:
         """Publish a reply. Where nobody reads, it is dropped: nothing is created for it."""
         broker = self._broker
         if to.address not in broker.addresses:
@@ -104,13 +106,13 @@ class ManagementMessages:
             ("priority", "4"),
             ("persistent", "false"),
             ("reply-to", to.shown),
-            (SUCCEEDED, "true" if has_succeeded else "false"),
+            *pending.headers(),
         ]
         correlation = request.headers.get("correlation-id")
         if correlation is not None:
             headers.append(("correlation-id", correlation))
         head = Head(encode_headers(headers), to.address, routing_type=to.routing_type)
-        message = broker.message(route, head, body.encode(), now_ms)
+        message = broker.message(route, head, pending.reply.encode(), now_ms)
         broker.admission.publish(
             Batch(route, [message], message.size_bytes, now_ms, plain=True, distinct=True), admitted=True
         )

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol, final
+from typing import Final, Protocol, final
 
 from artemis_py.security.rights import Rights
+
+SUCCEEDED: Final = "_AMQ_OperationSucceeded"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +37,20 @@ class Request:
 class Pending:
     """A request that is being carried out. The sender's next frames wait for it."""
 
-    __slots__ = ("done", "failed")
+    __slots__ = ("done", "failed", "failure", "reply")
 
     def __init__(self) -> None:
         self.done = False
         self.failed = False
         """Never: a request that fails is answered, too."""
+        self.failure: BaseException | None = None
+        """What it failed with, when it is done; None: it succeeded."""
+        self.reply = ""
+        """The body of the reply: a JSON array, or empty."""
+
+    def headers(self) -> list[tuple[str, str]]:
+        """What the RECEIPT of a request that is done tells: whether it succeeded, as the reply does."""
+        return [(SUCCEEDED, "true" if self.failure is None else "false")]
 
 
 class Receiver(Protocol):

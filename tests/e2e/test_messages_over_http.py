@@ -26,6 +26,17 @@ ADDRESSES: Final = """
 <address name="orders"><anycast><queue name="orders"/></anycast></address>
 <address name="small"><anycast><queue name="small"/></anycast></address>
 <address name="blocking"><anycast><queue name="blocking"/></anycast></address>
+<address name="dropping"><anycast><queue name="dropping"/></anycast></address>
+<address name="ring"><anycast><queue name="ring" ring-size="1"/></anycast></address>
+<address name="nothing"><anycast>
+<queue name="nothing" overflow-policy="RING" max-depth-messages="0"/></anycast></address>
+<address name="both"><multicast><queue name="both.ring" overflow-policy="RING" max-depth-messages="0"/>
+<queue name="both.all"/></multicast></address>
+<address name="red"><anycast><queue name="red"><filter string="colour = 'red'"/></queue></anycast></address>
+<address name="disabled"><anycast><queue name="disabled" enabled="false"/></anycast></address>
+<address name="taken"><anycast><queue name="taken"/></anycast></address>
+<address name="lost"><anycast><queue name="lost"/></anycast></address>
+<address name="kept"><anycast><queue name="kept"><filter string="colour = 'red'"/></queue></anycast></address>
 <address name="once"><anycast><queue name="once" delivery-semantics="at-most-once"/></anycast></address>
 """
 SETTINGS: Final = """
@@ -33,8 +44,17 @@ SETTINGS: Final = """
 <auto-create-dead-letter-resources>true</auto-create-dead-letter-resources></address-setting>
 <address-setting match="small"><max-size-messages>2</max-size-messages>
 <address-full-policy>FAIL</address-full-policy></address-setting>
+<address-setting match="dropping"><max-size-messages>1</max-size-messages>
+<address-full-policy>DROP</address-full-policy></address-setting>
+<address-setting match="kept"><send-to-dla-on-no-route>true</send-to-dla-on-no-route></address-setting>
 <address-setting match="blocking"><max-size-messages>1</max-size-messages>
 <address-full-policy>BLOCK</address-full-policy></address-setting>
+"""
+DIVERTS: Final = """
+<divert name="to-ring"><address>lost</address><forwarding-address>nothing</forwarding-address>
+<exclusive>true</exclusive></divert>
+<divert name="to-orders"><address>taken</address><forwarding-address>orders</forwarding-address>
+<exclusive>true</exclusive></divert>
 """
 LARGE_BYTES: Final = 100_000
 HTTP_WITH_LIMITS: Final = f"{HTTP};stompMinLargeMessageSize={LARGE_BYTES};maxBodyBytes=3000000"
@@ -82,10 +102,15 @@ class Web:
         return int(self.broker.metric("artemis_message_count", queue=queue))
 
 
+def _configuration() -> str:
+    text = configuration({"stomp": STOMP, "http": HTTP_WITH_LIMITS}, addresses=ADDRESSES, settings=SETTINGS)
+    return text.replace("<address-settings>", f"<diverts>{DIVERTS}</diverts><address-settings>")
+
+
 @pytest.fixture
 def web(tmp_path: Path) -> Iterator[Web]:
     """A broker of its own."""
-    text = configuration({"stomp": STOMP, "http": HTTP_WITH_LIMITS}, addresses=ADDRESSES, settings=SETTINGS)
+    text = _configuration()
     with running(text, tmp_path) as broker:
         yield Web(broker)
 
@@ -93,7 +118,7 @@ def web(tmp_path: Path) -> Iterator[Web]:
 @pytest.fixture(scope="module")
 def unmoved(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Web]:
     """A broker for requests that change nothing."""
-    text = configuration({"stomp": STOMP, "http": HTTP_WITH_LIMITS}, addresses=ADDRESSES, settings=SETTINGS)
+    text = _configuration()
     with running(text, tmp_path_factory.mktemp("unmoved")) as broker:
         yield Web(broker)
 
@@ -117,7 +142,8 @@ def test_a_message_has_what_the_request_says(web: Web) -> None:
         X_Git_Event="push", X_Other="no", traceparent="00-1-2-01", Cookie="secret=1",
     )  # fmt: skip
     assert json.loads(reply.body) == {
-        "address": "orders", "routed": True, "persistent": False, "size": 2
+        "address": "orders", "routed": True, "duplicate": False, "queues": 1, "dropped": 0, "persistent": False,
+        "size": 2,
     }  # fmt: skip
     headers, body = stomp_message(web)
     assert body == b"{}"
@@ -184,7 +210,10 @@ def test_a_scheduled_message_waits(web: Web) -> None:
 
 
 def test_a_routing_type_makes_a_queue(web: Web) -> None:
-    assert json.loads(web.publish(b"x", "/messages/new.topic").body)["routed"] is False
+    reply = web.ask("POST", "/messages/new.topic", b"x")
+    assert (reply.status, json.loads(reply.body)["routed"]) == (409, False)
+    assert "address new.topic has no queue that would take it" in reply.error
+    assert "routing-type=ANYCAST" in reply.error
     assert json.loads(web.publish(b"x", "/messages/new.queue?routing-type=ANYCAST").body)["routed"] is True
     assert web.take_json("/messages/new.queue/take")["body"] == "x"
 
@@ -219,6 +248,111 @@ def test_a_full_address_answers_at_once(web: Web) -> None:
         assert reply.error == f"Address {queue} is full"
         stomp_message(web, queue)
         web.publish(b"x", f"/messages/{queue}")
+
+
+@pytest.mark.parametrize("persistent", ["true", "false"])
+@pytest.mark.parametrize("body", [b"x", b"x" * LARGE_BYTES], ids=["small", "large"])
+@pytest.mark.parametrize(
+    ("name", "status", "said"),
+    [
+        ("dropping", 429, "address dropping is full, and drops messages"),
+        ("nothing", 429, "queue nothing dropped it at once"),
+        ("lost", 429, "queue nothing dropped it at once"),
+        ("red", 409, "queue red is disabled, or has a filter that does not match it"),
+        ("disabled", 409, "queue disabled is disabled, or has a filter"),
+        ("red::red", 409, "queue red is disabled, or has a filter"),
+        ("dead", 409, "address dead has no queue that would take it"),
+    ],
+)
+def test_what_is_nowhere_is_not_answered_with_2xx(
+    unmoved: Web, name: str, status: int, said: str, body: bytes, persistent: str
+) -> None:
+    """Whatever has lost it: a policy, a ring, a filter; also behind a divert."""
+    while name == "dropping" and unmoved.count(name) < 1:
+        unmoved.publish(b"first", f"/messages/{name}")
+    reply = unmoved.ask("POST", f"/messages/{name}?persistent={persistent}", body)
+    assert (reply.status, json.loads(reply.body)["routed"]) == (status, False), reply.body
+    assert said in reply.error
+    assert "the message is nowhere" in reply.error
+    assert reply.headers["Retry-After"] == ("1" if status == 429 else None)
+
+
+def test_an_answer_counts_the_queues_that_have_the_message(web: Web) -> None:
+    """With those behind a divert, and without those that dropped it at once."""
+    wanted = {"both": (1, 1), "taken": (1, 0), "ring": (1, 0), "orders": (1, 0)}
+    for name, (queues, dropped) in wanted.items():
+        found = json.loads(web.publish(b"x", f"/messages/{name}").body)
+        assert (found["queues"], found["dropped"], found["routed"]) == (queues, dropped, True), name
+    assert json.loads(web.publish(b"newer", "/messages/ring").body)["queues"] == 1
+    assert web.take_json("/messages/ring/take")["body"] == "newer"
+    assert (web.count("both.all"), web.count("both.ring"), web.count("orders")) == (1, 0, 2)
+
+
+def test_a_message_of_low_priority_does_not_enter_a_full_ring(web: Web) -> None:
+    web.publish(b"important", "/messages/ring?priority=9")
+    assert web.ask("POST", "/messages/ring?priority=0", b"x").status == 429
+    assert web.take_json("/messages/ring/take")["body"] == "important"
+
+
+def test_without_a_route_it_may_be_at_the_dead_letter_address(web: Web) -> None:
+    found = json.loads(web.publish(b"x", "/messages/kept").body)
+    assert (found["routed"], found["queues"]) == (False, 1)
+    assert web.count("DLQ.kept") == 1
+
+
+def test_what_was_not_kept_may_be_published_again_under_its_id(web: Web) -> None:
+    """Its duplicate id is not remembered: the second request must not be confirmed for a message that is nowhere."""
+    for _ in range(2):
+        assert web.ask("POST", "/messages/red", b"x", Idempotency_Key="1").status == 409
+        assert web.ask("POST", "/messages/nothing", b"x", Idempotency_Key="1").status == 429
+    assert json.loads(web.publish(b"x", "/messages/red?header=colour:red", Idempotency_Key="1").body)["queues"] == 1
+    found = json.loads(web.publish(b"x", "/messages/red?header=colour:red", Idempotency_Key="1").body)
+    assert (found["duplicate"], found["queues"]) == (True, 0)
+    assert web.count("red") == 1
+
+
+def test_a_batch_of_events_is_refused(unmoved: Web) -> None:
+    reply = unmoved.ask("POST", "/messages/orders", b"[]", Content_Type="application/cloudevents-batch+json")
+    assert (reply.status, "publish each event by itself" in reply.error) == (400, True)
+
+
+# ---- the address of management -----------------------------------------------------------------------
+
+
+def _managed(web: Web, resource: str, operation: str, body: bytes, kind: str = "OperationName") -> Reply:
+    query = f"header=_AMQ_ResourceName:{resource}&header=_AMQ_{kind}:{operation}"
+    return web.ask("POST", f"/messages/activemq.management?{query}", body)
+
+
+def test_a_management_message_is_answered_with_its_result(web: Web) -> None:
+    """And a failure is none of 2xx: a request has no other place where it would be told."""
+    web.publish(b"x")
+    reply = _managed(web, "queue.orders", "countMessages", b"[]")
+    assert (reply.status, json.loads(reply.body)) == (200, {"address": "activemq.management", "result": 1})
+    reply = _managed(web, "queue.orders", "messageCount", b"", "Attribute")
+    assert json.loads(reply.body)["result"] == 1
+    assert json.loads(_managed(web, "queue.orders", "moveMessage", b'[7, "red"]').body)["result"] is False
+    assert json.loads(_managed(web, "queue.orders", "pause", b"[]").body)["result"] is None
+
+
+@pytest.mark.parametrize(
+    ("resource", "operation", "body", "status", "said"),
+    [
+        ("queue.orders", "explode", b"[]", 400, "no operation explode/0"),
+        ("queue.nowhere", "countMessages", b"[]", 400, "Cannot find resource"),
+        ("queue.orders", "countMessages", b"{", 400, "no JSON array"),
+        ("broker", "destroyQueue", b'["nowhere"]', 409, "nowhere"),
+        ("address.orders", "sendMessage", b"[]", 400, "no operation sendMessage/0"),
+        ("queue.orders", "countMessages", b" " * 70_000, 400, "at most 65536 bytes"),
+        ("queue.orders", "countMessages", b" " * 200_000, 400, "at most 65536 bytes"),
+    ],
+)
+def test_a_management_message_that_fails_is_an_error(
+    unmoved: Web, resource: str, operation: str, body: bytes, status: int, said: str
+) -> None:
+    reply = _managed(unmoved, resource, operation, body)
+    assert reply.status == status, reply.body
+    assert said in reply.error
 
 
 def test_a_large_body_goes_to_a_file_and_comes_back(web: Web) -> None:
@@ -472,7 +606,7 @@ def test_permissions_are_those_of_the_address(tmp_path: Path) -> None:
 
 def kept_broker(folder: Path) -> BrokerProcess:
     """A broker with a journal."""
-    text = configuration({"stomp": STOMP, "http": HTTP_WITH_LIMITS}, addresses=ADDRESSES, settings=SETTINGS)
+    text = _configuration()
     places = "".join(
         f"<{name}-directory>{folder}/{name}</{name}-directory>" for name in ("journal", "paging", "large-messages")
     )

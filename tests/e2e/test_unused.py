@@ -85,7 +85,7 @@ def test_late_replies_leave_nothing(tmp_path: Path) -> None:
             server.send("SEND", {"destination": late[0], "transaction": "t"}, b"!")
             server.ask("COMMIT", {"transaction": "t"})
         status, answer = it.told.ask("POST", f"/messages/{late[0]}", b"!")
-        assert (status, answer["routed"]) == (200, False)
+        assert (status, answer["routed"]) == (409, False)
         with it.told.client() as curious:
             curious.send("SUBSCRIBE", {"id": "1", "destination": late[0]})
             assert "whose client has gone" in (curious.expect("ERROR").header("message") or "")

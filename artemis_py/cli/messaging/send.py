@@ -107,9 +107,9 @@ def run(args: argparse.Namespace) -> int:
         rate = f", {total / took_s:,.0f} a second" if total >= 100 and took_s > 0 else ""
         where = found.told(total) if link.tells_where else ", and this broker does not tell on which queues"
         say(f"sent {many(total, 'message')} to {args.address}{rate}{where}")
-    for reason, count in found.reasons.items():
+    for reason, lost in found.reasons.items():
         if reason in _NOWHERE:
-            warn(f"{many(count, 'message')} of {total:,} {_is(count)} nowhere: {_NOWHERE[reason].format(args.address)}")
+            warn(f"{many(lost, 'message')} of {total:,} {_is(lost)} nowhere: {_NOWHERE[reason].format(args.address)}")
     return 1 if found.nowhere else 0
 
 

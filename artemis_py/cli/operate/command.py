@@ -125,7 +125,14 @@ def run(args: argparse.Namespace) -> int:
         shown.print_changed(answer, operation.shows, _given(operation, args))
     else:
         shown.print_fields(answer, operation.shows, operation.also, operation.inside)
-    return 0
+    return 1 if _is_incomplete(answer) else 0
+
+
+def _is_incomplete(answer: Any) -> bool:
+    """Did messages stay that were to be moved, retried or removed? Those that consumers have are among them."""
+    if not isinstance(answer, dict) or answer.get("dryRun"):
+        return False
+    return bool(answer.get("kept") or answer.get("stoppedBecause") or answer.get("inDeliveryMessages"))
 
 
 def _lines_of(path: Path) -> bytes:

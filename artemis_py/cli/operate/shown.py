@@ -14,6 +14,7 @@ from rich.text import Text
 
 from artemis_py.management.lists.field import EPOCH_MS, NUMBER, AnyKind, Field
 from artemis_py.shown import escaped, say
+from artemis_py.units import DATE_MAX_MS
 
 _WIDE: Final = 10_000
 """Where no person reads, no line is broken or cut."""
@@ -110,7 +111,8 @@ def _cell(value: Any, unit: str = "") -> Text:
 
 def _date(when_ms: int) -> str:
     """In the time of whoever reads it; 0 is no date."""
-    return f"{datetime.fromtimestamp(when_ms / 1000).astimezone():%Y-%m-%d %H:%M:%S}" if when_ms > 0 else _NOTHING
+    when_s = min(when_ms, DATE_MAX_MS) / 1000
+    return f"{datetime.fromtimestamp(when_s).astimezone():%Y-%m-%d %H:%M:%S}" if when_ms > 0 else _NOTHING
 
 
 def _item(value: Any) -> str:

@@ -65,7 +65,7 @@ export class Send {
         h("div", { class: "field" }, h("label", { for: "send-headers" }, "Headers"), h("textarea", { id: "send-headers", rows: 2, placeholder: "name: value, one on each line", spellcheck: "false", value: this.#headers, oninput: change((text) => (this.#headers = text)) })),
         h("label", { class: "check" }, h("input", { type: "checkbox", checked: this.#isPersistent, onchange: (event) => ((this.#isPersistent = event.target.checked), this.draw()) }), h("span", null, "Persistent: it survives a crash")),
         this.problem && problemBox(this.problem),
-        this.sent && h("div", { class: "chips", role: "status", id: "send-result" }, h("span", { class: `chip ${this.sent.routed === false ? "warn" : "good"}` }, this.sent.routed === false ? "Taken, but no queue got it" : "Sent")),
+        this.sent && h("div", { class: "chips", role: "status", id: "send-result" }, h("span", { class: `chip ${this.sent.routed === false || this.sent.duplicate ? "warn" : "good"}` }, this.sent.routed === false ? "Taken, and no queue got it: it is at the dead-letter address" : this.sent.duplicate ? "Dropped: its duplicate id was here before" : "Sent")),
         h("div", { class: "lines" }, h("span", { class: "soft small" }, "The same from a shell"), copyLine("command", this.#command), copyLine("curl line", this.#curl)),
       ),
       h("div", { class: "dialog-foot" }, button(this.sent ? "Close" : "Cancel", this.close), h("button", { type: "submit", form: "send-form", class: "button primary" }, "Send")),

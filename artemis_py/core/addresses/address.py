@@ -15,6 +15,7 @@ from artemis_py.core.queue.queue import Queue
 from artemis_py.core.reference.home import Home
 from artemis_py.message import Account
 from artemis_py.selector import Selector
+from artemis_py.units import date_after
 
 ANYCAST: Final = "ANYCAST"
 MULTICAST: Final = "MULTICAST"
@@ -411,13 +412,13 @@ class Address(Home):
         if settings.no_expiry:
             return 0
         if settings.expiry_delay >= 0:
-            return expires_ms or now_ms + settings.expiry_delay
+            return expires_ms or date_after(now_ms, settings.expiry_delay)
         shortest, longest = settings.min_expiry_delay, settings.max_expiry_delay
         if not expires_ms:
             delay = longest if longest >= 0 else shortest
-            return now_ms + delay if delay >= 0 else 0
+            return date_after(now_ms, delay) if delay >= 0 else 0
         if longest >= 0 and expires_ms > now_ms + longest:
-            return now_ms + longest
+            return date_after(now_ms, longest)
         if shortest >= 0 and expires_ms < now_ms + shortest:
-            return now_ms + shortest
+            return date_after(now_ms, shortest)
         return expires_ms

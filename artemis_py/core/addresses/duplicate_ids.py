@@ -37,6 +37,12 @@ class DuplicateIds:
             oldest, _ = self._seen.popitem(last=False)
             self._holdings.move(IDS, -ID_BYTES - len(oldest))
 
+    def discard(self, duplicate_id: str) -> None:
+        """Forget one id, if it is there."""
+        if duplicate_id in self._seen:
+            del self._seen[duplicate_id]
+            self._holdings.move(IDS, -ID_BYTES - len(duplicate_id))
+
     def resize(self, size: int) -> None:
         """Remember so many ids from now on. Those beyond a smaller size are forgotten as others come."""
         self._size = size

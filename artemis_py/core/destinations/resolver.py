@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from itertools import islice
 from typing import Final, final
 
@@ -103,9 +103,7 @@ class Resolver:
         """May a client send to an address, with all that is created for that?"""
         address = self._bindings.addresses.get(name)
         settings = self._config.settings_for(name) if address is None else address.settings
-        if routing_type is None:
-            types = {settings.default_address_routing_type} if address is None else address.routing_types
-            routing_type = ANYCAST if ANYCAST in types else MULTICAST
+        routing_type = ANYCAST if ANYCAST in self.types_of(name, routing_type) else MULTICAST
         has_queue = address is not None and self._bindings.has_anycast(address)
         creates = routing_type == ANYCAST and not has_queue and settings.auto_create_queues
         if address is None and settings.auto_create_addresses:
@@ -113,6 +111,15 @@ class Resolver:
         if creates and name not in self._bindings.queues:
             permit.to_create_queue(name, name, durable=True)
         permit.to_use(name, None)
+
+    def types_of(self, name: str, routing_type: str | None) -> Collection[str]:
+        """The routing types that a message has which is sent to this address with this type; None: it names none."""
+        if routing_type is not None:
+            return (routing_type,)
+        address = self._bindings.addresses.get(name)
+        if address is None:
+            return (self._config.settings_for(name).default_address_routing_type,)
+        return address.routing_types
 
     def renewed(self, route: Route) -> Route:
         """A route to the same destination as things are now. Raises NotFoundError."""

@@ -16,6 +16,7 @@ from artemis_py.core.handling.round import PAGED, SCHEDULED, Sight
 from artemis_py.core.handling.taking import put_back, take
 from artemis_py.core.handling.targets import QueueTarget, Target, Targets
 from artemis_py.core.order.entry import CANCELLED, MOVED, PURGED
+from artemis_py.core.placing.publish_outcome import PublishOutcome
 from artemis_py.core.queue.parts import QueueParts
 from artemis_py.core.queue.queue import Queue
 from artemis_py.errors import BrokerError
@@ -97,16 +98,27 @@ class Expire(Deed):
 
 @final
 class Bury(Deed):
-    """Sends messages to the dead-letter address, which must be there."""
+    """Sends messages to the dead-letter address, as ``Target``. What nothing takes there stays."""
 
     word = "sent"
     units = _BURY_UNITS
 
-    def __init__(self, queue: Queue) -> None:
-        self._parts = queue.parts
+    def __init__(self, queue: Queue, grave: Target, bindings: Bindings) -> None:
+        self._queue = queue
+        self._grave = grave
+        self._bindings = bindings
 
     def do(self, sight: Sight, now_ms: int) -> Outcome:
-        parts = self._parts
+        parts, grave = self._queue.parts, self._grave
+        if grave.is_gone():
+            return Outcome(is_done=False, reason="the dead-letter address was deleted", stops=True)
+        source = self._bindings.source_of(sight.message, self._queue.reference)
+        head = heads.dead(sight.message, grave.address.name, source.name, self._queue.name, SENT_BY_OPERATOR)
+        fault = grave.fault(_copy(sight.message, head, 0, grave))
+        if not fault and grave.address.refusal == "DROP":
+            fault = f"address {grave.address.name} is full, and drops messages (address-full-policy DROP)"
+        if fault:
+            return Outcome(is_done=False, reason=fault)
         entry = take(parts, sight)
         if entry is None:
             return GONE
@@ -132,12 +144,10 @@ class Move(Deed):
         return self._target.is_behind
 
     def do(self, sight: Sight, now_ms: int) -> Outcome:
-        target, message = self._target, sight.message
-        refused = _refused(target, message.head, message)
-        if refused is not None:
-            return refused
+        target, message, parts = self._target, sight.message, self._queue.parts
         head = _moved_head(self._queue, target, message, self._bindings)
-        return _carry(self._queue.parts, sight, target, head, message.expires_ms, now_ms)
+        copy = _copy(message, head, message.expires_ms, target)
+        return _refused(target, copy) or _carry(parts, sight, target, copy, now_ms)
 
 
 @final
@@ -158,14 +168,15 @@ class Copy(Deed):
 
     def do(self, sight: Sight, now_ms: int) -> Outcome:
         target, message, parts = self._target, sight.message, self._queue.parts
-        refused = _refused(target, message.head, message)
+        head = _moved_head(self._queue, target, message, self._bindings)
+        copy = _copy(message, head, message.expires_ms, target)
+        refused = _refused(target, copy)
         if refused is not None:
             return refused
         due_ms = due_ms_of(parts, sight, now_ms)
-        head = _moved_head(self._queue, target, message, self._bindings)
         parts.host.copies.join()
-        target.put(_copy(parts, message, head, message.expires_ms, target), now_ms, due_ms)
-        return DONE
+        why_lost = _put(parts, target, copy, now_ms, due_ms)
+        return Outcome(is_done=False, reason=why_lost) if why_lost else DONE
 
 
 @final
@@ -187,14 +198,15 @@ class Prioritize(Deed):
         message, priority = sight.message, self._priority
         if message.head.priority == priority:
             return Outcome(is_done=False, reason=f"has priority {priority} already")
-        head = heads.with_priority(message, priority)
-        return _carry(self._own.queue.parts, sight, self._own, head, message.expires_ms, now_ms)
+        parts = self._own.queue.parts
+        copy = _copy(message, heads.with_priority(message, priority), message.expires_ms, self._own)
+        return _carry(parts, sight, self._own, copy, now_ms)
 
 
 @final
 class Retry(Deed):
-    """Sends dead and expired messages back to where they came from: to their queue if it is still there, or else to
-    their address. They do not expire, as the copies on a dead-letter queue do not.
+    """Sends dead and expired messages back to the queues they came from (``Targets.of_origin``). They do not expire, as
+    the copies on a dead-letter queue do not.
     """
 
     word = "retried"
@@ -222,11 +234,12 @@ class Retry(Deed):
         if isinstance(target, QueueTarget) and target.queue is self._queue:
             return Outcome(is_done=False, reason="comes from this queue")
         self._waits_for = target
-        head = heads.retried(message, origin.address or target.address.name)
-        refused = _refused(target, head, message)
+        parts = self._queue.parts
+        copy = _copy(message, heads.retried(message, origin.address or target.address.name), 0, target)
+        refused = _refused(target, copy)
         if refused is not None:  # messages of other queues may go all the same
             return Outcome(is_done=False, reason=refused.reason)
-        return _carry(self._queue.parts, sight, target, head, 0, now_ms)
+        return _carry(parts, sight, target, copy, now_ms)
 
 
 def due_ms_of(parts: QueueParts, sight: Sight, now_ms: int) -> int:
@@ -240,12 +253,12 @@ def due_ms_of(parts: QueueParts, sight: Sight, now_ms: int) -> int:
     return 0
 
 
-def _refused(target: Target, head: Head, message: Message) -> Outcome | None:
-    """Why the target cannot have the message; None: it can."""
+def _refused(target: Target, copy: Message) -> Outcome | None:
+    """Why the target cannot have the copy; None: it can."""
     if target.is_gone():
         return Outcome(is_done=False, reason="the target was deleted", stops=True)
-    fault = target.fault(head, message)
-    full = target.full_because(message)
+    fault = target.fault(copy)
+    full = target.full_because(copy)
     if full:
         return Outcome(is_done=False, reason=full, stops=True)
     return Outcome(is_done=False, reason=fault) if fault else None
@@ -256,23 +269,39 @@ def _moved_head(queue: Queue, target: Target, message: Message, bindings: Bindin
     return heads.moved(message, target.address.name, source.name, queue.name)
 
 
-def _copy(parts: QueueParts, message: Message, head: Head, expires_ms: int, target: Target) -> Message:
-    number = parts.host.next_message_id()
-    return Message(head, message.body, number, message.timestamp_ms, expires_ms, target.address.account, 0)
+def _copy(message: Message, head: Head, expires_ms: int, target: Target) -> Message:
+    """A copy for the target. It has no number before it is put there."""
+    return Message(head, message.body, 0, message.timestamp_ms, expires_ms, target.address.account, 0)
 
 
-def _carry(parts: QueueParts, sight: Sight, target: Target, head: Head, expires_ms: int, now_ms: int) -> Outcome:
-    """Put a copy on the target in the original's stead."""
+def _put(parts: QueueParts, target: Target, copy: Message, now_ms: int, due_ms: int) -> str:
+    """Put a copy on the target. Returns why it is not there all the same: a ring has dropped it. Empty: it is."""
+    copy.id = parts.host.next_message_id()
+    outcome = PublishOutcome(parts.host.outcomes)
+    outcome.watch(copy.id)
+    try:
+        target.put(copy, now_ms, due_ms)
+    finally:
+        outcome.end()
+    return "" if outcome.is_kept else outcome.why_lost
+
+
+def _carry(parts: QueueParts, sight: Sight, target: Target, copy: Message, now_ms: int) -> Outcome:
+    """Put a copy on the target in the original's stead. What the target does not keep stays where it is."""
     due_ms = due_ms_of(parts, sight, now_ms)
     waits_until_ms = parts.contents.waits_until.of(sight.message.id)
     entry = take(parts, sight)
     if entry is None:
         return GONE
-    parts.host.copies.join()
+    why_lost = ""
     try:
-        target.put(_copy(parts, entry.message, head, expires_ms, target), now_ms, due_ms)
+        parts.host.copies.join()
+        why_lost = _put(parts, target, copy, now_ms, due_ms)
     except Exception:
         put_back(parts, sight, entry, waits_until_ms)
         raise
+    if why_lost:
+        put_back(parts, sight, entry, waits_until_ms)
+        return Outcome(is_done=False, reason=why_lost)
     parts.contents.acknowledge([entry.message], None, MOVED)  # as Artemis counts it
     return DONE

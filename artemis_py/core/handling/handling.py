@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final, final
 
+from artemis_py.core.addresses.address import Address
 from artemis_py.core.addresses.bindings import Bindings
 from artemis_py.core.budget import Budget
 from artemis_py.core.destinations.resolver import Resolver
@@ -50,8 +51,8 @@ class Handling:
         """Send messages to the dead-letter address. Raises BrokerError if the queue has none, or nothing takes what is
         sent there.
         """
-        self._check_grave(queue)
-        return self._begin(queue, choice, Bury(queue))
+        grave = self._targets.address(self._grave_of(queue))
+        return self._begin(queue, choice, Bury(queue, grave, self._bindings))
 
     def move(self, queue: Queue, choice: Choice, target_name: str) -> Change:
         """Move messages to the queue or address of this name. Raises BrokerError."""
@@ -68,7 +69,7 @@ class Handling:
         return self._begin(queue, choice, Prioritize(self._targets.queue(queue), priority))
 
     def retry(self, queue: Queue, choice: Choice, *, allowance: int | None = None) -> Change:
-        """Send dead and expired messages back to where they came from; see ``Change`` for the allowance."""
+        """Send dead and expired messages back to the queues they came from; see ``Change`` for the allowance."""
         return self._begin(queue, choice, Retry(queue, self._targets), allowance=allowance)
 
     def deliver(self, queue: Queue, ids: Iterable[int], now_ms: int) -> int:
@@ -120,7 +121,7 @@ class Handling:
             raise BrokerError(f"address {name} has no queue, so the messages would be lost; create one first")
         return target
 
-    def _check_grave(self, queue: Queue) -> None:
+    def _grave_of(self, queue: Queue) -> Address:
         address = self._bindings.address_of(queue)
         own = queue.reference.rules.dead_letter_address
         name = address.settings.dead_letter_address if own is None else own
@@ -134,3 +135,4 @@ class Handling:
             raise BrokerError(
                 f"nothing takes what is sent to the dead-letter-address {name}; create a queue on it first"
             )
+        return target

@@ -21,6 +21,12 @@ def moved(message: Message, address: str, source: str, queue: str) -> Head:
     return message.head.forwarded(address, changes, _STRIPPED)
 
 
+def dead(message: Message, address: str, source: str, queue: str, reason: str) -> Head:
+    """For a copy at the dead-letter ``address``, as one that died by itself has it."""
+    changes = {**copy_headers(message, source, queue, 1), "reason": reason}
+    return message.head.forwarded(address, changes, _STRIPPED)
+
+
 def retried(message: Message, address: str) -> Head:
     """For a dead or expired message that goes back to where it came from. It is marked with how often it did."""
     changes = {RETRIED_HEADER: str(retried_count(message.head) + 1)}

@@ -7,7 +7,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Final, final
 
-from artemis_py.core.addresses.address import Address
+from artemis_py.core.addresses.address import ANYCAST, Address
 from artemis_py.core.addresses.bindings import Bindings
 from artemis_py.core.destinations.resolver import Resolver
 from artemis_py.core.handling.origin import Origin
@@ -18,7 +18,7 @@ from artemis_py.core.queue.queue import Queue
 from artemis_py.core.routing.admission import Admission
 from artemis_py.core.routing.targets import takers
 from artemis_py.errors import NotFoundError
-from artemis_py.message import Head, Message
+from artemis_py.message import Message
 
 _SEPARATOR: Final = "::"
 
@@ -36,12 +36,12 @@ class Target(ABC):
         """Does it exist no more?"""
 
     @abstractmethod
-    def fault(self, head: Head, message: Message) -> str:
+    def fault(self, copy: Message) -> str:
         """Why this copy may not come, so that its original must stay; empty: it may."""
 
     @abstractmethod
-    def full_because(self, message: Message) -> str:
-        """Why there is no room for the message; empty: there is."""
+    def full_because(self, copy: Message) -> str:
+        """Why there is no room for the copy; empty: there is."""
 
     @abstractmethod
     def put(self, copy: Message, now_ms: int, due_ms: int) -> None:
@@ -70,15 +70,15 @@ class QueueTarget(Target):
     def is_gone(self) -> bool:
         return self.queue.deleted
 
-    def fault(self, head: Head, message: Message) -> str:
+    def fault(self, copy: Message) -> str:
         return "" if self.queue.enabled else f"queue {self.queue.name} is disabled"
 
-    def full_because(self, message: Message) -> str:
+    def full_because(self, copy: Message) -> str:
         refusal = self._address.refusal
         if refusal is not None:
             return f"address {self._address.name} is full ({refusal})"
         flow = self.queue.flow
-        if flow.limits_senders and not flow.admits(message.size_bytes):
+        if flow.limits_senders and not flow.admits(copy.size_bytes):
             return f"queue {self.queue.name} is full"
         return ""
 
@@ -103,20 +103,20 @@ class AddressTarget(Target):
     def is_gone(self) -> bool:
         return self._bindings.addresses.get(self._address.name) is not self._address
 
-    def fault(self, head: Head, message: Message) -> str:
+    def fault(self, copy: Message) -> str:
         self._full = ""
-        route = self._bindings.route_to(self._address, None, head.routing_type)
+        route = self._bindings.route_to(self._address, None, copy.head.routing_type)
         plan = self._bindings.plan_of(route)
-        verdicts = Verdicts(message)
+        verdicts = Verdicts(copy)
         if any(verdicts.of(divert.selector) for divert in (*plan.exclusive_diverts, *plan.diverts)):
             return ""
-        queues = takers(self._address, plan, None, head.routing_type, verdicts)
+        queues = takers(self._address, plan, None, copy.head.routing_type, verdicts)
         for queue in queues:
-            if queue.flow.limits_senders and not queue.flow.admits(message.size_bytes):
+            if queue.flow.limits_senders and not queue.flow.admits(copy.size_bytes):
                 self._full = f"queue {queue.name} is full"
         return "" if queues else f"no queue of address {self._address.name} takes it"
 
-    def full_because(self, message: Message) -> str:
+    def full_because(self, copy: Message) -> str:
         refusal = self._address.refusal
         return self._full if refusal is None else f"address {self._address.name} is full ({refusal})"
 
@@ -157,12 +157,17 @@ class Targets:
         return self.address(address)
 
     def of_origin(self, origin: Origin, routing_type: str | None) -> Target:
-        """Where a message came from: its queue if that is still there, or else its address, which is made as for a
-        sender. Raises BrokerError if neither can be.
+        """Where a message came from: its queue, and an anycast queue that is gone is created again, as a SEND to it
+        would. Never the address: all other subscriptions would get the message once more. What came from no queue (no
+        route) goes to its address, as a SEND. Raises BrokerError if there is nothing to send it to.
         """
-        queue = None if origin.queue is None else self.bindings.queues.get(origin.queue)
-        if queue is not None:
-            return self.queue(queue)
         name = origin.address or ""
-        address = self.bindings.addresses.get(name)
-        return self.address(self._resolver.route(name, None, routing_type).address if address is None else address)
+        if origin.queue is None:
+            return self.address(self._resolver.route(name, None, routing_type).address)
+        queue = self.bindings.queues.get(origin.queue)
+        if queue is None and set(self._resolver.types_of(name, routing_type)) != {ANYCAST}:
+            raise NotFoundError(
+                f"its queue {origin.queue} of address {name} is gone and was no anycast queue, and other subscriptions"
+                " must not get it again; create the queue, or move the message"
+            )
+        return self.queue(queue or self._resolver.obtain_queue(name, origin.queue, ANYCAST))

@@ -13,8 +13,8 @@ from artemis_py.core.order.entry import Entry
 from artemis_py.core.pages.stream import PageStream
 from artemis_py.core.pages.streams import Streams
 from artemis_py.core.placing.batch import Batch
+from artemis_py.core.placing.publish_outcome import note_taken
 from artemis_py.core.placing.recording import Share, recording_of
-from artemis_py.core.placing.whereabouts import Whereabouts
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.reference.reference import QueueReference
 from artemis_py.message import Message
@@ -35,13 +35,12 @@ class Enqueuer:
         self.begun: list[Placing] = []
         """What was published since somebody asked, and is not on all of its queues."""
         self._spreads: list[Spread] = []
-        self.watched: Whereabouts | None = None
-        """Hears of what is put on queues, while a sender who asks for that has a message published."""
 
     def enqueue(self, batch: Batch, shares: list[Share]) -> None:
         """Write messages down and put them on their queues, now or later."""
-        if self.watched is not None:
-            self.watched.note(shares)
+        if self._host.outcomes:
+            for queue, taken in shares:
+                note_taken(self._host.outcomes, taken, queue.name)
         if batch.paged:
             self._enqueue_paged(batch, shares)
             return
@@ -192,9 +191,9 @@ class Enqueuer:
 
     def enqueue_on_one(self, batch: Batch, queue: Queue) -> None:
         """The usual case of ``enqueue``: one queue takes everything."""
-        if self.watched is not None:
-            self.watched.note([(queue, batch.messages)])
         log = self._host.log
+        if self._host.outcomes:
+            note_taken(self._host.outcomes, batch.messages, queue.name)
         if not batch.plain and not queue.durable:
             self.recording.record(batch, [(queue, batch.messages)])
         elif not batch.plain:

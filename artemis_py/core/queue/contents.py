@@ -16,6 +16,7 @@ from artemis_py.core.keeping import keep, release
 from artemis_py.core.order.entry import ACKED, EXPIRED, REPLACED, Entry
 from artemis_py.core.order.last_value import LastValues
 from artemis_py.core.order.order import Order
+from artemis_py.core.placing.publish_outcome import note_dropped
 from artemis_py.core.queue.behind import Behind
 from artemis_py.core.queue.dates import Dates
 from artemis_py.core.queue.deferred import Deferred
@@ -212,6 +213,8 @@ class Contents:
 
     def count_lost(self, messages: list[Message], reason: str, *, replaced: bool = False) -> None:
         """Count new messages that the queue drops on arrival, and settle the durable ones for ``reason``."""
+        if self._host.outcomes:
+            note_dropped(self._host.outcomes, messages, self._reference.name)
         self.tally.lose(len(messages), reason, replaced=replaced)
         durable = [message for message in messages if message.head.persistent]
         if durable and self._reference.durable:
@@ -521,6 +524,8 @@ class Contents:
 
     def give_up(self, entry: Entry) -> None:
         """Remove an entry that is out of the order: another replaces it."""
+        if self._host.outcomes:
+            note_dropped(self._host.outcomes, [entry.message], self._reference.name)
         self.tally.replaced += 1
         self._forget([entry.message], REPLACED)
 

@@ -6,11 +6,11 @@ from typing import Final
 
 from artemis_py.core.order.entry import Entry
 from artemis_py.message import HeaderName, Message
+from artemis_py.units import DATE_MAX_MS, LONG_MAX
 
 _NOT_VALID_BEFORE: Final = HeaderName("x-qpid-not-valid-before")
 _SCHEDULED_TIME: Final = HeaderName("AMQ_SCHEDULED_TIME")
 _DIGITS_MAX: Final = 19
-_LONG_MAX: Final = 2**63 - 1
 
 
 def not_before_ms(message: Message, now_ms: int) -> int:
@@ -26,7 +26,7 @@ def not_before_ms(message: Message, now_ms: int) -> int:
     if len(digits) > _DIGITS_MAX or not (digits.isascii() and digits.isdigit()):
         return 0
     until_ms = int(digits)
-    return until_ms + 1 if now_ms <= until_ms <= _LONG_MAX else 0
+    return min(until_ms + 1, DATE_MAX_MS) if now_ms <= until_ms <= LONG_MAX else 0
 
 
 def is_date(entry: Entry) -> bool:

@@ -16,6 +16,7 @@ from artemis_py.core.order.entry import DEAD, DELETED, NACKED, Entry
 from artemis_py.core.queue.parts import QueueParts
 from artemis_py.core.queue.tries import MAX_DELIVERIES
 from artemis_py.core.queue.works import SLICE_MAX, QueueWork
+from artemis_py.units import date_after
 
 EVERYTHING: Final = -1
 """Instead of a message id: everything that the consumer holds."""
@@ -156,7 +157,7 @@ class Return(QueueWork):
             return True
         due_ms = 0
         if redelivery.delay_ms > 0:
-            due_ms = now_ms + redelivery.delay_after(entry.attempts, message.id)
+            due_ms = date_after(now_ms, redelivery.delay_after(entry.attempts, message.id))
             self._delayed.append((entry, due_ms))
         parts.note_attempt(entry, due_ms, holder, self._cause)
         return False

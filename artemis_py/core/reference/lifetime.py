@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import final
 
 from artemis_py.message import Message
+from artemis_py.units import DELAY_MAX_MS
 
 
 @final
@@ -20,8 +21,8 @@ class Lifetime:
     __slots__ = ("longest_ms", "shortest_ms", "usual_ms")
 
     def __init__(self, shortest_ms: int, longest_ms: int, usual_ms: int = 0) -> None:
-        self.shortest_ms = shortest_ms
-        self.longest_ms = longest_ms
+        self.shortest_ms = min(shortest_ms, DELAY_MAX_MS)
+        self.longest_ms = min(longest_ms, DELAY_MAX_MS)
         self.usual_ms = usual_ms
 
     @property

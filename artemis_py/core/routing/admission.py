@@ -115,6 +115,9 @@ class Admission:
                 address.routed_message_count += 1
                 address.dropped_message_count += 1
                 story.refused(address.name, "drop", message)
+                outcome = self._host.outcomes.get(message.id)
+                if outcome is not None:
+                    outcome.full_address = address.name
             elif refusal is not None and not admitted and not self._duplicates.has_seen(address, message):
                 if refusal == "FAIL":
                     story.refused(address.name, "fail", message)

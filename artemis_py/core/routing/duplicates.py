@@ -6,6 +6,7 @@ from typing import final
 
 from artemis_py.core.addresses.address import Address
 from artemis_py.core.addresses.duplicate_ids import DuplicateIds
+from artemis_py.core.placing.publish_outcome import PublishOutcome
 from artemis_py.message import Message
 from artemis_py.records import RecordLog
 
@@ -16,10 +17,11 @@ class Duplicates:
     ``persist-id-cache``.
     """
 
-    __slots__ = ("_keeps", "_log", "_size")
+    __slots__ = ("_keeps", "_log", "_outcomes", "_size")
 
-    def __init__(self, log: RecordLog, size: int, *, keeps: bool) -> None:
+    def __init__(self, log: RecordLog, outcomes: dict[int, PublishOutcome], size: int, *, keeps: bool) -> None:
         self._log = log
+        self._outcomes = outcomes
         self._size = size
         self._keeps = keeps
 
@@ -45,8 +47,9 @@ class Duplicates:
             seen.add(duplicate_id)
 
     def leave_out(self, address: Address, messages: list[Message]) -> list[Message]:
-        """The messages that the address has not seen, in order. Their ids are remembered and written down. One that is
-        left out gets the lsn up to which its first copy is certainly in the log.
+        """The messages that the address has not seen, in order. Their ids are remembered, and must be written down when
+        the messages are published (``write``). One that is left out gets the lsn up to which its first copy is
+        certainly in the log.
         """
         kept: list[Message] = []
         for message in messages:
@@ -57,12 +60,28 @@ class Duplicates:
                     message.lsn = self._log.last_lsn
                     address.duplicate_message_count += 1
                     self._log.story.refused(address.name, "duplicate", message)
+                    outcome = self._outcomes.get(message.id)
+                    if outcome is not None:
+                        outcome.is_duplicate = True
                     continue
                 seen.add(duplicate_id)
-                if self._keeps and not address.temporary:  # no restart brings it back
-                    message.lsn = self._log.duplicate_id(address.name, duplicate_id)
             kept.append(message)
         return kept
+
+    def write(self, address: Address, messages: list[Message]) -> None:
+        """Write down the ids of messages that were published. An id is forgotten whose publisher hears that the message
+        is nowhere, and may send it again.
+        """
+        for message in messages:
+            duplicate_id = message.head.duplicate_id
+            if duplicate_id is None:
+                continue
+            outcome = self._outcomes.get(message.id)
+            if outcome is not None and not outcome.is_kept:
+                self._ids_of(address).discard(duplicate_id)
+            elif self._keeps and not address.temporary:  # no restart brings that back
+                lsn = self._log.duplicate_id(address.name, duplicate_id)
+                message.lsn = message.lsn or lsn
 
     def _ids_of(self, address: Address) -> DuplicateIds:
         if address.duplicate_ids is None:

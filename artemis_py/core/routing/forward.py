@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from artemis_py.core.addresses.address import ANYCAST, MULTICAST
+from artemis_py.core.placing.publish_outcome import PublishOutcome
 from artemis_py.message import Head, HeaderName, LargeBody, Message
 
 HOPS_MAX: Final = 16
@@ -46,6 +47,8 @@ class Forward:
     """The diverts that it has passed since it was sent or lay on a queue. A divert ignores copies that it has made
     itself: in a loop of diverts with several targets each, a few hops would make millions of copies.
     """
+    outcome: PublishOutcome | None = None
+    """Of the original, whose publisher waits to know."""
 
 
 def hops_of(head: Head) -> int:

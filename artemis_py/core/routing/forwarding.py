@@ -102,11 +102,16 @@ class Forwarding:
         self._host.note_event(code, queue, fields, kind=reason)
 
     def _publish(self, forward: Forward, now_ms: int) -> None:
+        outcome = forward.outcome
+        if outcome is not None:
+            outcome.publish_copy()
         route = self._route_of(forward)
         if route is None:
             return
         account = route.address.account
         number = self._host.next_message_id()
+        if outcome is not None:
+            outcome.watch(number)
         head = route.head_of(forward.head)
         message = Message(head, forward.body, number, now_ms, forward.expires_ms, account, forward.origin)
         batch = Batch(

@@ -7,6 +7,7 @@ from typing import Final, final
 from artemis_py.core.addresses.address import ANYCAST, MULTICAST, Address, Divert, Plan
 from artemis_py.core.events import LOOPED, Events
 from artemis_py.core.placing.batch import Batch
+from artemis_py.core.placing.publish_outcome import PublishOutcome
 from artemis_py.core.routing.forward import HOPS_HEADER, HOPS_MAX, Forward, copy_headers, hops_of
 from artemis_py.message import Message
 
@@ -21,10 +22,11 @@ class Forwards:
     publishes none (``Forwarding`` does), so nothing recurses.
     """
 
-    __slots__ = ("_events", "looped_message_count", "waiting")
+    __slots__ = ("_events", "_outcomes", "looped_message_count", "waiting")
 
-    def __init__(self, events: Events) -> None:
+    def __init__(self, events: Events, outcomes: dict[int, PublishOutcome]) -> None:
         self._events = events
+        self._outcomes = outcomes
         self.waiting: list[Forward] = []
         """In the order in which they are to be published."""
         self.looped_message_count = 0
@@ -68,7 +70,7 @@ class Forwards:
         forward = Forward(
             target, message.head, message.body, message.expires_ms, batch.hops + 1, batch.due_ms, as_it_is=True
         )
-        self._add(forward, batch.route.address)
+        self._add(forward, batch.route.address, message)
 
     def _divert(self, address: Address, divert: Divert, message: Message, batch: Batch) -> None:
         hops = max(batch.hops, hops_of(message.head)) + 1
@@ -80,7 +82,7 @@ class Forwards:
         passed = (*batch.passed, divert.name)
         for target in divert.forwarding_addresses:
             if divert.name in batch.passed:
-                self._drop_looping(address, target)
+                self._drop_looping(address, target, message)
                 continue
             head = message.head.forwarded(target, changes, drop)
             if routing_type is not None:
@@ -96,7 +98,7 @@ class Forwards:
                 origin=message.origin,
                 passed=passed,
             )
-            self._add(forward, address)
+            self._add(forward, address, message)
 
     # ---- dead, expired, without a route ----------------------------------------------------------
 
@@ -125,14 +127,21 @@ class Forwards:
 
     def _add_changed(self, target: str, source: Address, message: Message, changes: dict[str, str], hops: int) -> None:
         head = message.head.forwarded(target, changes, _STRIPPED)
-        self._add(Forward(target, head, message.body, 0, hops), source)
+        self._add(Forward(target, head, message.body, 0, hops), source, message)
 
-    def _add(self, forward: Forward, source: Address) -> None:
+    def _add(self, forward: Forward, source: Address, message: Message) -> None:
         if forward.hops > HOPS_MAX:
-            self._drop_looping(source, forward.address)
-        else:
-            self.waiting.append(forward)
+            self._drop_looping(source, forward.address, message)
+            return
+        self.waiting.append(forward)
+        if self._outcomes:
+            forward.outcome = self._outcomes.get(message.id)
+            if forward.outcome is not None:
+                forward.outcome.begin_copy()
 
-    def _drop_looping(self, source: Address, target: str) -> None:
+    def _drop_looping(self, source: Address, target: str, message: Message) -> None:
         self.looped_message_count += 1
+        outcome = self._outcomes.get(message.id)
+        if outcome is not None:
+            outcome.looped_count += 1
         self._events.note(LOOPED, source.name, {"target": target})

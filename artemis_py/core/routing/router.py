@@ -6,6 +6,7 @@ from typing import Final, final
 
 from artemis_py.core.addresses.address import MULTICAST, Plan
 from artemis_py.core.addresses.bindings import Bindings
+from artemis_py.core.addresses.route import Route
 from artemis_py.core.destinations.resolver import Resolver
 from artemis_py.core.events import ORPHANED
 from artemis_py.core.host import Host
@@ -13,6 +14,7 @@ from artemis_py.core.placing.batch import Batch
 from artemis_py.core.placing.enqueuer import Enqueuer
 from artemis_py.core.placing.recording import Share
 from artemis_py.core.placing.verdicts import Verdicts
+from artemis_py.core.queue.queue import Queue
 from artemis_py.core.routing.duplicates import Duplicates
 from artemis_py.core.routing.forwards import Forwards
 from artemis_py.core.routing.targets import deal, every_target, offer, only_target
@@ -27,7 +29,7 @@ class Router:
     consumers; a queue may, when messages arrive.
     """
 
-    __slots__ = ("_bindings", "_duplicates", "_enqueuer", "_events", "_forwards", "_log", "_resolver")
+    __slots__ = ("_bindings", "_duplicates", "_enqueuer", "_events", "_forwards", "_log", "_outcomes", "_resolver")
 
     def __init__(
         self,
@@ -40,6 +42,7 @@ class Router:
     ) -> None:
         self._log = host.log
         self._events = host.events
+        self._outcomes = host.outcomes
         self._bindings = bindings
         self._resolver = resolver
         self._duplicates = duplicates
@@ -55,8 +58,10 @@ class Router:
                 message.expires_ms = address.expiry_of(message.expires_ms, batch.now_ms)
         if not (batch.plain or batch.distinct) and any(one.head.duplicate_id is not None for one in batch.messages):
             self._log.begin_group()
-            batch.narrow(self._duplicates.leave_out(address, batch.messages))
+            messages = self._duplicates.leave_out(address, batch.messages)
+            batch.narrow(messages)
             self._publish_distinct(batch)
+            self._duplicates.write(address, messages)
             self._log.end_group()
         else:
             self._publish_distinct(batch)
@@ -103,7 +108,10 @@ class Router:
             reached.update(diverted)
         missed = [message for message in messages if message.id not in reached]
         if missed:
-            missed = _not_awaited(missed, batch, plan)
+            lost = _not_awaited(missed, batch, plan)
+            if self._outcomes:
+                self._note_missed(missed, lost, batch.route, plan)
+            missed = lost
         address.routed_message_count += len(messages) - len(missed)
         address.unrouted_message_count += len(missed)
         if missed and address.deleted:
@@ -115,14 +123,39 @@ class Router:
             for message in missed:
                 self._forwards.add_unrouted(target, address, message, batch.hops)
 
+    def _note_missed(self, missed: list[Message], lost: list[Message], route: Route, plan: Plan) -> None:
+        """Some publishers wait to know that no queue took their messages, now or ever."""
+        for message in missed:
+            outcome = self._outcomes.get(message.id)
+            if outcome is None:
+                continue
+            if message in lost:
+                outcome.has_targets = bool(_possible_targets(route, plan))
+                outcome.unrouted_because = _why_unrouted(route, plan)
+            else:
+                outcome.is_awaited = True
 
-def _not_awaited(messages: list[Message], batch: Batch, plan: Plan) -> list[Message]:
-    """Those of the messages that no queue will find in the log, either."""
-    route = batch.route
+
+def _possible_targets(route: Route, plan: Plan) -> list[Queue]:
+    """Every queue that some message on this route may come to."""
     queues = every_target(route, plan)
     if route.queue is None and route.routing_type != MULTICAST:
         queues = [*queues, *plan.anycast]
-    for queue in queues:
+    return queues
+
+
+def _why_unrouted(route: Route, plan: Plan) -> str:
+    queues, name = _possible_targets(route, plan), route.address.name
+    if not queues:
+        kind = "" if route.routing_type is None else f"{route.routing_type} "
+        return f"address {name} has no {kind}queue that would take it"
+    whose = f"queue {queues[0].name}" if len(queues) == 1 else f"each of the {len(queues)} queues of address {name}"
+    return f"{whose} is disabled, or has a filter that does not match it"
+
+
+def _not_awaited(messages: list[Message], batch: Batch, plan: Plan) -> list[Message]:
+    """Those of the messages that no queue will find in the log, either."""
+    for queue in _possible_targets(batch.route, plan):
         if queue.filling is not None:
             messages = [
                 message

@@ -18,7 +18,6 @@ from artemis_py.management.operation import VIEW
 RESOURCE: Final = "_AMQ_ResourceName"
 OPERATION: Final = "_AMQ_OperationName"
 ATTRIBUTE: Final = "_AMQ_Attribute"
-SUCCEEDED: Final = "_AMQ_OperationSucceeded"
 REPLY_BYTES_MAX: Final = 4 * 1024 * 1024
 _SHOWN_MAX: Final = 200
 _KINDS: Final[dict[str, BeanKind]] = {"queue": QUEUE, "address": ADDRESS, "acceptor": ACCEPTOR, "divert": DIVERT}

@@ -46,7 +46,9 @@ def _retry(managed: Managed, given: Given) -> Steps:
         return (yield from _rehearse(managed, queues, choice))
     if rate:
         return (yield from _at_a_rate(managed, queues, given))
-    result: dict[str, Any] = {"retried": 0, "inDelivery": 0, "inDeliveryMessages": [], "kept": {}, "job": None}
+    result: dict[str, Any] = {
+        "retried": 0, "inDelivery": 0, "inDeliveryMessages": [], "kept": {}, "stoppedBecause": None, "job": None,
+    }  # fmt: skip
     for queue in queues:
         change = managed.broker.handling.retry(queue, choice_of(given))
         yield from over(managed, change)
@@ -61,6 +63,8 @@ def _add(result: dict[str, Any], change: Change) -> None:
     result["inDeliveryMessages"] += one["inDeliveryMessages"]
     for reason, count in one["kept"].items():
         result["kept"][reason] = result["kept"].get(reason, 0) + count
+    if change.stopped_because:
+        result["stoppedBecause"] = f"queue {change.queue.name}: {change.stopped_because}"
 
 
 def _rehearse(managed: Managed, queues: list[Queue], choice: Choice) -> Steps:
@@ -143,11 +147,12 @@ DEAD_LETTER_OPERATIONS: Final = (
         method="POST",
         path="/api/dead-letters/retry",
         command="dead retry",
-        sentence="Send dead and expired messages back to the queue they came from, or else to its address: all, or"
-        " those of one origin, of one cause, or that match a filter.",
+        sentence="Send dead and expired messages back to the queue they came from: all, or those of one origin, of one"
+        " cause, or that match a filter. An anycast queue that is gone is created as a SEND would; what belonged to a"
+        " subscription that is gone stays.",
         result="retried: how many; inDelivery and inDeliveryMessages: those left to their consumers; kept: those that"
-        " stayed, by reason. With dry-run nothing changes: count, inDelivery, and groups by origin and cause. With a"
-        " rate: the number of the job that goes on by itself, and planned",
+        " stayed, by reason; stoppedBecause: why it ended early. With dry-run nothing changes: count, inDelivery, and"
+        " groups by origin and cause. With a rate: the number of the job that goes on by itself, and planned",
         arguments=(
             _QUEUE,
             FILTER,

@@ -181,7 +181,9 @@ MESSAGE_CHANGES: Final = (
     ),
     *_both(
         "retryMessage", "retryMessages", "retry", _retry,
-        "Send {} of a dead-letter or expiry queue back to the queue they came from, or else to its address.", "retried",
+        "Send {} of a dead-letter or expiry queue back to the queue they came from. An anycast queue that is gone is "
+        "created as a SEND would; what belonged to a subscription that is gone stays.",
+        "retried",
         mbeans=("long messageID=message", "", "String filter"),
     ),
     Operation(

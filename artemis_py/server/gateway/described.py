@@ -16,6 +16,17 @@ _WRONG: Final = {
         **_PROBLEM,
     }
 }
+_NOT_KEPT: Final = {
+    "content": {
+        "application/json": {
+            "schema": {
+                "type": "object",
+                "properties": {"error": {"type": "string"}, "routed": {"type": "boolean"}},
+                "required": ["error"],
+            }
+        }
+    }
+}
 
 
 def _argument(name: str, sentence: str, place: str = "query", **schema: Any) -> dict[str, Any]:
@@ -60,11 +71,23 @@ _SENT: Final = {
     "type": "object",
     "properties": {
         "address": {"type": "string"},
-        "routed": {"type": "boolean", "description": "Did a queue or a divert take it?"},
+        "routed": {
+            "type": "boolean",
+            "description": "Did a queue or a divert of the address take it? If not, it is at the dead-letter address.",
+        },
+        "duplicate": {"type": "boolean", "description": "Was it dropped, because its duplicate id was here before?"},
+        "queues": {"type": "integer", "description": "On how many queues it is, with those that diverts lead to."},
+        "dropped": {"type": "integer", "description": "How many further queues, full and rings, dropped it at once."},
         "persistent": {"type": "boolean"},
         "size": {"type": "integer", "description": "Of the body, in bytes."},
     },
-    "required": ["address", "routed", "persistent", "size"],
+    "required": ["address", "routed", "duplicate", "queues", "dropped", "persistent", "size"],
+    "additionalProperties": False,
+}
+_REPLY: Final = {
+    "type": "object",
+    "properties": {"address": {"type": "string"}, "result": {"description": "Of the operation, or null."}},
+    "required": ["address", "result"],
     "additionalProperties": False,
 }
 _DONE: Final = {"204": {"description": "Done, and it survives a crash."}, **_WRONG}
@@ -85,8 +108,19 @@ PATHS: Final[dict[str, Any]] = {
             "requestBody": {"content": {"*/*": {"schema": {}}}},
             "responses": {
                 "200": {
-                    "description": "It is published, or a repeated message was dropped.",
-                    "content": {"application/json": {"schema": _SENT}},
+                    "description": "It is on a queue at least, or a repeated message was dropped. At the address of "
+                    "management: the operation succeeded.",
+                    "content": {"application/json": {"schema": {"oneOf": [_SENT, _REPLY]}}},
+                },
+                "409": {
+                    "description": "No queue took it (routed is false), so it is nowhere; or the operation of a "
+                    "management message failed.",
+                    **_NOT_KEPT,
+                },
+                "429": {
+                    "description": "The address or a queue is full; also where its policy is DROP, or a ring has "
+                    "dropped the message at once (routed is false). Retry-After says when to try again.",
+                    **_NOT_KEPT,
                 },
                 **_WRONG,
             },

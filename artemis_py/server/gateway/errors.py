@@ -15,3 +15,13 @@ class BusyError(BrokerError):
 
 class TooLargeError(BrokerError):
     """The message, or its headers, are larger than the acceptor allows."""
+
+
+class NotKeptError(BrokerError):
+    """The message was published, and no queue has it. ``is_full``: a full address or ring has dropped it, so that later
+    it may be kept; otherwise no queue takes such a message.
+    """
+
+    def __init__(self, text: str, *, is_full: bool) -> None:
+        super().__init__(text)
+        self.is_full = is_full

@@ -18,6 +18,7 @@ from artemis_py.stomp.wire.dialect import passes_through
 
 PREFIX: Final = "artemis-"
 """``Artemis-NAME: value`` gives the message the header ``NAME``: in lower case, unless the broker knows it."""
+BATCHED: Final = "application/cloudevents-batch"
 STRUCTURED: Final = "application/cloudevents+json"
 STRUCTURED_BYTES_MAX: Final = 262144
 """A structured event is read, and reading takes time."""
@@ -62,7 +63,10 @@ def headers_of(request: Request, address: str) -> list[tuple[str, str]]:
         kept = _kept(name, keeps)
         if kept is not None:
             found[kept] = value
-    if request.headers.get("content-type", "").lower().startswith(STRUCTURED):
+    content_type = request.headers.get("content-type", "").lower()
+    if content_type.startswith(BATCHED):
+        raise BadRequestError(f"a batch of CloudEvents ({BATCHED}) is not divided here; publish each event by itself")
+    if content_type.startswith(STRUCTURED):
         found.update(_of_event(request))
     found.update(_of_query(query))
     _add_duplicate_id(found, request.headers)

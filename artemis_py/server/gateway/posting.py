@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
-from typing import Final, final
+from collections.abc import Callable, Generator, Mapping, Sequence
+from typing import Final, NamedTuple, final
 
 from artemis_py.core.addresses.address import Address
-from artemis_py.core.events import ORPHANED
+from artemis_py.core.placing.publish_outcome import PublishOutcome
 from artemis_py.core.queue.queue import Queue
 from artemis_py.errors import (
     AddressFullError,
     ArtemisError,
     BadRequestError,
     BrokerError,
+    NotAllowedError,
+    NotFoundError,
     QueueFullError,
     StorageError,
 )
-from artemis_py.management.managed import Steps
-from artemis_py.management.steps import WAIT, Awaited, Step
+from artemis_py.management.artemis.problem import JavaError
+from artemis_py.management.steps import WAIT, AnySteps, Awaited, Step
 from artemis_py.message import encode_headers
-from artemis_py.server.gateway.errors import BusyError, TooLargeError
+from artemis_py.server.gateway.errors import BusyError, NotKeptError, TooLargeError
+from artemis_py.stomp.session.asking import BODY_BYTES_MAX, ask
 from artemis_py.stomp.session.errand import Errand
 from artemis_py.stomp.session.publishing import Publishing
 from artemis_py.stomp.session.state import SessionState
@@ -31,6 +34,25 @@ _PARTS_PER_STEP: Final = 2
 """Parts of at most 256 KiB, as a socket gives them, of which a checksum is made."""
 
 
+_LATER: Final = "the message is nowhere; publish it again when there is room"
+_NO_QUEUE: Final = (
+    "the message is nowhere; create a queue first, subscribe, or publish with routing-type=ANYCAST, which creates one"
+    " where the address-settings allow it"
+)
+_JAVA_STATUSES: Final[Mapping[int, type[BrokerError]]] = {
+    400: BadRequestError,
+    403: NotAllowedError,
+    404: NotFoundError,
+}
+
+
+class ManagementReply(NamedTuple):
+    """What a management message has brought: ``body`` is a JSON array with the result, or empty."""
+
+    address: str
+    body: str
+
+
 @final
 class Posting:
     """One message on its way. ``now_ms`` is the date of the turn. The steps are made in turns."""
@@ -38,17 +60,22 @@ class Posting:
     def __init__(self, state: SessionState, now_ms: Callable[[], int]) -> None:
         self._state = state
         self._now_ms = now_ms
-        self._publishing = Publishing(state, Transactions(state))
+        self._outcome = PublishOutcome(state.broker.host.outcomes)
+        self._publishing = Publishing(state, Transactions(state), self._outcome)
 
-    def steps(self, headers: list[tuple[str, str]], parts: Sequence[bytes]) -> Steps:
-        """Publish the message; the result says whether a queue or a divert took it. Raises BrokerError in a step."""
+    def steps(self, headers: list[tuple[str, str]], parts: Sequence[bytes]) -> AnySteps:
+        """Publish the message; the result says on how many queues it is. A request to the address of management is
+        carried out, and its result is the result. Raises BrokerError in a step if the message is nowhere.
+        """
         broker = self._state.broker
         if broker.holdings.is_full:
             broker.holdings.refused_count += 1
             raise BusyError(broker.holdings.why_full("a message"), is_full=False)
         frame, kept = yield from self._read(headers, parts)
         try:
-            is_routed = yield from self._send(frame, kept)
+            if frame.shape.address == self._state.service.asked_address:
+                return (yield from self._ask(frame, kept))
+            yield from self._send(frame, kept)
         except StorageError:
             raise
         except (AddressFullError, QueueFullError) as error:
@@ -60,9 +87,18 @@ class Posting:
         except Exception:
             broker.step_broke_off(self._now_ms())
             raise
+        finally:
+            self._outcome.end()
+        outcome = self._outcome
+        if not outcome.is_kept and not outcome.is_duplicate:
+            is_full = bool(outcome.full_address or outcome.dropped_count)
+            raise NotKeptError(f"{outcome.why_lost}; {_LATER if is_full else _NO_QUEUE}", is_full=is_full)
         return {
             "address": frame.shape.address,
-            "routed": is_routed,
+            "routed": not outcome.unrouted_because,
+            "duplicate": outcome.is_duplicate,
+            "queues": outcome.queue_count - outcome.dropped_count,
+            "dropped": outcome.dropped_count,
             "persistent": frame.shape.persistent,
             "size": sum(map(len, parts)),
         }
@@ -92,21 +128,33 @@ class Posting:
             raise BadRequestError("this is no message")
         return frame, kept
 
-    def _send(self, frame: Send, body: bytes) -> Generator[Step, None, bool]:
-        """Publish the frame. Was it routed?"""
+    def _ask(self, frame: Send, body: bytes) -> Generator[Step, None, ManagementReply]:
+        """Have a management message carried out. Raises what it fails with."""
+        if isinstance(frame, LargeSend):
+            raise BadRequestError(f"a management message has a body of at most {BODY_BYTES_MAX} bytes")
+        pending = ask(self._state, frame, body)
+        while not pending.done:
+            yield WAIT
+        failure = pending.failure
+        if isinstance(failure, JavaError):
+            raise _JAVA_STATUSES.get(failure.status, BrokerError)(str(failure))
+        if failure is not None:
+            raise failure
+        return ManagementReply(frame.shape.address, pending.reply)
+
+    def _send(self, frame: Send, body: bytes) -> Generator[Step, None, None]:
+        """Publish the frame."""
         state, publishing = self._state, self._publishing
         while True:
             state.blocked_by = None
             now_ms = self._now_ms()
-            unrouted = self._unrouted_count(frame)
             if isinstance(frame, LargeSend):
                 is_sent = publishing.send_large(frame, now_ms)
             else:
                 is_sent = publishing.send(frame, body, now_ms)
-            is_routed = self._unrouted_count(frame) == unrouted
             if is_sent:
                 yield from self._finish()
-                return is_routed
+                return
             awaited = self._awaited
             if isinstance(awaited, Address):
                 raise BusyError(f"Address {awaited.name} is full", is_full=True)
@@ -118,12 +166,6 @@ class Posting:
     def _awaited(self) -> Awaited | None:
         """What the message, or its way to all of its queues, has to wait for."""
         return self._state.blocked_by
-
-    def _unrouted_count(self, frame: Send) -> int:
-        """How many messages to its address no queue has taken; nobody takes one to an address that is gone."""
-        broker = self._state.broker
-        address = broker.addresses.get(frame.shape.address)
-        return broker.events.counts.get(ORPHANED, 0) if address is None else address.unrouted_message_count
 
     def _finish(self) -> Generator[Step, None, None]:
         """Wait until the message is on all of its queues."""

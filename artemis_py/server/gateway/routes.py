@@ -17,9 +17,10 @@ from urllib.parse import quote
 from artemis_py.errors import BadRequestError, BrokerError, LimitError, NotAllowedError, NotFoundError
 from artemis_py.message import LargeBody
 from artemis_py.server.gateway.asking import Asking
-from artemis_py.server.gateway.errors import BusyError, TooLargeError
+from artemis_py.server.gateway.errors import BusyError, NotKeptError, TooLargeError
 from artemis_py.server.gateway.gateway import Gateway
 from artemis_py.server.gateway.headers import PREFIX, headers_of, query_of
+from artemis_py.server.gateway.posting import ManagementReply
 from artemis_py.server.gateway.taken import LEASE_S, LEASE_S_MAX, TIMEOUT_S_MAX, Taken, Wish
 from artemis_py.server.http.messages import Answer, FileBody, Handler, Request, Response, json_response
 from artemis_py.server.http.routing import Route
@@ -63,7 +64,15 @@ def _publish(gateway: Gateway, request: Request) -> Answer:
     except BrokerError as error:
         return _problem(error)
     work = gateway.publish(_asking(request), headers, request.parts or (request.body,))
-    return _answered(work, lambda result: json_response(HTTPStatus.OK, result), gives_up=False)
+    return _answered(work, _published, gives_up=False)
+
+
+def _published(result: dict[str, Any] | ManagementReply) -> Response:
+    if not isinstance(result, ManagementReply):
+        return json_response(HTTPStatus.OK, result)
+    address = json.dumps(result.address, ensure_ascii=False)
+    text = f'{{"address": {address}, "result": {result.body[1:-1] or "null"}}}\n'  # an array of one value
+    return Response(HTTPStatus.OK, "application/json", text.encode())
 
 
 def _taking_is_a_post(request: Request) -> Response:
@@ -231,13 +240,16 @@ def _answered(
 
 
 def _problem(error: BrokerError) -> Response:
-    found = json_response(_status(error), {"error": str(error)})
+    more = {"routed": False} if isinstance(error, NotKeptError) else {}
+    found = json_response(_status(error), {"error": str(error), **more})
     if found.status not in (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE):
         return found
     return Response(found.status, found.content_type, found.body, _LATER)
 
 
 def _status(error: BrokerError) -> int:
+    if isinstance(error, NotKeptError):
+        return HTTPStatus.TOO_MANY_REQUESTS if error.is_full else HTTPStatus.CONFLICT
     if isinstance(error, BusyError):
         return HTTPStatus.TOO_MANY_REQUESTS if error.is_full else HTTPStatus.SERVICE_UNAVAILABLE
     if isinstance(error, LimitError):

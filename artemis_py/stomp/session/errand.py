@@ -22,7 +22,7 @@ class Errand:
         works: list[Unfinished],
         command: str,
         receipt: str | None,
-        extra: list[tuple[str, str]] | Remainder | None,
+        extra: list[tuple[str, str]] | Remainder | Pending | None,
     ) -> None:
         self._works = works
         self.command = command

@@ -10,8 +10,8 @@ from artemis_py.core.addresses.plan_cost import PlanCost
 from artemis_py.core.addresses.route import Route
 from artemis_py.core.events import REJECTED
 from artemis_py.core.placing.batch import Batch
+from artemis_py.core.placing.publish_outcome import ADDRESS_FULL, PublishOutcome
 from artemis_py.core.placing.verdicts import Verdicts
-from artemis_py.core.placing.whereabouts import ADDRESS_FULL
 from artemis_py.errors import AddressFullError, ArtemisError, QueueFullError
 from artemis_py.message import MESSAGE_OVERHEAD_BYTES, Head, LargeBody, Message
 from artemis_py.stomp.session.addressing import head_for, route_of
@@ -19,9 +19,10 @@ from artemis_py.stomp.session.asking import ask
 from artemis_py.stomp.session.producers import Producers
 from artemis_py.stomp.session.state import SessionState
 from artemis_py.stomp.session.transactions import Transactions
-from artemis_py.stomp.session.watching import publish_watched
+from artemis_py.stomp.wire import writer
 from artemis_py.stomp.wire.frames import AnyFrame, LargeSend, Send
 from artemis_py.stomp.wire.stamp import stamped
+from artemis_py.units import date_after
 
 _COPIED_AT_ONCE: Final = 4
 """Messages of which copies may go to other addresses: what selectors there cost is not known before."""
@@ -47,11 +48,13 @@ class Publishing:
     is not counted until it is carried out.
     """
 
-    __slots__ = ("_asked", "_state", "_told", "_transactions", "producers")
+    __slots__ = ("_asked", "_outcome", "_state", "_told", "_transactions", "producers")
 
-    def __init__(self, state: SessionState, transactions: Transactions) -> None:
+    def __init__(self, state: SessionState, transactions: Transactions, outcome: PublishOutcome | None = None) -> None:
         self._state = state
         self._transactions = transactions
+        self._outcome = outcome
+        """Of the one message, if its publisher waits to know."""
         self._asked: _Asked | None = None
         self._told: list[tuple[str, str]] | None = None
         """What the RECEIPT of the SEND that was published last tells."""
@@ -208,6 +211,8 @@ class Publishing:
         if address.refusal != "DROP":
             raise AddressFullError(f"No disk space for this body: {reason}")
         address.dropped_message_count += 1
+        if self._outcome is not None:
+            self._outcome.full_address = address.name
         if frame.receipt is not None:
             told = [("queues", "0"), ("reason", ADDRESS_FULL)] if self._state.tells_routing else None
             self._state.confirm(frame.receipt, told)
@@ -217,12 +222,13 @@ class Publishing:
         state, shape = self._state, frame.shape
         transaction = None if frame.transaction is None else self._transactions.named(frame.transaction)
         if shape.address == state.service.asked_address:
-            state.unfinished.append(ask(state, frame, body))
-            state.begin_errand("SEND", frame.receipt, None)
+            pending = ask(state, frame, body)
+            state.unfinished.append(pending)
+            state.begin_errand("SEND", frame.receipt, pending)
             return True
         route = route_of(state, shape)
         head = head_for(state, frame)
-        due_ms = shape.due_ms or (now_ms + shape.due_delay_ms if shape.due_delay_ms else 0)
+        due_ms = shape.due_ms or (date_after(now_ms, shape.due_delay_ms) if shape.due_delay_ms else 0)
         self._told = None
         if transaction is not None:
             self._asked = None
@@ -258,16 +264,29 @@ class Publishing:
         batch = Batch(route, [message], message.size_bytes, now_ms, shape.plain, due_ms)
         if asked is not None:
             batch.verdicts = {message: asked.verdicts}
-        if state.tells_routing:
-            count, self._told = publish_watched(state, batch, message, self._publish)
-        else:
-            count = self._publish(batch)
-        if not count:
+        if not self._publish_one(batch):
             if self._has_to_wait(batch):
                 return None
             reason = self._why_refused(batch)
             raise AddressFullError(reason) if batch.refused_by is None else QueueFullError(reason)
         return message
+
+    def _publish_one(self, batch: Batch) -> int:
+        """Publish a batch of one message, and follow it for a publisher that wants to know where it is. Returns 1 if it
+        was accepted, else 0.
+        """
+        state, message = self._state, batch.messages[0]
+        if self._outcome is not None:
+            self._outcome.watch(message.id)
+        if not state.tells_routing:
+            return self._publish(batch)
+        outcome = PublishOutcome(state.broker.host.outcomes)
+        outcome.watch(message.id)
+        try:
+            return self._publish(batch)
+        finally:
+            outcome.end()
+            self._told = _routing_told(outcome, state.version)
 
     def _may_publish(self, frame: Send, head: Head, body: bytes | LargeBody, route: Route, now_ms: int) -> bool:
         """May a SEND be published? If it costs more than the session may spend in this turn, all selectors have to be
@@ -333,3 +352,11 @@ def _sizes_bytes(frames: list[tuple[AnyFrame, bytes]], start: int) -> Iterator[i
     for position in range(start, len(frames)):
         frame = frames[position][0]
         yield frame.head.size_bytes if isinstance(frame, Send) else 0
+
+
+def _routing_told(outcome: PublishOutcome, version: str) -> list[tuple[str, str]]:
+    """What a RECEIPT says of where a message is, to a client that has asked for it (``receipt-routing``)."""
+    count = outcome.queue_count - outcome.dropped_count
+    if count <= 0:
+        return [("queues", "0"), ("reason", outcome.reason)]
+    return [("queues", str(count)), ("queue-names", writer.escape(",".join(outcome.taken_by), version))]

@@ -11,6 +11,7 @@ from artemis_py.core.queue.works import QueueWork
 from artemis_py.security.identity import Identity
 from artemis_py.security.permit import Permit
 from artemis_py.security.rights import Rights
+from artemis_py.stomp.requests import Pending
 from artemis_py.stomp.service import Awaited, StompService
 from artemis_py.stomp.session.errand import Errand, Unfinished
 from artemis_py.stomp.session.remainder import Remainder
@@ -134,7 +135,9 @@ class SessionState:
             self.unfinished += enqueuer.take_begun()
         return len(self.unfinished) > 0
 
-    def begin_errand(self, command: str, receipt: str | None, extra: list[tuple[str, str]] | Remainder | None) -> None:
+    def begin_errand(
+        self, command: str, receipt: str | None, extra: list[tuple[str, str]] | Remainder | Pending | None
+    ) -> None:
         """Wait for the unfinished work of a frame."""
         works, self.unfinished = self.unfinished, []
         self.blocked_by = Errand(works, command, receipt, extra)
@@ -159,10 +162,10 @@ class SessionState:
         if last_lsn != self.lsn_before:
             self.lsn_written = self.lsn_before = last_lsn
 
-    def confirm(self, receipt: str, extra: list[tuple[str, str]] | Remainder | None = None) -> None:
+    def confirm(self, receipt: str, extra: list[tuple[str, str]] | Remainder | Pending | None = None) -> None:
         """Answer RECEIPT once everything that the session wrote so far is durable. ``extra`` are further headers."""
         self.note_written()
-        if isinstance(extra, Remainder):
+        if isinstance(extra, Remainder | Pending):
             extra = extra.headers()
         self.out.parts(self.lsn_written).append(writer.receipt(receipt, self.version, extra or ()))
         self.service.traffic.count_out("RECEIPT")

@@ -19,7 +19,7 @@ from artemis_py.stomp.foreign_headers import KNOWN, ForeignHeaders
 from artemis_py.stomp.wire.destinations import Prefixes, split_qualified
 from artemis_py.stomp.wire.frames import Frame, FrameError, Limits, Refused, Send, Shape
 from artemis_py.stomp.wire.headers import decode_block, first_of_each, parse_content_length, receipt_in
-from artemis_py.units import parse_long
+from artemis_py.units import DATE_MAX_MS, parse_long
 
 MEMO_ENTRIES_MAX: Final = 4096
 MEMO_BLOCK_BYTES_MAX: Final = 1024
@@ -331,12 +331,12 @@ def _expiry(text: str | None) -> int:
     value = integer(text, "expires")
     if value < 0:
         raise FrameError(f"expires must be a time in epoch milliseconds, or 0 for never, not {value}")
-    return value
+    return min(value, DATE_MAX_MS)
 
 
 def _milliseconds(headers: dict[str, str], name: str) -> int:
     text = headers.get(name)
-    return 0 if text is None else max(integer(text, name), 0)
+    return 0 if text is None else min(max(integer(text, name), 0), DATE_MAX_MS)
 
 
 def integer(text: str, name: str) -> int:

@@ -116,6 +116,8 @@ _MESSAGE: Final = Struct("<QQQQBBBBHHI")
 _PUBLISHED: Final = Struct("<IQBQQQQBBBBHHI")
 """A record's header after the checksum, and the fixed part of a MESSAGE payload, in one."""
 _STATE: Final = Struct("<IHQq")
+ATTEMPTS_MAX: Final = 65535
+"""Failed deliveries are recorded up to this number. The broker goes on counting until it is restarted."""
 _LARGE: Final = Struct("<QQ")
 _CHECKSUM: Final = Struct("<L")
 _SETTLED: Final = Struct("<IBI")
@@ -314,7 +316,12 @@ def encode_message(kept: Kept, place: int = 0) -> bytes:
         states = _new_states(kept.queue_ids, place)
     else:
         details = [(queue_id, kept.details.get(queue_id, _PLAIN)) for queue_id in kept.queue_ids]
-        states = b"".join([_STATE.pack(queue, one.attempts, one.due_ms, one.order or place) for queue, one in details])
+        states = b"".join(
+            [
+                _STATE.pack(queue, min(one.attempts, ATTEMPTS_MAX), one.due_ms, one.order or place)
+                for queue, one in details
+            ]
+        )
     flags = kept.flags
     body = message.body
     if isinstance(body, LargeBody):
@@ -473,7 +480,7 @@ def encode_attempted(
     """Payload of an ATTEMPTED record: failed deliveries so far, when the next may follow (0: at once), and whose
     delivery failed and why (0: not recorded).
     """
-    return _ATTEMPTED.pack(queue_id, message_id, min(attempts, 65535), due_ms) + encode_cause(consumer, cause)
+    return _ATTEMPTED.pack(queue_id, message_id, min(attempts, ATTEMPTS_MAX), due_ms) + encode_cause(consumer, cause)
 
 
 def decode_attempted(payload: bytes) -> tuple[int, int, int, int, int, str]:

@@ -206,7 +206,7 @@ class PageAttempted:
 def encode_page_attempted(attempted: PageAttempted) -> bytes:
     """Payload of a PAGE_ATTEMPTED record."""
     one = attempted
-    attempts = min(one.attempts, 65535)
+    attempts = min(one.attempts, codec.ATTEMPTS_MAX)
     fields = _ATTEMPTED.pack(one.queue_id, one.stream, one.page, one.place, one.message_id, attempts, one.due_ms)
     return fields + codec.encode_cause(one.consumer, one.cause)
 

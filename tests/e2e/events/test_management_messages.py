@@ -52,6 +52,17 @@ def test_the_example_on_the_page_of_operations(told: Told, manager: Manager) -> 
     assert (told.queue("orders")["messageCount"], told.queue("orders.parked")["messageCount"]) == (1, 1)
 
 
+@pytest.mark.parametrize(("operation", "succeeded"), [("pause", "true"), ("explode", "false")])
+def test_the_receipt_says_whether_it_succeeded(manager: Manager, operation: str, succeeded: str) -> None:
+    """Without a reply-to nothing else does."""
+    headers = {"_AMQ_ResourceName": "queue.orders", "_AMQ_OperationName": operation}
+    client = manager.client
+    client.send("SEND", {"destination": "activemq.management", "receipt": 1, **headers}, b"[]")
+    assert f"_AMQ_OperationSucceeded:{succeeded}" in client.expect("RECEIPT").lines
+    client.send("SEND", {"destination": "/queue/orders", "receipt": 2}, b"x")
+    assert client.expect("RECEIPT").lines == ("receipt-id:2",)
+
+
 def test_lists_are_json_in_a_text(manager: Manager) -> None:
     options = json.dumps({"field": "name", "operation": "EQUALS", "value": "jobs"})
     done, text = manager.ask("broker", "listQueues", options, 1, 10)

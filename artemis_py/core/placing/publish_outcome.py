@@ -1,0 +1,145 @@
+"""What has become of a message when it is published, for a publisher who wants to know."""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+from artemis_py.message import Message
+
+NAMED_MAX: Final = 10
+"""So many queues are named that took a message, and so many that dropped it."""
+
+ADDRESS_FULL: Final = "address-full"
+"""The address is full, and its policy is DROP."""
+DUPLICATE: Final = "duplicate"
+"""The address has had a message with this duplicate id."""
+NO_QUEUE: Final = "no-queue"
+"""The address has no queue, and no divert took the message to one."""
+NOT_ACCEPTED: Final = "not-accepted"
+"""None of the queues takes it: their filters, routing types or states are against it."""
+DROPPED: Final = "dropped"
+"""A queue dropped it at once: it keeps none, or others rank above it."""
+AWAITED: Final = "awaited"
+"""A queue that is being filled from the log will find it there."""
+
+
+@final
+class PublishOutcome:
+    """Which queues have one message, or a copy of it that a divert made, and what else became of it.
+
+    Whoever publishes makes one, calls ``watch`` before the message comes to its address, and ``end`` when everything is
+    on its queues. ``watched`` is ``Host.outcomes``: what nobody asks for costs a look at an empty dictionary for each
+    batch.
+    """
+
+    __slots__ = (
+        "_copies_count", "_ids", "_watched", "dropped_by", "dropped_count", "full_address", "has_targets",
+        "is_awaited", "is_duplicate", "looped_count", "queue_count", "taken_by", "unrouted_because",
+    )  # fmt: skip
+
+    def __init__(self, watched: dict[int, PublishOutcome]) -> None:
+        self._watched = watched
+        self._ids: list[int] = []
+        self._copies_count = 0
+        """How many copies for other addresses are on their way."""
+        self.queue_count = 0
+        """How many queues took it. A consumer that waits for it counts as its queue."""
+        self.taken_by: list[str] = []
+        """The names of the first of these that keep it."""
+        self.dropped_count = 0
+        """How many of them dropped it at once: rings, and queues that were deleted meanwhile."""
+        self.dropped_by: list[str] = []
+        """The names of the first of these."""
+        self.full_address = ""
+        """The full address that dropped it (policy DROP)."""
+        self.unrouted_because = ""
+        """Why no queue of its address took it; empty: one did, or it did not get so far."""
+        self.has_targets = False
+        """Has the address queues that take other messages?"""
+        self.is_duplicate = False
+        """Had the address seen its duplicate id?"""
+        self.is_awaited = False
+        """Is it only in the log, where queues find it that are filled from there?"""
+        self.looped_count = 0
+        """How many copies were dropped because they went in a circle."""
+
+    @property
+    def is_kept(self) -> bool:
+        """Is the message, or a copy of it, anywhere, or on its way?"""
+        return self.queue_count > self.dropped_count or self._copies_count > 0 or self.is_awaited
+
+    @property
+    def why_lost(self) -> str:
+        """Why it is nowhere."""
+        if self.full_address:
+            return f"address {self.full_address} is full, and drops messages (address-full-policy DROP)"
+        if self.dropped_count:
+            return f"{_queues(self.dropped_by)} dropped it at once: full, and a ring"
+        if self.unrouted_because:
+            return self.unrouted_because
+        return "its copies went in a circle" if self.looped_count else "no queue took it"
+
+    @property
+    def reason(self) -> str:
+        """The same in one word, one of those above."""
+        if self.full_address:
+            return ADDRESS_FULL
+        if self.is_duplicate:
+            return DUPLICATE
+        if self.dropped_count:
+            return DROPPED
+        if self.is_awaited:
+            return AWAITED
+        return NOT_ACCEPTED if self.has_targets else NO_QUEUE
+
+    def watch(self, message_id: int) -> None:
+        """Follow this message."""
+        self._ids.append(message_id)
+        self._watched[message_id] = self
+
+    def end(self) -> None:
+        """Follow it no more."""
+        for message_id in self._ids:
+            self._watched.pop(message_id, None)
+
+    def take(self, queue_name: str) -> None:
+        """A queue takes it."""
+        self.queue_count += 1
+        if len(self.taken_by) < NAMED_MAX:
+            self.taken_by.append(queue_name)
+
+    def drop(self, queue_name: str) -> None:
+        """A queue that took it does not keep it."""
+        self.dropped_count += 1
+        if queue_name in self.taken_by:
+            self.taken_by.remove(queue_name)
+        if len(self.dropped_by) < NAMED_MAX:
+            self.dropped_by.append(queue_name)
+
+    def begin_copy(self) -> None:
+        """A copy goes to another address."""
+        self._copies_count += 1
+
+    def publish_copy(self) -> None:
+        """This copy is published now, or cannot be."""
+        self._copies_count -= 1
+
+
+def note_taken(outcomes: dict[int, PublishOutcome], messages: list[Message], queue_name: str) -> None:
+    """A queue takes messages, some of which may be watched."""
+    for message in messages:
+        outcome = outcomes.get(message.id)
+        if outcome is not None:
+            outcome.take(queue_name)
+
+
+def note_dropped(outcomes: dict[int, PublishOutcome], messages: list[Message], queue_name: str) -> None:
+    """A queue drops messages that it had taken, some of which may be watched."""
+    for message in messages:
+        outcome = outcomes.get(message.id)
+        if outcome is not None:
+            outcome.drop(queue_name)
+
+
+def _queues(names: list[str]) -> str:
+    return f"queue {names[0]}" if len(names) == 1 else f"queues {', '.join(names)}"

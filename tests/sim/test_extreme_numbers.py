@@ -1,0 +1,215 @@
+"""No number that a configuration or a client may choose makes a step fail, or loses a message: it is refused by its
+name, or it counts as the limit that is documented.
+"""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from artemis_py.config.settings import AddressSettings, BrokerConfig
+from artemis_py.config.tables.core_settings import CoreSettings
+from artemis_py.config.tables.fields import BYTES, DOUBLE, HONOURED, INT, LONG, PERIOD, Setting, settings_of
+from artemis_py.core.events import GIVEN_UP, SET_ASIDE
+from artemis_py.errors import ConfigError
+from artemis_py.shown import shown_time
+from artemis_py.storage.format.codec import Kept, decode_message, encode_message
+from artemis_py.storage.journal.settings import JournalSettings
+from tests.sim.disk import SimDisk
+from tests.sim.incarnation import Incarnation
+from tests.sim.opening import SimStore
+from tests.sim.prepared import message
+from tests.sim.projection import Projection
+from tests.wire.client_frames import ServerFrame
+from tests.wire.in_process import START_MS, Client, configuration
+
+_WHOLE = ("-9223372036854775808", "-2147483648", "-2", "-1", "0", "1", "2147483647", "9223372036854775807")
+_BROKEN = ("-1e308", "-2.5", "0", "1e-308", "1e15", "1e308")
+_VALUES = {INT: _WHOLE, LONG: _WHOLE, BYTES: _WHOLE, PERIOD: _WHOLE, DOUBLE: _BROKEN}
+HUGE = "9" * 18
+"""The largest number that a header may have."""
+_ELSEWHERE = frozenset({"journal-min-files"})
+"""Would make so many files."""
+_RUN = {"dead-letter-address": "dead", "expiry-address": "dead", "redelivery-delay": "50"}
+
+
+class Run:
+    """A client that does everything to a queue in which a number counts."""
+
+    def __init__(self, config: BrokerConfig) -> None:
+        self.life = Incarnation(config, SimStore(SimDisk(random.Random(1)), JournalSettings()), Projection(8), START_MS)
+        self.producer, self.consumer = self.connect(), self.connect()
+        self.count = 0
+
+    def connect(self) -> Client:
+        client = self.life.connect()
+        self.write(client, "CONNECT", "accept-version:1.2", "host:x")
+        return client
+
+    def write(self, client: Client, command: str, *headers: str, body: str = "") -> None:
+        client.send(("\n".join([command, *headers]) + f"\n\n{body}\0").encode())
+        self.life.drain()
+
+    def send(self, *headers: str) -> None:
+        self.count += 1
+        lines = ("destination:/queue/q", "persistent:true", f"receipt:{self.count}", *headers)
+        self.write(self.producer, "SEND", *lines, body=f"m{self.count}")
+
+    def messages(self, client: Client) -> list[ServerFrame]:
+        frames = client.collect()
+        found = [frame for frame in frames if frame.command == "MESSAGE"]
+        frames.clear()
+        return found
+
+    def carry_out(self) -> None:
+        """Everything: failures, schedules, expiry, leases, a lost connection, a transaction."""
+        for headers in ((), ("priority:9",), ("JMSXGroupID:g",), (f"expires:{HUGE}",), ("expires:1",)):
+            self.send(*headers)
+        for headers in ((f"AMQ_SCHEDULED_TIME:{HUGE}",), (f"AMQ_SCHEDULED_DELAY:{HUGE}",), ("AMQ_SCHEDULED_DELAY:5",)):
+            self.send(*headers)
+        self.send(f"expires:{self.life.loop.clock_ms() + 100}", f"x-qpid-not-valid-before:{2**63 - 1}")
+        self.write(self.consumer, "SUBSCRIBE", "id:1", "destination:/queue/q", "ack:client-individual")
+        for _ in range(4):
+            for frame in self.messages(self.consumer)[:2]:
+                self.write(self.consumer, "NACK", f"id:{frame.header('ack')}")
+            self.life.advance(60)
+            self.life.drain()
+        self.write(self.producer, "BEGIN", "transaction:t")
+        self.write(self.producer, "SEND", "destination:/queue/q", "persistent:true", "transaction:t", body="in t")
+        self.write(self.producer, "COMMIT", "transaction:t")
+        self.consumer.drop()
+        self.life.drain()
+        self.life.advance(60_000)
+        self.life.drain()
+
+    def check(self) -> None:
+        counts, faults = self.life.broker.events.counts, self.life.stats.faults.counts
+        assert not counts.get(SET_ASIDE, 0), "a queue was paused because its step failed"
+        assert not counts.get(GIVEN_UP, 0), "a copy or a chore was given up"
+        assert not sum(faults.values()), faults
+        assert self.life.failure is None
+        projection = self.life.projection()
+        for queue in self.life.broker.queues.values():
+            contents = queue.contents
+            there = {entry.message.id for entry in (*contents.order, *contents.scheduled.values())}
+            entry = None if contents.behind is None else contents.behind.first()
+            while contents.behind is not None and entry is not None:
+                there.add(entry.message.id)
+                entry = contents.behind.next_from(entry.sequence + 1)
+            assert queue.message_count == len(there) + contents.paged.count, queue.name
+            written = {item.identity[0] for item in projection.items(queue.id)}
+            assert len(written) == contents.tally.durable_count, queue.name
+            assert contents.paged.count or written <= there, queue.name
+
+
+def _settings(rows: dict[str, str]) -> str:
+    return "".join(f"<{name}>{value}</{name}>" for name, value in rows.items())
+
+
+def _config(rows: dict[str, str], core: str = "") -> BrokerConfig:
+    return configuration(
+        f"""{core}<addresses><address name="q"><anycast><queue name="q"/></anycast></address>
+        <address name="dead"><anycast><queue name="dead"/></anycast></address></addresses>
+        <address-settings><address-setting match="q">{_settings({**_RUN, **rows})}</address-setting>
+        </address-settings>"""
+    )
+
+
+def _numeric(table: type) -> list[Setting]:
+    return [row for row in settings_of(table).values() if row.kind in _VALUES and row.treatment == HONOURED]
+
+
+def _try(name: str, values: dict[str, str], core: str = "") -> None:
+    refusal = ""
+    try:
+        config = _config(values, core)
+    except ConfigError as error:
+        refusal = str(error)
+    if refusal:
+        assert name in refusal, f"refused without its name: {refusal}"
+        return
+    run = Run(config)
+    run.carry_out()
+    run.check()
+
+
+@pytest.mark.parametrize("row", _numeric(AddressSettings), ids=lambda row: row.name)
+def test_a_number_of_an_address_setting(row: Setting) -> None:
+    """The smallest, the largest and those around nothing: refused by name, or harmless."""
+    for value in _VALUES[row.kind]:
+        _try(row.name, {row.name: value})
+
+
+@pytest.mark.parametrize("multiplier", ["1e308", "1000", "-2.5", "0"])
+@pytest.mark.parametrize("longest", ["-1", "0", "9223372036854775807"])
+@pytest.mark.parametrize("delay", ["1", "9223372036854775807"])
+def test_a_redelivery_delay_that_grows_beyond_every_limit(delay: str, multiplier: str, longest: str) -> None:
+    """Alone each of the numbers is harmless; what follows from them together is so, too."""
+    rows = {
+        "redelivery-delay": delay,
+        "redelivery-delay-multiplier": multiplier,
+        "max-redelivery-delay": longest,
+        "redelivery-collision-avoidance-factor": "1",
+        "max-delivery-attempts": "-1",
+    }
+    _try("redelivery", rows)
+
+
+@pytest.mark.parametrize(
+    "row", [row for row in _numeric(CoreSettings) if row.name not in _ELSEWHERE], ids=lambda row: row.name
+)
+def test_a_number_of_the_broker(row: Setting) -> None:
+    """The same for the settings below ``core``."""
+    for value in _VALUES[row.kind]:
+        _try(row.name, {}, f"<{row.name}>{value}</{row.name}>")
+
+
+def test_attempts_beyond_what_a_record_has_room_for() -> None:
+    """A message that has failed more often is written again when segments are compacted, and read with the largest
+    number there is.
+    """
+    kept = Kept(message(1), 5, [7])
+    kept.detail(7).attempts = 70_000
+    assert decode_message(encode_message(kept)).detail(7).attempts == 65_535
+
+
+_NUMBERS = ("0", "-1", "1", HUGE, f"-{HUGE}", "9223372036854775807", "9" * 19, "9" * 400, "9" * 5000, "1e308", "nan")
+_SEND = (
+    "priority", "expires", "AMQ_SCHEDULED_TIME", "AMQ_SCHEDULED_DELAY", "x-qpid-not-valid-before", "content-length",
+)  # fmt: skip
+_SUBSCRIBE = (
+    "consumer-window-size", "activemq.prefetchSize", "consumer-priority", "x-priority", "max-backlog",
+    "x-qpid-replay-period", "replay-period", "bookmark", "rate", "rate-max-gap",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("number", _NUMBERS, ids=lambda number: f"{number[:20]} of {len(number)}")
+def test_a_number_of_a_client(number: str) -> None:
+    """In a header it is refused with an ERROR that names the header, or counts as the nearest that there is; no step
+    fails, and everything can be shown.
+    """
+    run = Run(_config({}))
+    for header in (*_SEND, *_SUBSCRIBE):
+        client = run.connect()
+        if header in _SEND:
+            run.write(client, "SEND", "destination:/queue/q", "persistent:true", f"{header}:{number}", body="x")
+        else:
+            run.write(client, "SUBSCRIBE", "id:1", "destination:/queue/q", "ack:client", f"{header}:{number}")
+        errors = [frame for frame in client.collect() if frame.command == "ERROR"]
+        assert not errors or header in errors[0].text or header == "content-length", errors[0].text
+        client.drop()
+    for headers in ((f"heart-beat:{number},{number}",), (f"heart-beat:{number},0",)):
+        client = run.life.connect()
+        run.write(client, "CONNECT", "accept-version:1.2", "host:x", *headers)
+        client.drop()
+    for identifier in (f"1-{number}", f"{number}-1", number):
+        client = run.connect()
+        run.write(client, "SUBSCRIBE", "id:1", "destination:/queue/q", "ack:client")
+        run.write(client, "ACK", f"id:{identifier}")
+        client.drop()
+    run.life.advance(60_000)
+    run.life.drain()
+    run.check()
+    for entry in run.life.broker.queues["q"].contents.scheduled.values():
+        shown_time(run.life.broker.queues["q"].contents.waits_until.of(entry.message.id))
