@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.broker_process import COMMAND, HTTP, STOMP, BrokerProcess, configuration, eventually, running
-from tests.e2e.foreign_clients import PROGRAMS, Absent, node_modules, tool
+from tests.e2e.foreign_clients import PROGRAMS, Absent, node_with
 from tests.e2e.forks import run_text
 from tests.e2e.span_collector import SpanCollector, collecting
 from tests.e2e.stomp_socket import StompSocket
@@ -60,8 +60,9 @@ def command_for(name: str, file: Path) -> list[str]:
     """How an example is run. Raises Absent."""
     if name.endswith(".py"):
         return [sys.executable, str(file)]
-    (file.parent / "node_modules").symlink_to(node_modules(PROGRAMS / "tracing"))
-    return [tool("node"), str(file)]
+    node, modules = node_with(PROGRAMS / "tracing", "@opentelemetry/sdk-trace-node", "@stomp/tcp-wrapper")
+    (file.parent / "node_modules").symlink_to(modules)
+    return [node, str(file)]
 
 
 def traceparent(number: int) -> str:

@@ -301,17 +301,20 @@ class Trade(SideBySide):
             self.check()
             return
         del self.transactions[connection]
+        refused: BrokerError | None = None
         try:
             transaction.real.commit(self.broker, self.now_ms)
         except (AddressFullError, QueueFullError) as error:
-            assert isinstance(error, self._refusal(transaction) or ()), "COMMIT failed although there was room"
+            refused = error
+        expected = self._refusal(transaction)
+        assert expected == (None if refused is None else type(refused)), "COMMIT failed, or overfilled a queue"
+        if refused is not None:
             for pair in self.pairs:
                 self.absorb(pair)
             self.happened.add("COMMIT refused")
             transaction.real.abort(self.now_ms)
             self._undo(transaction)
         else:
-            assert self._refusal(transaction) is None, "COMMIT overfilled a queue, or the address"
             self._carry_out(transaction)
         self.check()
 
