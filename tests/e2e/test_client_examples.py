@@ -34,7 +34,7 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
 
 def waiting(broker: BrokerProcess) -> float:
     """How many greetings nobody has acknowledged."""
-    metrics = urlopen(f"http://127.0.0.1:{broker.ports['http']}/metrics", timeout=10).read().decode()
+    metrics = urlopen(f"http://127.0.0.1:{broker.ports['http']}/metrics", timeout=120).read().decode()
     found = re.search(r'^artemis_message_count\{address="greetings".*\} (\S+)$', metrics, re.MULTILINE)
     return float(found[1]) if found else 0.0
 

@@ -27,7 +27,7 @@ ROOT = Path(__file__).resolve().parents[2]
 DOCUMENT = (ROOT / "docs" / "testing.md").read_text()
 EXAMPLES = dict(re.findall(r"<!-- example: (\S+) -->\n```\w+\n(.*?)```", DOCUMENT, re.DOTALL))
 PYTHON = [name for name in EXAMPLES if name.endswith(".py")]
-RUN_S = 60
+RUN_S = 300
 NOT_NEEDED = ("-pno:hypothesispytest", "-pno:asyncio", "-pno:timeout")
 """Other plugins that are installed for the tests of this project, and take time."""
 

@@ -39,7 +39,7 @@ class Prometheus:
     def get(self, path: str, **parameters: str) -> Any:
         """What the API says under this path."""
         url = f"{self._url}{path}?{urllib.parse.urlencode(parameters)}"
-        with urllib.request.urlopen(url, timeout=10) as answer:
+        with urllib.request.urlopen(url, timeout=120) as answer:
             return json.load(answer)["data"]
 
     def query(self, expression: str) -> list[dict[str, str]]:

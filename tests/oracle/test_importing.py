@@ -101,7 +101,7 @@ def imported(artemis: ArtemisBroker, path: Path) -> subprocess.CompletedProcess[
     """The command."""
     url = f"stomp://{LOOPBACK}:{artemis.ports['stomp']}"
     command = [sys.executable, "-m", "artemis_py", "data", "imp", str(path), "--stomp", url]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
 
 
 def test_an_import_makes_the_queues(artemis: ArtemisBroker, tmp_path: Path) -> None:

@@ -126,7 +126,7 @@ def test_the_users_own_file_runs_on_free_ports(tmp_path: Path) -> None:
     with ArtemisBroker(tmp_path / "broker.xml", queues={"extra": {"ring-size": 2}}) as broker:
         assert broker.port != 61613
         assert broker.http_url is not None
-        assert urllib.request.urlopen(f"{broker.http_url}health/ready", timeout=10).status == 200
+        assert urllib.request.urlopen(f"{broker.http_url}health/ready", timeout=120).status == 200
         for number in range(3):
             broker.send("extra", str(number))
         assert [message.text for message in broker.queue("extra").messages] == ["1", "2"]

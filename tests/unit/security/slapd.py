@@ -24,7 +24,7 @@ from tests.e2e.broker_process import eventually
 SLAPD = shutil.which("slapd") or shutil.which("slapd", path="/usr/sbin")
 MODULES = Path("/usr/lib/ldap")
 SCHEMAS = Path("/etc/ldap/schema")
-WAIT_S = 15.0
+WAIT_S = 120.0
 SUFFIX = "dc=example,dc=org"
 ADMIN, ADMIN_PASSWORD = f"cn=admin,{SUFFIX}", "secret of the admin"
 
