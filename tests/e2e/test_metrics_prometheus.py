@@ -12,13 +12,14 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from tests.e2e.broker_process import eventually
+from tests.ports import free_ports
 from tests.tidy.sources import ROOT
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
@@ -58,15 +59,6 @@ scrape_configs:
     static_configs:
       - targets: ["127.0.0.1:{http_port}"]
 """
-
-
-def free_ports(count: int) -> list[int]:
-    """Ports of loopback that nobody listens on just now."""
-    with ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ from tests.e2e.broker_process import (
     running,
 )
 from tests.e2e.stomp_socket import StompSocket, connected, frame
+from tests.ports import free_port
 
 pytestmark = pytest.mark.e2e
 
@@ -209,8 +210,7 @@ def blamed_lines(told: str) -> set[int]:
 @pytest.mark.parametrize("defect", BROKEN)
 @pytest.mark.parametrize("command", ["run", "check"])
 def test_a_broken_file_is_refused(tmp_path: Path, defect: str, command: str) -> None:
-    with socket.create_server((LOOPBACK, 0)) as reserved:
-        port = reserved.getsockname()[1]
+    port = free_port()
     file = tmp_path / "broker.xml"
     text, lines = broken(configuration({"stomp": f"tcp://{LOOPBACK}:{port}?protocols=STOMP"}), defect)
     file.write_text(text, "utf-8")

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.e2e.broker_process import LOOPBACK
-from tests.e2e.test_metrics_prometheus import Server, free_ports, running
+from tests.e2e.test_metrics_prometheus import Server, running
+from tests.ports import free_port
 
 _CONFIGURATION = """\
 global:
@@ -62,7 +63,7 @@ def prometheus_of(
     ]
     file = folder / "prometheus.yml"
     file.write_text(_CONFIGURATION.format(rules=folder / "rules.yml") + "".join(jobs), "utf-8")
-    (port,) = free_ports(1)
+    port = free_port()
     command = [
         program,
         f"--config.file={file}",

@@ -14,7 +14,7 @@ import pytest
 
 from tests.e2e.broker_process import STOMP, configuration, eventually, running
 from tests.e2e.management.told import ADDRESSES, Told
-from tests.oracle.brokers import free_ports
+from tests.ports import free_port
 
 pytestmark = pytest.mark.e2e
 
@@ -68,7 +68,7 @@ def test_only_some_types(told: Told) -> None:
 
 
 def test_it_ends_with_the_broker_unless_it_follows(tmp_path: Path) -> None:
-    port = free_ports(("http",))["http"]
+    port = free_port()
     text = configuration({"stomp": STOMP, "http": f"tcp://127.0.0.1:{port}?protocols=HTTP"}, addresses=ADDRESSES)
     url = f"http://127.0.0.1:{port}"
     with running(text, tmp_path) as broker, printing(url, "--json") as once:
