@@ -42,6 +42,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     """Chooses the seed of this run before Hypothesis reads its own option. The processes that share a run have one."""
+    os.environ.pop("PYTHONUNBUFFERED", None)  # with it, programs that forget to flush would be found by users alone
     given = config.option.seed
     if hasattr(config, "workerinput"):
         config.option.seed = config.workerinput["seed"]

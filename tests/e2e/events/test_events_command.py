@@ -22,7 +22,7 @@ pytestmark = pytest.mark.e2e
 @contextmanager
 def printing(url: str, *words: str) -> Iterator[subprocess.Popen[str]]:
     """The command, while it prints."""
-    command = [sys.executable, "-u", "-m", "artemis_py", "events", "--url", url, *words]
+    command = [sys.executable, "-m", "artemis_py", "events", "--url", url, *words]
     environment = {**os.environ, "TZ": "UTC"}
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=environment) as process:
