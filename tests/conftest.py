@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import random
+import resource
 import subprocess
 import zlib
 from collections.abc import Generator
@@ -20,6 +21,7 @@ from tests.prometheus_tools import find_tool
 ROOT = Path(__file__).resolve().parents[1]
 SEED_BITS = 32
 NEW = "new"
+DESCRIPTORS = 8192
 _AS_A_WHOLE = ("tests/spark", "tests/e2e")
 """Folders that one process runs."""
 _FIRST = (*_AS_A_WHOLE, "tests/model", "tests/sim", "tests/wire", "tests/queues", "tests/unit/holdings")
@@ -43,6 +45,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Chooses the seed of this run before Hypothesis reads its own option. The processes that share a run have one."""
     os.environ.pop("PYTHONUNBUFFERED", None)  # with it, programs that forget to flush would be found by users alone
+    _allow_descriptors()
     given = config.option.seed
     if hasattr(config, "workerinput"):
         config.option.seed = config.workerinput["seed"]
@@ -57,6 +60,14 @@ def pytest_configure(config: pytest.Config) -> None:
             raise pytest.UsageError(f"--seed {given}: give a number, or {NEW!r}") from None
     if getattr(config.option, "hypothesis_seed", None) is None:
         config.option.hypothesis_seed = str(config.option.seed)
+
+
+def _allow_descriptors() -> None:
+    """Many systems give a program few descriptors and let it take more: so does the broker."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if 0 <= soft < DESCRIPTORS:
+        wanted = DESCRIPTORS if hard == resource.RLIM_INFINITY else min(DESCRIPTORS, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, wanted), hard))
 
 
 def seed_of_commit(root: Path) -> int:

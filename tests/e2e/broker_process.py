@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import resource
 import signal
 import subprocess
 import time
@@ -12,6 +13,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
+
+import pytest
 
 from tests.e2e.forks import COMMAND, Forked, starts_alike
 
@@ -68,6 +71,13 @@ def eventually(what: str, probe: Callable[[], Value], wanted: Callable[[Value], 
             return seen
         assert time.monotonic() < until, f"{what}: still {seen!r} after {wait_s:g} s"
         time.sleep(POLL_S)
+
+
+def needs_descriptors(count: int) -> None:
+    """Skips the test where this process may not have so many."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if 0 <= soft < count:
+        pytest.skip(f"{count:,} open files are needed, {soft:,} are allowed (ulimit -Hn)")
 
 
 class BrokerProcess:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.e2e.broker_process import HTTP, STOMP, WAIT_S, BrokerProcess, configuration
+from tests.e2e.broker_process import HTTP, STOMP, WAIT_S, BrokerProcess, configuration, needs_descriptors
 from tests.e2e.stomp_socket import StompSocket, connected, frame
 
 pytestmark = pytest.mark.e2e
@@ -195,6 +195,7 @@ def test_a_ring_settles_at_its_size_under_concurrent_senders(shared_broker: Brok
 
 
 def test_an_idle_connection_costs_little(start_broker: Callable[[str], BrokerProcess]) -> None:
+    needs_descriptors(1_500)
     broker = start_broker(configuration({"stomp": STOMP, "http": HTTP}))
     first = connected(broker.port)
     idle, memory_each = [], []

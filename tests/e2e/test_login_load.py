@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.broker_process import LOOPBACK, running
+from tests.e2e.broker_process import LOOPBACK, needs_descriptors, running
 from tests.e2e.login_actors import hashed, secured, write_users
 from tests.e2e.stomp_socket import StompSocket, frame
 
@@ -20,6 +20,7 @@ TRIPS = 50
 
 def test_hashes_do_not_stop_the_river(tmp_path: Path) -> None:
     """Each hash takes longer than a message there and back, on any machine: in turns, the trips would wait for them."""
+    needs_descriptors(1_000)
     names = [f"user{number}" for number in range(LOGINS)]
     write_users(tmp_path, ["ann", *names], hashed("password"))
     text = secured(acceptor=";maxConnectionsBeforeLogin=-1;handshakeTimeout=600000")
