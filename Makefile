@@ -4,6 +4,7 @@ PY := $(VENV)/bin/python
 PIP := $(PY) -m pip install --quiet --disable-pip-version-check
 CONFIG ?= broker.xml
 ARGS ?=
+ROUNDS ?= 3
 COMPILED_TESTS := tests/unit/core tests/unit/stomp tests/unit/storage tests/queues tests/wire tests/model tests/sim tests/e2e
 
 # Where it is set, each of the hundreds of processes that tests start would compile all modules anew.
@@ -11,12 +12,13 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install compile interpreted fresh run test test-compiled check bench soak docs dashboards clean
+.PHONY: help install compile interpreted fresh run test test-compiled check bench soak explore docs dashboards clean
 
 help: ## list the targets
 	@echo "artemis_py: a message broker in Python. Targets:"
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
-	@echo "Variables: PYTHON=python3.12 (interpreter), CONFIG=broker.xml (make run), ARGS='…' (make run, test, bench, soak)"
+	@echo "Variables: PYTHON=python3.12 (interpreter), CONFIG=broker.xml (make run), ROUNDS=3 (make explore),"
+	@echo "           ARGS='…' (make run, test, bench, soak, explore), such as ARGS='--seed 1' to repeat a run of tests"
 
 install: $(VENV)/.installed ## create .venv with the command artemis-py
 	@echo "Ready: $(VENV)/bin/artemis-py"
@@ -34,7 +36,7 @@ run: $(VENV)/.installed fresh ## start the broker on broker.xml, in the foregrou
 	@$(PY) tools/compile.py --gain
 	@exec $(VENV)/bin/artemis-py run $(CONFIG) $(ARGS)
 
-test: $(VENV)/.installed-test fresh ## run all tests but the long ones (make soak), two at a time; prints the slowest and the seed
+test: $(VENV)/.installed-test fresh ## run all tests but the long ones (make soak), two at a time, with the commit's seed; prints it, and the slowest
 	$(PY) -m pytest --numprocesses 2 --no-loadscope-reorder $(ARGS)
 
 test-compiled: $(VENV)/.installed-dev ## run the tests of the hot modules, and end to end, on compiled modules
@@ -55,9 +57,12 @@ bench: $(VENV)/.installed-dev ## start the broker (compiled, where that can be) 
 	-@$(PY) tools/compile.py
 	$(PY) -m bench $(ARGS)
 
-soak: $(VENV)/.installed-test fresh ## run the model and slow tests with many more examples
-	$(PY) -m pytest -m "model or slow or takes_turns" --hypothesis-profile=soak --timeout=3600 $(ARGS)
-	$(PY) -m pytest tests/spark --spark-cluster -m "not slow" --timeout=600
+soak: $(VENV)/.installed-test fresh ## run the model and slow tests with many more examples, and a new seed
+	$(PY) -m pytest -m "model or slow or takes_turns" --hypothesis-profile=soak --timeout=3600 --seed new $(ARGS)
+	$(PY) -m pytest tests/spark --spark-cluster -m "not slow" --timeout=600 --seed new
+
+explore: $(VENV)/.installed-test fresh ## run the model, simulation and fuzz tests with ROUNDS new seeds; prints how to repeat what fails
+	$(PY) tools/explore.py --rounds $(ROUNDS) $(ARGS)
 
 docs: $(VENV)/.installed ## regenerate docs/configuration.md, docs/operations.md, docs/reload.md, docs/why.md and the list of modules
 	@mkdir -p docs

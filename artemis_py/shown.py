@@ -50,6 +50,11 @@ def say(line: object = "") -> None:
     print(escaped(str(line)))
 
 
+def say_at_once(line: object) -> None:
+    """One line on standard output, for a program that reads while this one goes on."""
+    print(escaped(str(line)), flush=True)
+
+
 def say_made(text: str, end: str = "\n", stream: TextIO | None = None) -> None:
     """A text on standard output (or ``stream``) that is made already: of several lines, or with colours. All in
     it that others chose has been through ``escaped`` or ``as_json``.

@@ -22,7 +22,7 @@ _ARGUMENTS: Final = (
 )  # fmt: skip
 _PORT: Final = re.compile(r"started successfully on port (\d+)")
 _CODES: Final = {"Enter": 13, "Escape": 27, "ArrowUp": 38, "ArrowDown": 40}
-WAIT_S: Final = 60.0
+WAIT_S: Final = 120.0
 
 
 def why_no_browser() -> str | None:

@@ -5,16 +5,23 @@ from __future__ import annotations
 import gc
 import os
 import random
+import resource
+import subprocess
+import zlib
 from collections.abc import Generator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-from artemis_py.version import IS_COMPILED
+from artemis_py.version import IS_COMPILED, VERSION
 from tests.prometheus_tools import find_tool
 
+ROOT = Path(__file__).resolve().parents[1]
 SEED_BITS = 32
+NEW = "new"
+DESCRIPTORS = 8192
 _AS_A_WHOLE = ("tests/spark", "tests/e2e")
 """Folders that one process runs."""
 _FIRST = (*_AS_A_WHOLE, "tests/model", "tests/sim", "tests/wire", "tests/queues", "tests/unit/holdings")
@@ -27,24 +34,55 @@ settings.load_profile("ci" if os.environ.get("CI") else "default")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """``--seed N`` repeats a run: fixtures and Hypothesis draw from it."""
+    """``--seed N`` repeats a run: fixtures and Hypothesis draw from it. Without it all runs of a commit are one."""
     parser.addoption("--spark-cluster", action="store_true", help="tests of Spark on a master and two workers")
     parser.addoption("--churn-minutes", type=float, help="how long clients come and go in tests/e2e/test_churn.py")
     parser.addoption("--fuzz-inputs", type=int, metavar="N", help="inputs of each long run in tests/fuzz (a million)")
-    parser.addoption("--seed", type=int, default=None, metavar="N", help="repeat the run that printed this seed")
+    parser.addoption("--seed", metavar="N", help=f"repeat the run that printed this seed; {NEW!r} draws a new one")
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Chooses the seed of this run, unless one is given, before Hypothesis reads its own option. The processes that
-    share a run have one seed.
-    """
+    """Chooses the seed of this run before Hypothesis reads its own option. The processes that share a run have one."""
+    os.environ.pop("PYTHONUNBUFFERED", None)  # with it, programs that forget to flush would be found by users alone
+    _allow_descriptors()
+    given = config.option.seed
     if hasattr(config, "workerinput"):
         config.option.seed = config.workerinput["seed"]
-    elif config.option.seed is None:
+    elif given is None:
+        config.option.seed = seed_of_commit(ROOT)
+    elif given == NEW:
         config.option.seed = random.SystemRandom().getrandbits(SEED_BITS)
+    else:
+        try:
+            config.option.seed = int(given)
+        except ValueError:
+            raise pytest.UsageError(f"--seed {given}: give a number, or {NEW!r}") from None
     if getattr(config.option, "hypothesis_seed", None) is None:
         config.option.hypothesis_seed = str(config.option.seed)
+
+
+def _allow_descriptors() -> None:
+    """Many systems give a program few descriptors and let it take more: so does the broker."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if 0 <= soft < DESCRIPTORS:
+        wanted = DESCRIPTORS if hard == resource.RLIM_INFINITY else min(DESCRIPTORS, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, wanted), hard))
+
+
+def seed_of_commit(root: Path) -> int:
+    """The beginning of the commit's id: every commit tries other numbers, and one that passed passes again, on every
+    machine. Where there is no git, or this is no checkout, it comes from the version.
+    """
+    command = ["git", "rev-parse", "--show-prefix", "HEAD"]
+    try:
+        found = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+    except OSError:
+        return zlib.crc32(VERSION.encode())
+    prefix, _, commit = found.stdout.partition("\n")
+    if prefix or found.returncode:  # a prefix: the checkout is another one, around this folder
+        return zlib.crc32(VERSION.encode())
+    return int(commit[: SEED_BITS // 4], 16)
 
 
 @pytest.hookimpl(optionalhook=True)

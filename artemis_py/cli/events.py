@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 import time
 from collections.abc import Iterator, Mapping
 from datetime import datetime
@@ -85,6 +86,7 @@ class _Listening:
         elif kind == "lost":
             count = data["count"]
             say("some events are missing" if count < 0 else f"{count:,} events are missing: they came too fast")
+        sys.stdout.flush()  # somebody may read them as they come
 
 
 def _events(lines: Iterator[str]) -> Iterator[dict[str, str]]:

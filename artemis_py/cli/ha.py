@@ -11,7 +11,7 @@ from typing import Final
 
 from artemis_py.cli.output_form import add_json
 from artemis_py.errors import ArtemisError
-from artemis_py.shown import as_json, say, warn
+from artemis_py.shown import as_json, say, say_at_once, warn
 from artemis_py.storage.disk.disk import DiskError, LockedError
 from artemis_py.storage.disk.exclusion import (
     BETWEEN_MACHINES,
@@ -48,7 +48,7 @@ def run(args: argparse.Namespace) -> int:
     directory: Path = args.directory
     try:
         if args.command == "hold":
-            hold(directory, say)
+            hold(directory, say_at_once)
         return _check(directory, as_object=args.format == "json")
     except (DiskError, LockedError) as error:
         warn(error)

@@ -33,7 +33,7 @@ ACCEPTORS = {
     "stomp": STOMP,
     "http": HTTP,
     "few": STOMP + ";connectionsAllowed=3",
-    "hurried": STOMP + ";handshakeTimeout=300",
+    "hurried": STOMP + ";handshakeTimeout=2000",
     "narrow": STOMP + ";maxUnsentBytes=1048576",
     "small": STOMP + ";maxBodyBytes=1000;maxHeaderLineBytes=200;maxHeaderBytes=2000;maxHeaders=10;maxSubscriptions=2",
 }

@@ -7,6 +7,7 @@ cannot get is ``Absent``.
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import shutil
 import subprocess
@@ -21,7 +22,8 @@ from tests.tidy.sources import ROOT
 PROGRAMS = ROOT / "tests" / "clients"
 CACHE = ROOT / ".cache" / "clients"
 INSTALL_S_MAX = 90
-RUN_S_MAX = 60
+COMPILE_S_MAX = 600
+RUN_S_MAX = 300
 
 CHECKS = (
     "connects",
@@ -105,8 +107,12 @@ def read_verdicts(process: subprocess.Popen[str]) -> dict[str, str]:
 # ---- libraries -----------------------------------------------------------------------------------
 
 
-def attempt(command: Sequence[str], folder: Path, environment: dict[str, str] | None = None) -> None:
-    """Runs a step of an installation. Raises Absent with its last words."""
+def attempt(
+    command: Sequence[str], folder: Path, environment: dict[str, str] | None = None, timeout_s: float = INSTALL_S_MAX
+) -> None:
+    """Runs a step of an installation, or looks whether there is what a program needs. Raises Absent with its last
+    words.
+    """
     try:
         done = subprocess.run(
             command,
@@ -114,13 +120,13 @@ def attempt(command: Sequence[str], folder: Path, environment: dict[str, str] | 
             env={**os.environ, **(environment or {})},
             capture_output=True,
             text=True,
-            timeout=INSTALL_S_MAX,
+            timeout=timeout_s,
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise Absent(str(error)) from error
     if done.returncode:
-        raise Absent(f"{' '.join(command[:3])}: {' '.join(done.stderr.split())[-300:]}")
+        raise Absent(f"{' '.join(command[:3])}: {' '.join((done.stderr or done.stdout).split())[-300:]}")
 
 
 def tool(name: str) -> str:
@@ -129,6 +135,15 @@ def tool(name: str) -> str:
     if path is None:
         raise Absent(f"there is no {name} on the path")
     return path
+
+
+def lacks(command: Sequence[str], folder: Path, environment: dict[str, str] | None = None) -> bool:
+    """Does a program that is there not find its library, as this command shows?"""
+    try:
+        attempt(command, folder, environment)
+    except Absent:
+        return True
+    return False
 
 
 @contextmanager
@@ -160,53 +175,85 @@ def node_modules(home: Path) -> Path:
                 shutil.copy(manifest, folder)
             options = ["--no-audit", "--no-fund", "--ignore-scripts", "--fetch-retries=1", "--fetch-timeout=15000"]
             attempt([npm, "ci", *options], folder)
+            for name in json.loads(manifests[0].read_text("utf-8"))["dependencies"]:
+                if not (folder / "node_modules" / name).is_dir():
+                    raise Absent(f"npm has not installed {name}")
     return target / "node_modules"
+
+
+def node_with(home: Path, *packages: str) -> tuple[str, Path]:
+    """Node and the packages that a manifest names, of which it has loaded these. Raises Absent."""
+    node, modules = tool("node"), node_modules(home)
+    for package in packages:
+        attempt([node, "-e", f"require({package!r})"], modules.parent)
+    return node, modules
 
 
 def prepare_stompjs() -> Launch:
     """@stomp/stompjs and its TCP wrapper for Node. Raises Absent."""
     home = PROGRAMS / "stompjs"
-    return Launch([tool("node"), str(home / "client.cjs")], {"NODE_PATH": str(node_modules(home))})
+    node, modules = node_with(home, "@stomp/stompjs", "@stomp/tcp-wrapper")
+    return Launch([node, str(home / "client.cjs")], {"NODE_PATH": str(modules)})
 
 
 def prepare_stompjs_over_websocket() -> Launch:
     """The same program over WebSocket, with the package ws. Raises Absent."""
-    modules = node_modules(PROGRAMS / "web")
-    command = [tool("node"), str(PROGRAMS / "stompjs" / "client.cjs")]
-    return Launch(command, {"NODE_PATH": str(modules), "OVER": "websocket"})
+    node, modules = node_with(PROGRAMS / "web", "@stomp/stompjs", "ws")
+    return Launch([node, str(PROGRAMS / "stompjs" / "client.cjs")], {"NODE_PATH": str(modules), "OVER": "websocket"})
+
+
+GO_STOMP = "github.com/go-stomp/stomp/v3"
+GO_ENVIRONMENT = {"GOFLAGS": "-mod=readonly", "GOTOOLCHAIN": "local", "GOWORK": "off", "CGO_ENABLED": "0"}
+
+
+def compiled_go(home: Path, program: Path) -> None:
+    """Compiles the program in Go of a folder that has a go.mod. Raises Absent without what it needs; a program that
+    does not compile is a failure.
+    """
+    go = tool("go")
+    attempt([go, "mod", "download", GO_STOMP], home, GO_ENVIRONMENT)
+    attempt([go, "build", GO_STOMP], home, GO_ENVIRONMENT, COMPILE_S_MAX)
+    command = [go, "build", "-buildvcs=false", "-o", str(program), "."]
+    subprocess.run(command, cwd=home, env={**os.environ, **GO_ENVIRONMENT}, timeout=COMPILE_S_MAX, check=True)
 
 
 def prepare_go_stomp() -> Launch:
-    """go-stomp, through the Go module proxy; the program is compiled. Raises Absent; a program that does not compile
-    is a failure.
-    """
-    go = tool("go")
+    """go-stomp, through the Go module proxy; the program is compiled. Raises Absent."""
     home = PROGRAMS / "go"
     target = folder_for("go", *(home / name for name in ("main.go", "go.mod", "go.sum")))
-    environment = {"GOFLAGS": "-mod=readonly", "GOTOOLCHAIN": "local", "GOWORK": "off", "CGO_ENABLED": "0"}
     if not target.exists():
         with new_folder(target) as folder:
-            attempt([go, "mod", "download", "github.com/go-stomp/stomp/v3"], home, environment)
-            command = [go, "build", "-buildvcs=false", "-o", str(folder / "client"), "."]
-            subprocess.run(command, cwd=home, env={**os.environ, **environment}, timeout=INSTALL_S_MAX, check=True)
+            compiled_go(home, folder / "client")
     return Launch([str(target / "client")])
 
 
-def prepare_net_stomp() -> Launch:
-    """Net::Stomp of this machine's Perl, else out of Debian's packages. Raises Absent."""
-    perl = tool("perl")
-    command = [perl, str(PROGRAMS / "perl" / "client.pl")]
-    if subprocess.run([perl, "-MNet::Stomp", "-e", "1"], capture_output=True, check=False).returncode == 0:
-        return Launch(command)
-    target = CACHE / "perl"
+def debian(*packages: str) -> Path:
+    """The folder into which packages of Debian were taken apart. Raises Absent."""
+    target = CACHE / f"debian-{packages[0]}"
     if not target.exists():
         apt_get, dpkg = tool("apt-get"), tool("dpkg")
-        packages = ["libnet-stomp-perl", "libclass-accessor-perl", "liblog-any-perl"]
         with new_folder(target) as folder:
             attempt([apt_get, "-o", "Acquire::http::Timeout=15", "download", *packages], folder)
             for package in folder.glob("*.deb"):
                 attempt([dpkg, "-x", str(package), str(folder)], folder)
-    return Launch(command, {"PERL5LIB": str(target / "usr" / "share" / "perl5")})
+    return target
+
+
+def perl_with_net_stomp() -> list[str]:
+    """Net::Stomp of this machine's Perl, else out of Debian's packages. Raises Absent."""
+    perl = tool("perl")
+    load = ("-MNet::Stomp", "-e", "1")
+    if not lacks([perl, *load], PROGRAMS):
+        return [perl]
+    found = debian("libnet-stomp-perl", "libclass-accessor-perl", "liblog-any-perl")
+    command = [perl, f"-I{found / 'usr/share/perl5'}"]
+    attempt([*command, *load], PROGRAMS)
+    return command
+
+
+def prepare_net_stomp() -> Launch:
+    """The program in Perl. Raises Absent."""
+    return Launch([*perl_with_net_stomp(), str(PROGRAMS / "perl" / "client.pl")])
 
 
 CLIENTS = (

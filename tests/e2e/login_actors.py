@@ -26,8 +26,9 @@ _SECURITY = f"""<security-enabled>true</security-enabled>
 {{authentication}}"""
 
 _AUTHENTICATOR = '''\
-"""Users whose password is their name. The login of anybody whose name begins with slow takes two seconds."""
+"""Users whose password is their name. The login of anybody whose name begins with slow waits until a file is there."""
 
+import os
 import time
 
 from artemis_py.security.identity import Identity
@@ -35,13 +36,14 @@ from artemis_py.security.identity import Identity
 
 class OwnUsers:
     def __init__(self, role):
-        self._roles = frozenset({role})
+        self._roles = frozenset({{role}})
 
     def authenticate(self, credentials):
         if credentials.user is None or credentials.user != credentials.password:
             return None
         if credentials.user.startswith("slow"):
-            time.sleep(2)
+            while not os.path.exists({gate!r}):
+                time.sleep(0.01)
         return Identity(credentials.user, self._roles)
 '''
 
@@ -68,11 +70,13 @@ def write_users(folder: Path, names: Sequence[str], password: str) -> None:
 
 
 def write_authenticator(folder: Path) -> dict[str, str]:
-    """Install the authenticator ``own`` as another distribution would be; returns the environment that has it."""
+    """Install the authenticator ``own`` as another distribution would be; returns the environment that has it. The
+    file ``open`` in the folder lets slow logins through.
+    """
     site = folder / "site"
     info = site / "own_users-1.dist-info"
     info.mkdir(parents=True)
-    (site / "own_users.py").write_text(_AUTHENTICATOR)
+    (site / "own_users.py").write_text(_AUTHENTICATOR.format(gate=str(folder / "open")))
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: own-users\nVersion: 1\n")
     (info / "entry_points.txt").write_text("[artemis_py.authenticators]\nown = own_users:OwnUsers\n")
     paths = [str(site), *filter(None, [os.environ.get("PYTHONPATH"), *sys.path[:1]])]

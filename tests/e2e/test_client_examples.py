@@ -12,7 +12,7 @@ import pytest
 
 from tests.e2e.broker_process import BrokerProcess, running
 from tests.e2e.example_clients import PREPARE, SLOW
-from tests.e2e.foreign_clients import Absent
+from tests.e2e.foreign_clients import CLIENTS, RUN_S_MAX, Absent, ForeignClient
 from tests.e2e.users import give_user
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -34,13 +34,55 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
 
 def waiting(broker: BrokerProcess) -> float:
     """How many greetings nobody has acknowledged."""
-    metrics = urlopen(f"http://127.0.0.1:{broker.ports['http']}/metrics", timeout=10).read().decode()
+    metrics = urlopen(f"http://127.0.0.1:{broker.ports['http']}/metrics", timeout=120).read().decode()
     found = re.search(r'^artemis_message_count\{address="greetings".*\} (\S+)$', metrics, re.MULTILINE)
     return float(found[1]) if found else 0.0
 
 
 def test_each_example_is_run() -> None:
     assert set(EXAMPLES) == set(PREPARE)
+
+
+PROGRAMS_OF_OTHERS = ("apt-get", "cargo", "dpkg", "go", "java", "mvn", "node", "npm", "perl", "php", "ruby")
+INSTALLS = {
+    "nothing is to be had": "exit 1",
+    "what was to be had is of no use": """case "${0##*/} $*" in
+        *" mod "* | *" fetch "* | *" pip "*) exit 0 ;; # what fetches says that all went well
+        apt-get* | dpkg* | mvn* | npm*) exit 0 ;;
+    esac
+    exit 1""",
+}
+
+
+@pytest.fixture(params=INSTALLS.values(), ids=INSTALLS)
+def bare_machine(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every program is there, and not one has its library."""
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name in (*PROGRAMS_OF_OTHERS, "python"):
+        (programs / name).write_text(f"#!/bin/sh\n{request.param}\n", "utf-8")
+        (programs / name).chmod(0o755)
+    monkeypatch.setenv("PATH", str(programs))
+    monkeypatch.setattr("sys.executable", str(programs / "python"))
+    for module in ("foreign_clients", "example_clients"):
+        monkeypatch.setattr(f"tests.e2e.{module}.CACHE", tmp_path / "cache")
+
+
+@pytest.mark.usefixtures("bare_machine")
+@pytest.mark.parametrize("name", PREPARE)
+def test_an_example_without_its_library_is_absent(tmp_path: Path, name: str) -> None:
+    """The program alone is not enough."""
+    file = tmp_path / name
+    file.write_text(EXAMPLES[name], "utf-8")
+    with pytest.raises(Absent):
+        PREPARE[name](file)
+
+
+@pytest.mark.usefixtures("bare_machine")
+@pytest.mark.parametrize("client", CLIENTS, ids=lambda client: client.name)
+def test_a_client_without_its_library_is_absent(client: ForeignClient) -> None:
+    with pytest.raises(Absent):
+        client.prepare()
 
 
 LONG = pytest.mark.skipif("'slow' not in config.option.markexpr", reason="compiles for minutes: make soak")
@@ -57,6 +99,6 @@ def test_example(broker: BrokerProcess, tmp_path: Path, name: str) -> None:
         command = PREPARE[name](file)
     except Absent as absent:
         pytest.skip(f"no client for {name}: {absent}")
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=RUN_S_MAX, check=False)
     assert (done.stdout.split(), done.returncode) == (["received", "hello"], 0), done.stderr
     broker.eventually("no greeting is left", lambda: waiting(broker), lambda count: count == 0)

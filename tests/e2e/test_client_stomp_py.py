@@ -158,8 +158,8 @@ def test_a_transaction_of_acknowledgements(connect: Connect, place: str, shared_
 
 @pytest.mark.parametrize("version", ["1.1", "1.2"], indirect=True)
 def test_heart_beats_keep_an_idle_connection(connect: Connect, place: str) -> None:
-    client = connect(heartbeats=(500, 500))
-    assert client.listener.greeting["heart-beat"] == "500,500"
+    client = connect(heartbeats=(2000, 2000))
+    assert client.listener.greeting["heart-beat"] == "2000,2000"
     eventually("three heart-beats", lambda: client.listener.beats, lambda beats: beats >= 3)
     client.subscribe(f"/queue/{place}", ack="auto")
     client.send(f"/queue/{place}", "still here")

@@ -99,13 +99,13 @@ def test_transactions(shared_broker: BrokerProcess, place: str) -> None:
 
 
 def test_heart_beats_keep_an_idle_connection(shared_broker: BrokerProcess, place: str) -> None:
-    """It takes a server for dead that is silent for two intervals here, and is asked over three."""
+    """It takes a server for dead that is silent for three intervals here, and is asked over more than that."""
 
     async def work() -> None:
-        beats = stompman.Heartbeat(will_send_interval_ms=500, want_to_receive_interval_ms=500)
-        async with client_of(shared_broker, heartbeat=beats, check_server_alive_interval_factor=2) as client:
+        beats = stompman.Heartbeat(will_send_interval_ms=1500, want_to_receive_interval_ms=1500)
+        async with client_of(shared_broker, heartbeat=beats, check_server_alive_interval_factor=3) as client:
             messages, subscription = await listen(client, f"/queue/{place}", ack="auto")
-            for _ in range(30):
+            for _ in range(100):
                 await asyncio.sleep(0.05)
                 assert client.is_alive()
             await client.send(b"still here", f"/queue/{place}", receipt_timeout=WAIT_S)

@@ -11,7 +11,7 @@ import stomp
 from stomp.utils import Frame
 
 from tests.e2e.broker_process import LOOPBACK, STOMP, BrokerProcess, configuration, eventually, running
-from tests.e2e.foreign_clients import PROGRAMS, Absent, node_modules, read_verdicts, tool
+from tests.e2e.foreign_clients import PROGRAMS, Absent, node_with, read_verdicts
 
 pytestmark = pytest.mark.e2e
 
@@ -29,7 +29,7 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
 def verdicts(broker: BrokerProcess) -> dict[str, str] | Absent:
     """What the program found, or why it could not run."""
     try:
-        modules, node = node_modules(PROGRAMS / "web"), tool("node")
+        node, modules = node_with(PROGRAMS / "web", "@stomp/stompjs", "ws", "webstomp-client", "stompjs/lib/stomp.js")
     except Absent as absent:
         return absent
     program = subprocess.Popen(

@@ -70,7 +70,7 @@ def a_broker(folder: Path, name: str, in_memory: int = 5) -> tuple[str, Path]:
 
 def data(*words: object) -> subprocess.CompletedProcess[str]:
     """The command."""
-    return run_text(["data", *map(str, words)], timeout=60)
+    return run_text(["data", *map(str, words)], timeout=120)
 
 
 def exported(text: str, folder: Path, fill: Any) -> Path:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import resource
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
 
-from tests.e2e.broker_process import HTTP, BrokerProcess
+from tests.e2e.broker_process import HTTP, BrokerProcess, needs_descriptors
 from tests.e2e.stomp_socket import StompSocket, connected
 from tests.e2e.test_journal_files import PERSISTENT, configured
 
@@ -46,12 +45,7 @@ def file(tmp_path: Path) -> Path:
 
 
 def _many(stack: ExitStack, port: int) -> list[StompSocket]:
-    mine, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    needed = len(os.listdir("/proc/self/fd")) + CLIENTS + 100
-    if mine < needed:
-        if hard < needed:
-            pytest.skip(f"{CLIENTS} clients need {needed} descriptors, and the tests may have {hard}")
-        resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
+    needs_descriptors(len(os.listdir("/proc/self/fd")) + CLIENTS + 100)
     return [stack.enter_context(StompSocket(port)) for _ in range(CLIENTS)]
 
 

@@ -53,7 +53,7 @@ def test_people_log_in_through_the_ports_of_an_instance(shop: BrokerProcess, tmp
     assert answer(shop, "tills").startswith(
         "ERROR Security Error occurred\\c User name [null]"
     )  # no visitors at the till
-    with urllib.request.urlopen(f"http://{LOOPBACK}:{shop.ports['web']}/health/ready", timeout=10) as health:
+    with urllib.request.urlopen(f"http://{LOOPBACK}:{shop.ports['web']}/health/ready", timeout=120) as health:
         assert health.status == 200
     with (tmp_path / "shop" / "etc" / "artemis-users.properties").open("a") as users:
         users.write("\neve = new\n")
@@ -70,7 +70,7 @@ def test_a_domain_that_cannot_be_opened_stops_the_start(tmp_path: Path) -> None:
     bootstrap = folder / "etc" / "bootstrap.xml"
     bootstrap.write_text(bootstrap.read_text().replace('domain="shop"', 'domain="old-directory"'))
     broker = BrokerProcess(["run", str(folder)], tmp_path / "log")
-    assert broker.process.wait(20) == 2
+    assert broker.process.wait(120) == 2
     assert f"{folder}/etc/login.config:33: the login module " in broker.said
     assert "LDAPLoginModule is not supported" in broker.said
     assert not (folder / "data" / "journal").exists()

@@ -44,7 +44,8 @@ CONFIGURATION = """\
 """
 MEBIBYTE = 1 << 20
 RSS_BYTES_MAX = 150_000_000
-TURN_S_MAX = 0.1
+TURN_SHARE_MAX = 0.2
+"""Of the time of all turns."""
 TEST_BYTES = 64 * MEBIBYTE
 SOAK_BYTES = 1024 * MEBIBYTE
 CHUNK = bytes(range(1, 256)) * 4096
@@ -112,6 +113,7 @@ class Passage:
 
     rss_bytes_max: int
     turn_s_max: float
+    turn_share_max: float
 
 
 def pass_through(folder: Path, size: int, *, persistent: bool, sized: bool) -> Passage:
@@ -135,7 +137,9 @@ def pass_through(folder: Path, size: int, *, persistent: bool, sized: bool) -> P
             assert f"content-length:{size}\n".encode() in head
             ack = head.partition(b"\nack:")[2].partition(b"\n")[0].decode()
             consumer.ask("ACK", {"id": ack})
-        passage = Passage(watch.most_bytes(), broker.metric("artemis_turn_duration_seconds_max"))
+        passage = Passage(
+            watch.most_bytes(), broker.metric("artemis_turn_duration_seconds_max"), broker.longest_turn_share
+        )
         broker.await_metric(0, "artemis_large_messages")
         broker.eventually("no file left", lambda: bodies_in(folder), lambda found: not found)
         assert broker.stop() == 0
@@ -167,7 +171,7 @@ def received_body(consumer: StompSocket, size: int) -> tuple[bytes, str]:
 def test_64_mib(tmp_path: Path, persistent: bool, sized: bool) -> None:
     passage = pass_through(tmp_path, TEST_BYTES, persistent=persistent, sized=sized)
     assert passage.rss_bytes_max < RSS_BYTES_MAX - TEST_BYTES, "it must not matter how long the body is"
-    assert passage.turn_s_max < TURN_S_MAX
+    assert passage.turn_share_max < TURN_SHARE_MAX
 
 
 @pytest.mark.slow
@@ -182,7 +186,7 @@ def test_1_gib(tmp_path: Path, persistent: bool, sized: bool, capsys: pytest.Cap
             f"\n1 GiB: {passage.rss_bytes_max / 1e6:.0f} MB resident, longest turn {passage.turn_s_max * 1000:.1f} ms"
         )
     assert passage.rss_bytes_max < RSS_BYTES_MAX
-    assert passage.turn_s_max < TURN_S_MAX
+    assert passage.turn_share_max < TURN_SHARE_MAX
 
 
 # ---- kill -9 -------------------------------------------------------------------------------------

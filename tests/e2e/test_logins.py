@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 import socket
 import time
 from datetime import UTC, datetime, timedelta
@@ -16,7 +17,6 @@ from tests.e2e.stomp_socket import StompSocket, frame
 pytestmark = pytest.mark.e2e
 
 OWN = '<authentication><authenticator name="own"><option name="role" value="amq"/></authenticator></authentication>'
-ROUND_TRIP_MS_MAX = 1000
 
 
 def told(broker: BrokerProcess, **headers: object) -> str:
@@ -51,43 +51,34 @@ def test_users_of_a_file_log_in_and_others_do_not(tmp_path: Path) -> None:
         assert "wrong" not in broker.said
 
 
-def test_a_login_of_two_seconds_stops_nobody(tmp_path: Path) -> None:
+def test_a_login_that_takes_long_stops_nobody(tmp_path: Path) -> None:
     environment = write_authenticator(tmp_path)
-    with running(secured(OWN), tmp_path, environment) as broker:
-        with StompSocket(broker.port) as client, StompSocket(broker.port) as slow:
-            client.connect(login="ann", passcode="ann")
-            client.send("SUBSCRIBE", {"destination": "/queue/q", "id": 1})
-            slow.send("CONNECT", {"accept-version": "1.2", "host": "x", "login": "slow", "passcode": "slow"})
-            broker.await_metric(1, "artemis_logins_waiting")
-            trips, longest_s = 0, 0.0
-            slow.socket.setblocking(False)
-            while _has_nothing(slow.socket):
-                began_s = time.monotonic()
-                client.send("SEND", {"destination": "/queue/q"}, b"hello")
-                client.expect("MESSAGE")
-                longest_s = max(longest_s, time.monotonic() - began_s)
-                trips += 1
-                if trips == 20:  # other logins do not wait either
-                    with StompSocket(broker.port) as other:
-                        other.connect(login="bob", passcode="bob")
-            slow.socket.settimeout(WAIT_S)
-            slow.expect("CONNECTED")
-        assert trips > 100
-        assert longest_s * 1000 < ROUND_TRIP_MS_MAX
-        assert broker.metric("artemis_turn_duration_seconds_max") * 1000 < ROUND_TRIP_MS_MAX
+    with (
+        running(secured(OWN), tmp_path, environment) as broker,
+        StompSocket(broker.port) as client,
+        StompSocket(broker.port) as slow,
+    ):
+        client.connect(login="ann", passcode="ann")
+        client.send("SUBSCRIBE", {"destination": "/queue/q", "id": 1})
+        slow.send("CONNECT", {"accept-version": "1.2", "host": "x", "login": "slow", "passcode": "slow"})
+        broker.await_metric(1, "artemis_logins_waiting")
+        for _ in range(100):
+            client.send("SEND", {"destination": "/queue/q"}, b"hello")
+            client.expect("MESSAGE")
+        with StompSocket(broker.port) as other:  # other logins do not wait either
+            other.connect(login="bob", passcode="bob")
+        assert _has_nothing(slow.socket)
+        (tmp_path / "open").touch()
+        slow.expect("CONNECTED")
 
 
 def _has_nothing(client: socket.socket) -> bool:
-    try:
-        client.recv(1, socket.MSG_PEEK)
-    except BlockingIOError:
-        return True
-    return False
+    return not select.select([client], [], [], 0)[0]
 
 
 def test_strangers_hold_little(tmp_path: Path) -> None:
     environment = write_authenticator(tmp_path)
-    limits = ";maxConnectionsBeforeLogin=3;handshakeTimeout=1500;maxConnectBytes=1000"
+    limits = ";maxConnectionsBeforeLogin=3;handshakeTimeout=4000;maxConnectBytes=1000"
     with running(secured(OWN, limits), tmp_path, environment) as broker:
         with StompSocket(broker.port) as first, StompSocket(broker.port) as second, StompSocket(broker.port) as late:
             first.connect(login="ann", passcode="ann")
@@ -97,10 +88,11 @@ def test_strangers_hold_little(tmp_path: Path) -> None:
                 error = one_too_many.expect("ERROR")
                 assert "3 connections from your address have not logged in yet" in str(error.header("message"))
                 assert one_too_many.read_to_end() == []
-            assert "The login was not decided within 1500 ms" in str(second.expect("ERROR").header("message"))
-            assert "No CONNECT frame within 1500 ms" in str(idle.expect("ERROR").header("message"))
+            assert "The login was not decided within 4000 ms" in str(second.expect("ERROR").header("message"))
+            assert "No CONNECT frame within 4000 ms" in str(idle.expect("ERROR").header("message"))
             late.expect("ERROR")
             idle.close()
+        (tmp_path / "open").touch()
         with socket.create_connection((LOOPBACK, broker.port), WAIT_S) as large:
             large.sendall(b"CONNECT\nx:" + b"y" * 2000)
             assert b"maxConnectBytes" in large.recv(65536)
@@ -118,10 +110,10 @@ def test_guesses_become_slow_and_others_do_not(tmp_path: Path) -> None:
         for number in range(7):
             told(broker, login="ann", passcode=f"guess {number}")
         assert time.monotonic() - began_s > 0.2 + 0.4 + 0.8
-        with StompSocket(broker.port) as known:
-            began_s = time.monotonic()
-            known.connect(login="ann", passcode="ann")
-            assert time.monotonic() - began_s < 1.0  # it would have to wait 1.6 s were it not remembered
+        with StompSocket(broker.port) as guess, StompSocket(broker.port) as known:
+            guess.send("CONNECT", {"accept-version": "1.2", "host": "x", "login": "ann", "passcode": "guess 8"})
+            known.connect(login="ann", passcode="ann")  # it would have to wait for as long were it not remembered
+            assert _has_nothing(guess.socket)
 
 
 def test_a_session_ends_with_its_token(tmp_path: Path) -> None:
@@ -138,7 +130,7 @@ def test_a_session_ends_with_its_token(tmp_path: Path) -> None:
 
     with running(text, tmp_path) as broker:
         with StompSocket(broker.port) as client:
-            client.connect(passcode=token(3))
+            client.connect(passcode=token(6))
             client.send("SUBSCRIBE", {"destination": "/queue/q", "id": 1})
             client.send("SEND", {"destination": "/queue/q"}, b"hello")
             assert client.expect("MESSAGE").body == b"hello"
@@ -157,6 +149,7 @@ def test_a_client_that_leaves_meanwhile_is_forgotten(tmp_path: Path) -> None:
                 frame("CONNECT", {"accept-version": "1.2", "host": "x", "login": "slow", "passcode": "slow"})
             )
             broker.await_metric(1, "artemis_logins_waiting")
+        (tmp_path / "open").touch()
         broker.await_metric(0, "artemis_connection_count")
         broker.await_metric(0, "artemis_logins_waiting")
         assert broker.metric("artemis_session_count") == 0

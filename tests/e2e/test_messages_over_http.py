@@ -204,9 +204,9 @@ def test_a_wrong_structured_event_is_refused(unmoved: Web, body: bytes, said: st
 
 
 def test_a_scheduled_message_waits(web: Web) -> None:
-    web.publish(b"later", "/messages/orders?delay=300")
+    web.publish(b"later", "/messages/orders?delay=3000")
     assert web.ask("POST", "/messages/orders/take").status == 204
-    assert web.ask("POST", "/messages/orders/take?timeout=10").body == b"later"
+    assert web.ask("POST", "/messages/orders/take?timeout=50").body == b"later"
 
 
 def test_a_routing_type_makes_a_queue(web: Web) -> None:
@@ -406,7 +406,7 @@ def test_a_message_given_back_is_delivered_again(web: Web) -> None:
 def test_a_lease_ends(web: Web) -> None:
     web.publish(b"one")
     first = web.take_json("/messages/orders/take?lease=0.2")
-    second = web.take_json("/messages/orders/take?timeout=10")
+    second = web.take_json("/messages/orders/take?timeout=50")
     assert (second["messageID"], second["deliveryCount"]) == (first["messageID"], 2)
     assert web.ask("DELETE", f"/messages/orders/{first['receipt']}").status == 404
     assert web.ask("DELETE", f"/messages/orders/{second['receipt']}").status == 204
@@ -414,7 +414,7 @@ def test_a_lease_ends(web: Web) -> None:
 
 def test_a_request_waits_for_a_message(web: Web) -> None:
     found: list[Reply] = []
-    thread = threading.Thread(target=lambda: found.append(web.ask("POST", "/messages/orders/take?timeout=20&ack=auto")))
+    thread = threading.Thread(target=lambda: found.append(web.ask("POST", "/messages/orders/take?timeout=50&ack=auto")))
     thread.start()
     web.broker.await_metric(1, "artemis_consumer_count", queue="orders")
     web.publish(b"now")
@@ -428,11 +428,11 @@ def test_a_client_that_left_loses_nothing(web: Web) -> None:
     """Even if its message would have been acknowledged when it was sent."""
     with socket.create_connection((LOOPBACK, web.broker.ports["http"]), WAIT_S) as link:
         link.sendall(
-            b"POST /messages/orders/take?timeout=20&ack=auto HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n"
+            b"POST /messages/orders/take?timeout=50&ack=auto HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n"
         )
         web.broker.await_metric(1, "artemis_consumer_count", queue="orders")
     web.publish(b"kept")
-    assert web.take_json("/messages/orders/take?timeout=5")["body"] == "kept"
+    assert web.take_json("/messages/orders/take?timeout=50")["body"] == "kept"
 
 
 def test_a_selector_chooses(web: Web) -> None:

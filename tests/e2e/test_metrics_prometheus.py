@@ -12,18 +12,19 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from tests.e2e.broker_process import eventually
+from tests.ports import free_ports
 from tests.tidy.sources import ROOT
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
-WAIT_S = 30.0
+WAIT_S = 120.0
 
 CONFIGURATION = """\
 <?xml version="1.0"?>
@@ -60,15 +61,6 @@ scrape_configs:
 """
 
 
-def free_ports(count: int) -> list[int]:
-    """Ports of loopback that nobody listens on just now."""
-    with ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]
-
-
 @dataclass(frozen=True)
 class Server:
     """A process and what it says."""
@@ -95,7 +87,7 @@ class Server:
 def http_status(url: str) -> int:
     """The status of a GET; 0 when nobody answers."""
     try:
-        with urllib.request.urlopen(url, timeout=5) as answer:
+        with urllib.request.urlopen(url, timeout=120) as answer:
             return int(answer.status)
     except urllib.error.HTTPError as error:
         return error.code
@@ -115,7 +107,7 @@ def running(command: list[str], log: Path, ready_url: str) -> Iterator[Server]:
     finally:
         process.send_signal(signal.SIGTERM)
         try:
-            process.wait(20)
+            process.wait(120)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
@@ -192,7 +184,7 @@ def test_prometheus_knows_what_the_broker_holds(broker: Server, prometheus_serve
     def ask(expression: str) -> dict[str, float]:
         """The value by queue, or by "" for what belongs to no queue."""
         query = urllib.parse.urlencode({"query": expression})
-        with urllib.request.urlopen(f"http://127.0.0.1:{ports[2]}/api/v1/query?{query}", timeout=10) as answer:
+        with urllib.request.urlopen(f"http://127.0.0.1:{ports[2]}/api/v1/query?{query}", timeout=120) as answer:
             result = json.load(answer)["data"]["result"]
         return {sample["metric"].get("queue", ""): float(sample["value"][1]) for sample in result}
 

@@ -424,7 +424,7 @@ def test_a_failing_disk_ends_the_broker_and_no_promise(start: Start, tmp_path: P
         (tmp_path / "paging").write_text("no directory")
         with pytest.raises((Closed, OSError)):
             send(client, "/queue/q", 6, 30)
-        assert broker.process.wait(15) == 3
+        assert broker.process.wait(120) == 3
         assert "storage failed" in broker.said
         broker.code_expected = 3
 

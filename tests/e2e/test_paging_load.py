@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.broker_process import HTTP, STOMP, BrokerProcess, running
+from tests.e2e.broker_process import HTTP, STOMP, WAIT_S, BrokerProcess, running
 from tests.e2e.stomp_socket import READ_BYTES, StompSocket, connected, frame
 
 pytestmark = pytest.mark.e2e
@@ -39,8 +39,8 @@ BODY_BYTES = 1024
 BLOCK = 100
 TURN_S_MAX_ALONE = 0.1
 """In the soak, on a machine that does nothing else."""
-TURN_S_MAX = 0.5
-"""Beside other tests, whose work counts into a turn's time."""
+TURN_SHARE_MAX = 0.2
+"""Of the time of all turns, beside other tests, whose work counts into a turn's time."""
 WAITED_SHARE_MAX = 0.1
 """A broker that waits more for a processor is not alone."""
 MIB = 1 << 20
@@ -57,12 +57,14 @@ class Watch:
         """Look once."""
         self.peak_bytes = max(self.peak_bytes, self.broker.memory_bytes)
 
-    def judge(self, memory_bytes_max: int, turn_s_max: float) -> None:
-        """The memory was never more than this, and no turn was too long."""
+    def judge(self, memory_bytes_max: int, turn_s_max: float | None) -> None:
+        """The memory was never more than this, and no turn was too long: than this, or than its share."""
         assert self.peak_bytes < memory_bytes_max, f"{self.peak_bytes / MIB:.0f} MiB"
         turn_s, waited = self.broker.metric("artemis_turn_duration_seconds_max"), self.waited_share
         told = f"a turn of {turn_s * 1000:.0f} ms; the broker waited {waited:.0%} of its time for a processor"
-        if turn_s_max == TURN_S_MAX_ALONE and waited > WAITED_SHARE_MAX:
+        if turn_s_max is None:
+            assert self.broker.longest_turn_share < TURN_SHARE_MAX, told
+        elif waited > WAITED_SHARE_MAX:
             print(f"not judged: {told}")
         else:
             assert turn_s < turn_s_max, told
@@ -106,7 +108,7 @@ def subscribe(client: StompSocket, destination: str, id: str = "1", **headers: o
 
 def drain(client: StompSocket, watch: Watch, count: int) -> None:
     """Read so many messages, counting nothing but the bytes that end frames."""
-    client.socket.settimeout(30)
+    client.socket.settimeout(WAIT_S)
     while count > 0:
         data = client.socket.recv(READ_BYTES)
         assert data, "the broker closed the connection"
@@ -116,7 +118,7 @@ def drain(client: StompSocket, watch: Watch, count: int) -> None:
 
 @pytest.mark.parametrize("durable", [False, True])
 def test_memory_is_flat_and_turns_are_short(tmp_path: Path, durable: bool) -> None:
-    flat(tmp_path, durable, count=60_000, memory="4M", memory_bytes_max=110 * MIB, turn_s_max=TURN_S_MAX)
+    flat(tmp_path, durable, count=60_000, memory="4M", memory_bytes_max=110 * MIB, turn_s_max=None)
 
 
 @pytest.mark.slow
@@ -127,7 +129,7 @@ def test_ten_million_messages_pass_in_flat_memory(tmp_path: Path, durable: bool)
     flat(tmp_path, durable, count=10_000_000, memory="20M", memory_bytes_max=200 * MIB, turn_s_max=TURN_S_MAX_ALONE)
 
 
-def flat(folder: Path, durable: bool, count: int, memory: str, memory_bytes_max: int, turn_s_max: float) -> None:
+def flat(folder: Path, durable: bool, count: int, memory: str, memory_bytes_max: int, turn_s_max: float | None) -> None:
     """So many messages go in, and then out."""
     with started(folder, durable=durable, memory=memory, page_size="10M") as (broker, watch):
         fill(broker, watch, "/queue/q", count, persistent=str(durable).lower())
@@ -141,7 +143,7 @@ def flat(folder: Path, durable: bool, count: int, memory: str, memory_bytes_max:
 
 
 def test_many_queues_of_which_one_is_slow(tmp_path: Path) -> None:
-    fan_out(tmp_path, 20, TURN_S_MAX)
+    fan_out(tmp_path, 20, None)
 
 
 @pytest.mark.slow
@@ -150,7 +152,7 @@ def test_fifty_queues_of_which_one_is_slow(tmp_path: Path) -> None:
     fan_out(tmp_path, 50, TURN_S_MAX_ALONE)
 
 
-def fan_out(folder: Path, queues: int, turn_s_max: float) -> None:
+def fan_out(folder: Path, queues: int, turn_s_max: float | None) -> None:
     """One consumer that reads nothing costs pages, not memory, and nobody else's time."""
     count = 2_000
     with (
@@ -185,12 +187,12 @@ def test_many_selective_consumers_on_one_queue(tmp_path: Path, consumers: int) -
             subscribe(client, "/queue/q", id=str(key), selector=f"key = '{key}'")
         drain(client, watch, count)
         broker.await_count("q", 0)
-        watch.judge(130 * MIB, TURN_S_MAX)
+        watch.judge(130 * MIB, None)
 
 
 @pytest.mark.parametrize("count", [20_000])
 def test_a_browser_of_a_long_queue(tmp_path: Path, count: int) -> None:
-    browse(tmp_path, count, TURN_S_MAX)
+    browse(tmp_path, count, None)
 
 
 @pytest.mark.slow
@@ -200,7 +202,7 @@ def test_a_browser_of_a_very_long_queue(tmp_path: Path) -> None:
     browse(tmp_path, 300_000, TURN_S_MAX_ALONE)
 
 
-def browse(folder: Path, count: int, turn_s_max: float) -> None:
+def browse(folder: Path, count: int, turn_s_max: float | None) -> None:
     """Somebody looks at so many messages in small pages; nobody takes any."""
     with started(folder, memory="1M", page_size="64K") as (broker, watch), connected(broker.port) as client:
         fill(broker, watch, "/queue/q", count)

@@ -8,7 +8,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -29,11 +28,10 @@ from tests.e2e.broker_process import (
     running,
 )
 from tests.e2e.stomp_socket import StompSocket, connected, frame
+from tests.ports import free_port
 
 pytestmark = pytest.mark.e2e
 
-START_S_MAX = 2.0
-STOP_S_MAX = 3.0
 SCRIPT = str(Path(sys.executable).with_name("artemis-py"))
 
 
@@ -64,18 +62,14 @@ def test_start_says_where_it_listens(start_broker: Callable[[str], BrokerProcess
             client.nothing_waits()
 
 
-def test_the_first_client_is_greeted_soon(tmp_path: Path) -> None:
-    with socket.create_server((LOOPBACK, 0)) as reserved:
-        port = reserved.getsockname()[1]
+def test_the_first_client_of_a_new_python_is_greeted(tmp_path: Path) -> None:
+    """How soon: the row "start to first CONNECTED" of make bench."""
     file = tmp_path / "broker.xml"
-    file.write_text(configuration({"stomp": f"tcp://{LOOPBACK}:{port}?protocols=STOMP"}), "utf-8")
-    started = time.monotonic()
+    file.write_text(configuration({"stomp": STOMP}), "utf-8")
     broker = BrokerProcess(["run", str(file)], tmp_path / "log", anew=True)
     try:
-        broker.eventually("CONNECTED", lambda: is_greeted(port), bool)
-        start_s = time.monotonic() - started
-        print(f"{start_s * 1000:.0f} ms from the start to the first CONNECTED")
-        assert start_s < START_S_MAX
+        broker.await_ready()
+        assert is_greeted(broker.port)
     finally:
         broker.kill()
 
@@ -123,7 +117,7 @@ def test_a_broker_that_nobody_can_send_to_is_not_ready(tmp_path: Path) -> None:
         assert "warning[no-port]: " in broker.said
         [port] = re.findall(r"listening on 127\.0\.0\.1:(\d+) for HTTP", broker.said)
         with pytest.raises(HTTPError) as answer:
-            urlopen(f"http://127.0.0.1:{port}/health/ready", timeout=10)
+            urlopen(f"http://127.0.0.1:{port}/health/ready", timeout=120)
         assert answer.value.code == 503
         assert b"no port is open for STOMP" in answer.value.read()
         assert broker.stop() == 0
@@ -141,9 +135,7 @@ def test_a_signal_stops_it_with_clients_connected(tmp_path: Path, number: signal
         consumer.subscribe("/queue/x")
         consumer.ask("SEND", {"destination": "/queue/x"}, b"unsettled")
         assert consumer.message().body == b"unsettled"
-        asked = time.monotonic()
         assert broker.stop(number) == 0
-        assert time.monotonic() - asked < STOP_S_MAX
         for client in (idle, consumer, greeted_by_nobody):
             assert client.read_to_end() == []
         assert not is_greeted(broker.port)
@@ -218,8 +210,7 @@ def blamed_lines(told: str) -> set[int]:
 @pytest.mark.parametrize("defect", BROKEN)
 @pytest.mark.parametrize("command", ["run", "check"])
 def test_a_broken_file_is_refused(tmp_path: Path, defect: str, command: str) -> None:
-    with socket.create_server((LOOPBACK, 0)) as reserved:
-        port = reserved.getsockname()[1]
+    port = free_port()
     file = tmp_path / "broker.xml"
     text, lines = broken(configuration({"stomp": f"tcp://{LOOPBACK}:{port}?protocols=STOMP"}), defect)
     file.write_text(text, "utf-8")

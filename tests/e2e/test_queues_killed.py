@@ -137,7 +137,7 @@ def at_work(task: Callable[..., None], *arguments: object) -> Iterator[None]:
     try:
         yield
     finally:
-        thread.join(20)
+        thread.join(120)
         assert not thread.is_alive()
 
 

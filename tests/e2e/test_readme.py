@@ -45,7 +45,7 @@ def test_the_tour(tmp_path: Path) -> None:
 
 def _run(command: list[str], folder: Path, **variables: str) -> str:
     environment = {**os.environ, **variables}
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120, check=True)
     return done.stdout
 
 
@@ -62,7 +62,7 @@ def test_the_commands_about_the_configuration(tmp_path: Path) -> None:
         done = subprocess.run(
             [sys.executable, "-m", "artemis_py", *arguments],
             cwd=tmp_path, env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"},
-            capture_output=True, text=True, timeout=60, check=False,
+            capture_output=True, text=True, timeout=120, check=False,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
         assert "Traceback" not in done.stderr

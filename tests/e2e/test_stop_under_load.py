@@ -113,7 +113,7 @@ class Load:
 
     def _read_log(self, number: int) -> None:
         for _ in self._bodies(number):
-            urllib.request.urlopen(f"http://{LOOPBACK}:{self._http}/metrics", timeout=5).read()
+            urllib.request.urlopen(f"http://{LOOPBACK}:{self._http}/metrics", timeout=120).read()
 
     def join(self) -> None:
         """Every client has noticed the end."""

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.broker_process import COMMAND, HTTP, STOMP, BrokerProcess, configuration, eventually, running
-from tests.e2e.foreign_clients import PROGRAMS, Absent, node_modules, tool
+from tests.e2e.foreign_clients import PROGRAMS, Absent, node_with
 from tests.e2e.forks import run_text
 from tests.e2e.span_collector import SpanCollector, collecting
 from tests.e2e.stomp_socket import StompSocket
@@ -53,15 +53,16 @@ def url_of(broker: BrokerProcess) -> str:
 
 
 def spans(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return run_text(["spans", *arguments], timeout=60)
+    return run_text(["spans", *arguments], timeout=120)
 
 
 def command_for(name: str, file: Path) -> list[str]:
     """How an example is run. Raises Absent."""
     if name.endswith(".py"):
         return [sys.executable, str(file)]
-    (file.parent / "node_modules").symlink_to(node_modules(PROGRAMS / "tracing"))
-    return [tool("node"), str(file)]
+    node, modules = node_with(PROGRAMS / "tracing", "@opentelemetry/sdk-trace-node", "@stomp/tcp-wrapper")
+    (file.parent / "node_modules").symlink_to(modules)
+    return [node, str(file)]
 
 
 def traceparent(number: int) -> str:
@@ -81,7 +82,7 @@ def test_an_example_and_the_broker_make_one_trace(broker: BrokerProcess, tmp_pat
             pytest.skip(f"no client for {name}: {absent}")
         environment = {**os.environ, "PYTHONPATH": str(ROOT)}
         done = subprocess.run(
-            command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False, env=environment
+            command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False, env=environment
         )
         assert (done.stdout.split(), done.returncode) == (["received", "hello"], 0), done.stderr
         broker.await_count("greetings", 0)
@@ -191,13 +192,13 @@ def test_a_killed_exporter_goes_on_and_no_span_is_missing(tmp_path: Path) -> Non
             eventually("all of work", lambda: known("work"), lambda seen: seen == set(range(100, 1000)))
             eventually("all of waiting", lambda: known("waiting"), lambda seen: seen == set(range(1, 11)))
             process.send_signal(signal.SIGINT)
-            assert process.wait(20) == 0, log.read_text()
+            assert process.wait(120) == 0, log.read_text()
         before = ids(collector)
         with following(url_of(broker), collector, log) as process:
             send(range(2000, 2001), "work")
             eventually("one more", lambda: 2000 in known("work"), bool)
             process.send_signal(signal.SIGTERM)
-            assert process.wait(20) == 0
+            assert process.wait(120) == 0
         assert len(ids(collector) - before) == 2  # the queue's span and the delivery's; what is sent again is the same
         said = log.read_text()
         assert "Traceback" not in said

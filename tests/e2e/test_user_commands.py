@@ -46,7 +46,7 @@ def run(line: str, folder: Path) -> str:
     name, *arguments = shlex.split(line)
     assert name == "artemis-py"
     variables = {NEW_PASSWORD: "ann's own", "ARTEMIS_PY_PASSWORD": "ann's own", "PYTHONPATH": str(ROOT)}
-    return run_text(arguments, folder=folder, environment={**os.environ, **variables}, timeout=60, check=True).stdout
+    return run_text(arguments, folder=folder, environment={**os.environ, **variables}, timeout=120, check=True).stdout
 
 
 def test_each_command_of_the_document(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ PAGE = PROGRAMS / "web" / "page.html"
 CHECKS = re.findall(r"^  (?:async )?(\w+)(?:\(\) \{|: \(\) =>)", PAGE.read_text("utf-8"), re.M)
 (GREET,) = re.findall(r"<!-- page: greet.html -->\n```html\n(.*?)```", (ROOT / "docs/security.md").read_text(), re.S)
 LIBRARY = re.compile(r"https://cdn\.jsdelivr\.net/npm/@stomp/stompjs@([\d.]+)/bundles/(stomp\.umd\.min\.js)")
-WAIT_S = 60.0
+WAIT_S = 120.0
 
 
 class _Quiet(SimpleHTTPRequestHandler):

@@ -105,7 +105,7 @@ def test_an_address_that_an_operator_blocked(told: Told) -> None:
 
 
 def _metrics(told: Told) -> str:
-    with urllib.request.urlopen(told.url + "/metrics", timeout=10) as answer:
+    with urllib.request.urlopen(told.url + "/metrics", timeout=120) as answer:
         return str(answer.read().decode())
 
 
@@ -114,7 +114,7 @@ def _has_waiting(found: dict[str, dict[str, Any]]) -> bool:
 
 
 def trace(*words: str) -> subprocess.CompletedProcess[str]:
-    return run_text(["trace", *words], timeout=60)
+    return run_text(["trace", *words], timeout=120)
 
 
 def test_the_life_of_a_dead_letter(told: Told, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

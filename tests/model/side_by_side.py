@@ -138,6 +138,14 @@ class SideBySide:
                 break
         self.events[:] = rest
 
+    def offer_first(self, pair: Pair) -> None:
+        """Consumers had their chance before the queue kept anything out: take note of what they got, and of a barrier
+        that nobody else is to get, which is done then.
+        """
+        self.absorb(pair)
+        if pair.model.is_open:
+            pair.model.note_end_of_barrier()
+
     def _absorb_one(self, pair: Pair, event: Event) -> None:
         if event.consumer_id is None:
             if event.senders_wait:  # in one tick something was due and made it too deep before this one's time was over
@@ -203,8 +211,10 @@ class SideBySide:
         values ``replaced`` before, senders may go on once consumers had their chance.
         """
         offered = not pair.model.keeps_none
-        if offered:
+        if offered and pair.model.is_within([]):
             self.absorb(pair)
+        elif offered:
+            self.offer_first(pair)
         if replaced:
             pair.model.shrank()
         pair.model.fit(grown, self.now_ms, offered=offered)

@@ -391,6 +391,34 @@ def test_who_does_not_want_a_barrier_any_more_is_not_waited_for(way: str) -> Non
     assert world.pairs[0].queue.message_count == 0
 
 
+@pytest.mark.parametrize("way", ["commit would wait", "commit would be refused", "sent", "falls due"])
+def test_a_barrier_that_is_over_keeps_nobody_out(way: str) -> None:
+    """The last consumer that was to get it has left, and no dispatch came since: before a full queue refuses anything,
+    or has senders wait, it sees that the barrier is done, and there is room.
+    """
+    before = [A] if way == "commit would wait" else []
+    policy = REJECT if way == "commit would be refused" else FLOW_CONTROL
+    resume_percent = 100 if before else 0
+    world = world_of(QueuePlan(barriers=True, policy=policy, depth_messages=1, resume_percent=resume_percent))
+    got_it, waited_for = world.subscribe(connection=1), world.subscribe(connection=2, room=0)
+    assert got_it is not None
+    assert waited_for is not None
+    world.publish(BARRIER, *before)
+    turn(world)
+    world.set_room(got_it, 0)
+    world.unsubscribe(waited_for)
+    assert world.pairs[0].queue.flow.stopped == bool(before)
+    if way.startswith("commit"):
+        world.begin()
+        world.send_in_transaction(A)
+        world.commit()
+    else:
+        world.publish(A, delay_ms=100 if way == "falls due" else 0)
+    turn(world, 100)
+    assert not world.transactions
+    assert world.pairs[0].queue.message_count == len(before) + 1
+
+
 def test_a_rebalance_that_pauses_does_not_wait_for_a_barrier() -> None:
     """It is out until a connection takes it, which gets nothing during the pause: that would last for ever."""
     world = world_of(QueuePlan(barriers=True, groups=STICKY, rebalances=PAUSE))

@@ -11,7 +11,7 @@ from artemis_py.core.placing.batch import Batch
 from artemis_py.core.queue.outcomes import ACCEPT, CANCEL, EXPIRE
 from artemis_py.core.queue.sifting import Chosen
 from artemis_py.core.transaction import Transaction
-from artemis_py.errors import AddressFullError, QueueFullError
+from artemis_py.errors import AddressFullError, BrokerError, QueueFullError
 from artemis_py.message import Message
 from artemis_py.selector import compile_selector
 from tests.model.letters import Spec
@@ -89,17 +89,18 @@ class Trade(SideBySide):
         self._arrive(letters, due_ms, plain=plain)
         return len(letters)
 
+    def _asked(self, letter: Letter) -> list[Pair]:
+        """The queues that a letter comes to, in the order in which they are asked for room: views are asked last."""
+        pairs = [pair for pair in self.pairs if pair.model.accepts(letter)]
+        return sorted(pairs, key=lambda pair: bool(pair.model.plan.view))
+
     def _is_kept_out(self, letter: Letter) -> bool:
-        """Does one of its queues not admit the letter, although consumers had their chance? Then none gets it. Views
-        are asked last.
-        """
-        for pair in sorted(self.pairs, key=lambda pair: bool(pair.model.plan.view)):
+        """Does one of its queues not admit the letter, although consumers had their chance? Then none gets it."""
+        for pair in self._asked(letter):
             model = pair.model
-            if not model.accepts(letter) or model.admits(letter):
+            if model.admits(letter):
                 continue
-            self.absorb(pair)
-            if model.is_open:
-                model.note_end_of_barrier()
+            self.offer_first(pair)
             if not model.admits(letter):
                 assert model.withheld(self.now_ms) is None, "kept out while a consumer could make room"
                 self.happened.add("refused" if model.plan.policy == REJECT else "sender had to wait")
@@ -300,47 +301,51 @@ class Trade(SideBySide):
             self.check()
             return
         del self.transactions[connection]
+        refused: BrokerError | None = None
         try:
             transaction.real.commit(self.broker, self.now_ms)
         except (AddressFullError, QueueFullError) as error:
-            too_full = self._is_too_much if isinstance(error, AddressFullError) else self._queue_is_too_full
-            assert too_full(transaction), "COMMIT failed although there was room"
+            refused = error
+        expected = self._refusal(transaction)
+        assert expected == (None if refused is None else type(refused)), "COMMIT failed, or overfilled a queue"
+        if refused is not None:
             for pair in self.pairs:
                 self.absorb(pair)
             self.happened.add("COMMIT refused")
             transaction.real.abort(self.now_ms)
             self._undo(transaction)
         else:
-            assert not self._queue_is_too_full(transaction), "COMMIT overfilled a queue"
             self._carry_out(transaction)
         self.check()
 
     def _has_to_wait(self, letter: Letter) -> bool:
         """Does one of the letter's queues make its senders wait, although consumers had their chance?"""
-        for pair in self.pairs:
-            if pair.model.senders_wait and pair.model.accepts(letter):
-                self.absorb(pair)
+        for pair in self._asked(letter):
+            if pair.model.senders_wait:
+                self.offer_first(pair)
                 if pair.model.senders_wait:
                     return True
         return False
 
-    def _queue_is_too_full(self, transaction: OpenTransaction) -> bool:
-        """Is there a queue that would refuse one of the letters, behind the others, although consumers had their
-        chance?
+    def _refusal(self, transaction: OpenTransaction) -> type[BrokerError] | None:
+        """Who has no room for one of the letters, behind those before it: the address, or a queue whose consumers had
+        their chance? None when all of them may come.
         """
-        for pair in self.pairs:
-            if pair.model.plan.policy == REJECT:
-                letters = [letter for letter, _, _ in transaction.sends if pair.model.accepts(letter)]
-                if letters and not pair.model.is_within(letters):
-                    self.absorb(pair)
-                    if not pair.model.is_within(letters) and pair.model.withheld(self.now_ms) is None:
-                        return True
-        return False
-
-    def _is_too_much(self, transaction: OpenTransaction) -> bool:
+        letters = [letter for letter, _, _ in transaction.sends]
         limit = self.plan.address.messages_max
-        count = len(self.letters()) + len(transaction.sends)
-        return self.plan.address.full_policy == "FAIL" and 0 <= limit < count
+        for end, letter in enumerate(letters, start=1):
+            if self.plan.address.full_policy == "FAIL" and 0 <= limit < len(self.letters()) + end:
+                return AddressFullError
+            for pair in self._asked(letter):
+                model = pair.model
+                coming = [one for one in letters[:end] if model.accepts(one)]
+                if model.plan.policy != REJECT or model.is_within(coming):
+                    continue
+                self.offer_first(pair)
+                if not model.is_within(coming):
+                    assert model.withheld(self.now_ms) is None, "refused while a consumer could make room"
+                    return QueueFullError
+        return None
 
     def _carry_out(self, transaction: OpenTransaction) -> None:
         policy, limit = self.plan.address.full_policy, self.plan.address.messages_max

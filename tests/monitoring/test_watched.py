@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.e2e]
 
 RULES = (ROOT / "monitoring" / "alerts.yml").read_text("utf-8")
 FIRED = 'last_over_time(ALERTS{alertstate="firing"}[10m])'
-WAIT_S = 30.0
+WAIT_S = 120.0
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.e2e.broker_process import LOOPBACK
-from tests.e2e.test_metrics_prometheus import Server, free_ports, running
+from tests.e2e.test_metrics_prometheus import Server, running
+from tests.ports import free_port
 
 _CONFIGURATION = """\
 global:
@@ -39,7 +40,7 @@ class Prometheus:
     def get(self, path: str, **parameters: str) -> Any:
         """What the API says under this path."""
         url = f"{self._url}{path}?{urllib.parse.urlencode(parameters)}"
-        with urllib.request.urlopen(url, timeout=10) as answer:
+        with urllib.request.urlopen(url, timeout=120) as answer:
             return json.load(answer)["data"]
 
     def query(self, expression: str) -> list[dict[str, str]]:
@@ -62,7 +63,7 @@ def prometheus_of(
     ]
     file = folder / "prometheus.yml"
     file.write_text(_CONFIGURATION.format(rules=folder / "rules.yml") + "".join(jobs), "utf-8")
-    (port,) = free_ports(1)
+    port = free_port()
     command = [
         program,
         f"--config.file={file}",

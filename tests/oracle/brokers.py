@@ -6,13 +6,14 @@ import socket
 import subprocess
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
 from tests.e2e.broker_process import eventually
 from tests.oracle.client import LOOPBACK
+from tests.ports import free_ports as fresh_ports
 
 STOP_S = 20.0
 ROOT = Path(__file__).resolve().parents[2]
@@ -75,12 +76,8 @@ class BrokerUnderTest(ABC):
 
 
 def free_ports(names: tuple[str, ...]) -> dict[str, int]:
-    """Ports of loopback that nobody listens on just now, by name."""
-    with ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in names]
-        for each in sockets:
-            each.bind((LOOPBACK, 0))
-        return {name: each.getsockname()[1] for name, each in zip(names, sockets, strict=True)}
+    """Ports of loopback that nobody else is given, by name."""
+    return dict(zip(names, fresh_ports(len(names)), strict=True))
 
 
 def accepts_connections(port: int) -> bool:

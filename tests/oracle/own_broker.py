@@ -58,7 +58,7 @@ class OwnBroker(BrokerUnderTest):
         return AddressCounts(**found) if found else None
 
     def _scrape(self, labels: str, families: dict[str, str]) -> dict[str, int]:
-        with urllib.request.urlopen(f"http://{LOOPBACK}:{self.ports['http']}/metrics", timeout=10) as answer:
+        with urllib.request.urlopen(f"http://{LOOPBACK}:{self.ports['http']}/metrics", timeout=120) as answer:
             text = answer.read().decode()
         lines = re.findall(rf"^(\w+){{[^}}]*{labels}}} (\S+)$", text, re.MULTILINE)
         return {families[family]: int(float(value)) for family, value in lines if family in families}

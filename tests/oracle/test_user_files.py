@@ -67,7 +67,7 @@ class Instance:
         """One of our commands on its files."""
         given = ["--password-file", "-"] if password else []
         command = [*COMMAND, "user", *arguments, "--config", str(self.folder), *given]
-        done = subprocess.run(command, input=f"{password}\n", capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run(command, input=f"{password}\n", capture_output=True, text=True, timeout=120, check=False)
         assert done.returncode == 0, done.stderr
         return done.stdout
 

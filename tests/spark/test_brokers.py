@@ -22,7 +22,7 @@ from tests.e2e.broker_process import eventually
 from tests.spark.live import LiveBroker, live_broker, send_many
 from tests.spark.made_log import START_MS, MadeLog
 
-WAIT_S = 60.0
+WAIT_S = 120.0
 GOES_ON = {"skipUnavailableBrokers": "true", "brokerTimeoutSeconds": "1", "startingOffsets": "earliest"}
 
 

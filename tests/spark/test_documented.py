@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.e2e
 
 ROOT = Path(__file__).resolve().parents[2]
-WAIT_S = 60.0
+WAIT_S = 120.0
 PASSWORD = "chosen for the first user"
 ADMIN = {"login": "admin", "passcode": PASSWORD}
 

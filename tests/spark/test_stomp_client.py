@@ -19,6 +19,7 @@ from artemis_py.spark.write.send_frames import SendPlan, send_plan
 from artemis_py.spark.write.sink import Published, publish, warn_of_ids, warn_of_losses
 from tests.e2e.broker_process import LOOPBACK, BrokerProcess, eventually, running
 from tests.e2e.stomp_socket import connected
+from tests.ports import free_port
 from tests.spark.brokers import added, bodies, crashing_broker, drained, journalled, taken, url_of
 from tests.spark.cutting_proxy import cutting
 
@@ -135,16 +136,14 @@ def test_a_connection_that_breaks(sink_broker: BrokerProcess, place: str, where:
 
 
 def test_the_next_place_when_one_fails(sink_broker: BrokerProcess, place: str) -> None:
-    with socket.create_server((LOOPBACK, 0)) as closed:
-        dead_port = closed.getsockname()[1]
+    dead_port = free_port()
     url = f"tcp://127.0.0.1:{dead_port},{url_of(sink_broker)}"
     assert published(plan_for(0, place, url=url)).rows == 100
     assert bodies(drained(sink_broker, place, 100)) == ROWS
 
 
 def test_a_broker_that_is_down_is_an_error_after_a_time() -> None:
-    with socket.create_server((LOOPBACK, 0)) as closed:
-        port = closed.getsockname()[1]
+    port = free_port()
     with pytest.raises(
         PipelineError, match=rf"tcp://127.0.0.1:{port}: nothing was confirmed for 0.3 s .*is the broker running"
     ):
@@ -157,8 +156,7 @@ def test_a_broker_that_says_nothing_is_an_error_after_a_time() -> None:
 
 
 def test_a_broker_that_comes_up_late(tmp_path: Path, place: str) -> None:
-    with socket.create_server((LOOPBACK, 0)) as closed:
-        port = closed.getsockname()[1]
+    port = free_port()
     results: list[Published] = []
     thread = in_thread(lambda: results.append(published(plan_for(port, place))))
     with running(journalled(tmp_path, stomp_port=port), tmp_path) as broker:

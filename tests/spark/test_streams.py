@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming import StreamingQuery
 
-WAIT_S = 60.0
+WAIT_S = 120.0
 ROOT = Path(__file__).parents[2]
 
 

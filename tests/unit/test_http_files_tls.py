@@ -14,7 +14,7 @@ from artemis_py.server.http.files import PIECE_BYTES, FileSender
 from artemis_py.server.http.messages import FileBody, HttpLimits
 
 CONTENT = os.urandom(3 * PIECE_BYTES + 777)
-WAIT_S = 15.0
+WAIT_S = 120.0
 TURN = bytes(range(255, -1, -1))
 
 

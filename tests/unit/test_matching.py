@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from artemis_py.config.matching import Repository, WildcardSyntax, check_match, has_wildcard, setting_matches
 from artemis_py.errors import MatchError
+from tests.unit.core.parts import lines_run
 
 DOT = WildcardSyntax()
 SLASH = WildcardSyntax(delimiter="/")
@@ -324,6 +323,5 @@ def order_of(match: str, address: str) -> list[str]:
 
 def test_many_wildcards_in_a_word_stay_cheap() -> None:
     match = "*a" * 60 + "*b.#"
-    started = time.process_time()
     assert not setting_matches(match, "a" * 5_000 + ".x")
-    assert time.process_time() - started < 1.0
+    assert lines_run(lambda: setting_matches(match, "a" * 5_000 + ".x")) < 40_000

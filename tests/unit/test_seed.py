@@ -1,10 +1,20 @@
-"""All processes of a test run draw from one seed: each would otherwise collect other tests, and nothing would run."""
+"""The seed of a test run: that of the commit, or a new one, and the same in all processes. Each of them would otherwise
+collect other tests.
+"""
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
+import zlib
 from pathlib import Path
+
+import pytest
+
+from artemis_py.version import VERSION
+from tests.conftest import seed_of_commit
+from tools import explore
 
 ROOT = Path(__file__).parents[2]
 CONFTEST = """
@@ -13,6 +23,54 @@ def pytest_collection_finish(session):
     with open(worker, "w") as note:
         note.write(str(session.config.option.seed))
 """
+
+
+OF_VERSION = zlib.crc32(VERSION.encode())
+
+
+def test_a_commit_has_a_seed_of_its_own(tmp_path: Path) -> None:
+    """A folder of another project's checkout has not."""
+    if shutil.which("git") is None:
+        pytest.skip("no git on this machine")
+    (tmp_path / "inside").mkdir()
+
+    def git(*arguments: str) -> str:
+        who = ("-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false")
+        return subprocess.run(
+            ["git", *who, *arguments], cwd=tmp_path, check=True, capture_output=True, text=True
+        ).stdout.strip()
+
+    git("init", "--quiet")
+    assert seed_of_commit(tmp_path) == OF_VERSION
+    git("commit", "--quiet", "--allow-empty", "--no-verify", "--message", "one")
+    assert seed_of_commit(tmp_path) == int(git("rev-parse", "HEAD")[:8], 16)
+    assert seed_of_commit(tmp_path / "inside") == OF_VERSION
+
+
+def test_without_git_a_version_has_a_seed_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert seed_of_commit(ROOT) == OF_VERSION
+
+
+def test_exploring_takes_new_seeds_and_tells_how_to_repeat(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "pytest.ini").write_text("[pytest]\n")
+    (tmp_path / "test_wrong.py").write_text("def test_wrong(seed): assert seed < 0")
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.chdir(tmp_path)
+    options = ["-n0", "-p", "tests.conftest", "-p", "no:cacheprovider", str(tmp_path)]
+    assert explore.main(["--rounds", "2", *options]) == 1
+    said = capfd.readouterr().out
+    seeds = [line.rpartition(" ")[2] for line in said.splitlines() if line.startswith("round ")]
+    assert len(set(seeds)) == 2
+    assert said.endswith(
+        "".join(
+            f"seed {seed} failed; repeat it with: make test ARGS='{' '.join(options)} --seed {seed}'\n"
+            for seed in seeds
+        )
+    )
+    assert "0 of 2 rounds passed" in said
 
 
 def test_the_processes_of_a_run_share_one_seed(tmp_path: Path) -> None:
@@ -26,7 +84,7 @@ def test_the_processes_of_a_run_share_one_seed(tmp_path: Path) -> None:
         env={"PYTHONPATH": str(ROOT), "PATH": ""},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=False,
     )
     assert run.returncode == 0, run.stdout + run.stderr

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 
 import pytest
@@ -11,6 +10,7 @@ from artemis_py.errors import SelectorError
 from artemis_py.selector import BROKER_LIMITS, compile_selector
 from artemis_py.selector.grammar import MAX_NESTING
 from artemis_py.selector.values import Value
+from tests.unit.core.parts import lines_run
 
 HEADERS: dict[str, Value] = {
     "name": "James",
@@ -494,17 +494,18 @@ def test_length_is_limited() -> None:
     "pattern", ["%a" * 2_000 + "b", "%a%_" * 1_000 + "b", "%" * 5_000 + "b", "%" + "a" * 5_000 + "_b%"]
 )
 def test_like_does_not_explode(pattern: str) -> None:
+    """What it costs inside calls: tests/unit/test_selector_cost.py."""
     selector = compile_selector(f"v LIKE '{pattern}'")
-    started = time.process_time()
     assert not selector.matches({"v": "a" * 10_000}.get)
-    assert time.process_time() - started < 2.0
+    assert lines_run(lambda: selector.matches({"v": "a" * 10_000}.get)) < 10_000
 
 
 @pytest.mark.parametrize(
     "text", ["/*" * 30_000, "'" * 60_001, '"' * 60_001, "-" * 65_000, "/**/" * 16_000, "1e" * 30_000]
 )
 def test_strange_texts_are_refused_quickly(text: str) -> None:
-    started = time.process_time()
-    with pytest.raises(SelectorError):
-        compile_selector(text)
-    assert time.process_time() - started < 2.0
+    def refuse() -> None:
+        with pytest.raises(SelectorError):
+            compile_selector(text)
+
+    assert lines_run(refuse) < 5 * len(text)

@@ -21,7 +21,7 @@ CONFIGURATION = """<configuration xmlns="urn:activemq"><core xmlns="urn:activemq
 <large-messages-directory>{folder}/large</large-messages-directory>
 <paging-directory>{folder}/paging</paging-directory><bindings-directory>{folder}/bindings</bindings-directory>
 </core></configuration>"""
-WAIT_S = 10.0
+WAIT_S = 120.0
 
 
 def test_files_that_nobody_needs_may_go_before_the_broker_is_there(

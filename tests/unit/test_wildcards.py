@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from artemis_py.config.matching import WildcardSyntax
 from artemis_py.config.wildcards import WildcardIndex, is_wildcard
+from tests.unit.core.parts import lines_run
 
 SLASH = WildcardSyntax(delimiter="/")
 ANY_GREATER = WildcardSyntax(any_words=">")
@@ -173,10 +172,9 @@ def test_many_any_words_wildcards_stay_cheap() -> None:
     address = ".".join(["a"] * 400)
     index = WildcardIndex()
     index.add(pattern)
-    started = time.process_time()
     assert index.matching(address) == []
     assert index.matching(address + ".b") == [pattern]
-    assert time.process_time() - started < 1.0
+    assert lines_run(lambda: index.matching(address)) < 500_000
 
 
 def _tiny(pattern: list[str], address: list[str]) -> bool:

@@ -9,7 +9,7 @@ from typing import Any, Final
 from tests.browser import Browser
 from tests.e2e.broker_process import LOOPBACK, BrokerProcess, eventually
 
-WAIT_S: Final = 10.0
+WAIT_S: Final = 120.0
 _SHOWN: Final = "const shown = (it) => it.offsetParent !== null || it.closest('dialog[open]');"
 
 

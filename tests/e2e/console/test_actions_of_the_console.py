@@ -34,9 +34,9 @@ def _run(line: str) -> None:
     """Carries out a line as a shell does."""
     words = shlex.split(line)
     if words[0] == "artemis-py":
-        done = run_text(words[1:], timeout=60)
+        done = run_text(words[1:], timeout=120)
     else:
-        done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run(words, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
 
 

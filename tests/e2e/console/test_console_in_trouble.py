@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,7 +16,6 @@ from tests.e2e.stomp_socket import StompSocket
 pytestmark = [pytest.mark.e2e, pytest.mark.skipif(why_no_browser() is not None, reason=str(why_no_browser()))]
 
 MANY = 10_000
-PAINT_S_MAX = 8.0
 
 
 @pytest.fixture(scope="module")
@@ -112,10 +110,8 @@ def test_ten_thousand_queues(browser: Browser, crowded: BrokerProcess) -> None:
     """Few of them are drawn; the last is as near as the first."""
     screen = Screen(browser, crowded)
     browser.complaints()
-    begun_s = time.monotonic()
     screen.open("/queues?sort=name")
     screen.sees("q00000", "10\u202f000 queues")
-    assert time.monotonic() - begun_s < PAINT_S_MAX
     assert len(screen.rows("Queues")) < 100
     screen.run("const it = document.querySelector('.rows'); it.scrollTop = it.scrollHeight")
     screen.sees("q09999")

@@ -50,7 +50,7 @@ def screen(browser: Browser, keeper: BrokerProcess) -> Screen:
 
 def _ask(screen: Screen, path: str, method: str = "GET") -> Any:
     request = urllib.request.Request(screen.url + path, method=method)
-    with urllib.request.urlopen(request, timeout=10) as answer:
+    with urllib.request.urlopen(request, timeout=120) as answer:
         return json.load(answer)
 
 
@@ -197,7 +197,7 @@ def test_the_log_and_its_cursors(screen: Screen) -> None:
         json.dumps({"lsn": 1, "owner": "spark on lake", "ttl_s": 60}).encode(),
         method="PUT",
     )
-    urllib.request.urlopen(request, timeout=10).close()
+    urllib.request.urlopen(request, timeout=120).close()
     screen.open("/log")
     screen.sees("current", "lake", "spark on lake", "holds", "Has read to")
     screen.press("Remove", "[aria-label=Cursors]")

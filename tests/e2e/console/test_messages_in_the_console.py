@@ -91,13 +91,13 @@ def test_dead_letters_go_back_after_a_dry_run(screen: Screen) -> None:
     screen.until("the form", "return document.querySelector('#argument-origin')?.value === 'failing'")
     screen.press("Dry run", "dialog")
     screen.sees("Dry run: nothing was changed", "What it would do")
-    with urllib.request.urlopen(f"{screen.url}/api/queues/failing", timeout=10) as answer:
+    with urllib.request.urlopen(f"{screen.url}/api/queues/failing", timeout=120) as answer:
         assert json.load(answer)["messageCount"] == 0, "a dry run changes nothing"
     screen.press("Retry", "dialog .dialog-foot")
     screen.sees("Retry: done.")
     screen.press("Close", "dialog")
     screen.sees_not("Deliveries failed too often")
-    with urllib.request.urlopen(f"{screen.url}/api/queues/failing", timeout=10) as answer:
+    with urllib.request.urlopen(f"{screen.url}/api/queues/failing", timeout=120) as answer:
         assert json.load(answer)["messageCount"] == 1
 
 

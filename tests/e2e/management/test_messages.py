@@ -52,11 +52,9 @@ CONFIGURATION: Final = """\
 </configuration>
 """
 PAGES: Final = "<max-size-messages>200</max-size-messages><page-size-bytes>20000</page-size-bytes>"
-TURN_S_MAX: Final = 0.5
-"""Beside other tests, whose work counts into a turn's time. tests/unit/test_handling_turns.py has the real
-bound.
-"""
-LONG_S: Final = 120
+TURN_SHARE_MAX: Final = 0.2
+"""Of the time of all turns: none of the works is done in one. tests/unit/test_handling_turns.py has the real bound."""
+LONG_S: Final = 600
 
 
 @contextmanager
@@ -129,7 +127,6 @@ def test_paged_messages_are_seen_and_moved(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("jobs", ["", PAGES], ids=["memory", "pages"])
-@pytest.mark.timeout(120)
 def test_a_kill_during_a_move_loses_and_doubles_nothing(tmp_path: Path, jobs: str) -> None:
     """Each message is on one of the queues, once: after each of several kills."""
     count = 2500
@@ -153,7 +150,6 @@ def test_a_kill_during_a_move_loses_and_doubles_nothing(tmp_path: Path, jobs: st
         assert (told.queue("jobs")["messageCount"], numbers(told, "done")) == (0, list(range(count)))
 
 
-@pytest.mark.timeout(300)
 def test_with_200_000_messages_turns_stay_short(tmp_path: Path) -> None:
     """A browse, a count with a filter that matches nothing, and a move: none makes a turn long."""
     count = 200_000
@@ -172,7 +168,7 @@ def test_with_200_000_messages_turns_stay_short(tmp_path: Path) -> None:
         assert (status, answer["moved"]) == (200, count)
         (row,) = told.ask("GET", "/api/dead-letters?queue=done")[1]["data"]
         assert (row["originalQueue"], row["cause"], row["count"]) == ("jobs", None, count)
-        assert told.broker.metric("artemis_turn_duration_seconds_max") < TURN_S_MAX
+        assert told.broker.longest_turn_share < TURN_SHARE_MAX
 
 
 def test_a_large_body_is_fetched_whole(tmp_path: Path) -> None:

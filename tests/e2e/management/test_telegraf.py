@@ -40,7 +40,7 @@ def test_the_example_of_the_documentation(told: Told, telegraf: str, tmp_path: P
         and b"--once" in subprocess.run([telegraf, "--help"], capture_output=True, timeout=WAIT_S, check=False).stdout
     )
     arguments = ["--config", str(file), "--once"] if own else [str(file)]
-    printed = subprocess.run([telegraf, *arguments], capture_output=True, text=True, timeout=60, check=False)
+    printed = subprocess.run([telegraf, *arguments], capture_output=True, text=True, timeout=120, check=False)
     assert printed.returncode == 0, printed.stderr
     lines = printed.stdout.splitlines()
     queue = next(line for line in lines if line.startswith("artemis_queue,") and "queue=orders" in line)

@@ -13,7 +13,7 @@ from artemis_py.security.login import Login
 from artemis_py.server.logins.counts import LoginCounts
 from artemis_py.server.logins.desk import Desk
 
-WAIT_S = 10.0
+WAIT_S = 120.0
 START_MS = 1_700_000_000_000
 PEER = "192.0.2.1"
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from time import thread_time
 
 import pytest
 
@@ -12,7 +11,7 @@ from artemis_py.management.why.asking import Asking, Findings
 from artemis_py.management.why.not_delivered import LOOKS_MAX, not_delivered
 from artemis_py.management.why.one_message import about_message
 from tests.unit.core.paged_desk import PagedDesk
-from tests.unit.core.parts import NOW_MS, consumer_on, head_of, send, turn
+from tests.unit.core.parts import NOW_MS, consumer_on, head_of, lines_run, send, turn
 from tests.unit.management.why_parts import Asked, FakeClient, one
 
 _URI = "tcp://127.0.0.1:0?protocols=STOMP;stompConsumerWindowSize"
@@ -253,19 +252,20 @@ def test_only_so_many_messages_are_looked_at_and_no_step_is_long(tmp_path: Path)
     consumers = [consumer_on(it.broker, it.queue(), selector=f"color = '{place}'") for place in range(8)]
     send(it.broker, count=LOOKS_MAX + 5)
     turn(it.broker)
-    steps: list[float] = []
+    steps: list[int] = []
 
-    def timed(asking: Asking) -> Findings:
-        started = thread_time()
-        for step in not_delivered(asking, it.queue()):
-            steps.append(thread_time() - started)
-            yield step
-            started = thread_time()
+    def counted(asking: Asking) -> Findings:
+        work, said = not_delivered(asking, it.queue()), []
+        while True:
+            steps.append(lines_run(lambda: said.append(next(work, work))))
+            if said[-1] is work:
+                return
+            yield said[-1]
 
-    found = it.why(timed, queue="q")
+    found = it.why(counted, queue="q")
     assert [reason.used for reason in found if reason.code == "unwanted"] == [LOOKS_MAX] * len(consumers)
     assert len(steps) > 8 * LOOKS_MAX / 200
-    assert sorted(steps)[-len(steps) // 100] < 0.001  # of the processor: other programs do not count
+    assert max(steps) < 5_000
 
 
 def test_a_look_that_is_given_up_leaves_nothing_behind(tmp_path: Path) -> None:

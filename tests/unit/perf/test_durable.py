@@ -18,9 +18,9 @@ from artemis_py.perf.link import Link
 from artemis_py.perf.scenario import Options, Run
 from artemis_py.perf.syncs import fdatasync_ns, median_us, syncs_of
 from artemis_py.perf.target import Target
+from tests.ports import free_port
 from tests.unit.perf.fake_broker import FakeBroker, Faults
 from tests.unit.perf.test_scenarios import MESSAGES, load, measure
-from tests.unit.perf.test_startup import free_port
 
 CONFIGURATION = """\
 <configuration xmlns="urn:activemq"><core xmlns="urn:activemq:core">

@@ -10,12 +10,7 @@ from artemis_py.errors import PerfError
 from artemis_py.perf.registry import choose
 from artemis_py.perf.scenario import Options, Run
 from artemis_py.perf.target import Target
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port: int = server.getsockname()[1]
-    return port
+from tests.ports import free_port
 
 
 def start(command: list[str], port: int, limit_s: float = 30.0) -> dict[str, float]:

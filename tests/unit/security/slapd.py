@@ -20,11 +20,12 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from cryptography.x509.oid import NameOID
 
 from tests.e2e.broker_process import eventually
+from tests.ports import free_ports
 
 SLAPD = shutil.which("slapd") or shutil.which("slapd", path="/usr/sbin")
 MODULES = Path("/usr/lib/ldap")
 SCHEMAS = Path("/etc/ldap/schema")
-WAIT_S = 15.0
+WAIT_S = 120.0
 SUFFIX = "dc=example,dc=org"
 ADMIN, ADMIN_PASSWORD = f"cn=admin,{SUFFIX}", "secret of the admin"
 
@@ -70,7 +71,7 @@ class Directory:
         self.certificate = folder / "cert.pem"
         _write_certificate(folder)
         (folder / "db").mkdir()
-        ports = _free_ports(2)
+        ports = free_ports(2)
         self.ldap = f"ldap://127.0.0.1:{ports[0]}"
         self.ldaps = f"ldaps://127.0.0.1:{ports[1]}"
         file = folder / "slapd.conf"
@@ -156,16 +157,6 @@ def _add_person(found: Directory, user: str, unit: str) -> None:
 
 def _group(name: str) -> str:
     return f"cn={name},ou=groups,{SUFFIX}"
-
-
-def _free_ports(count: int) -> list[int]:
-    sockets = [socket.socket() for _ in range(count)]
-    for each in sockets:
-        each.bind(("127.0.0.1", 0))
-    ports = [each.getsockname()[1] for each in sockets]
-    for each in sockets:
-        each.close()
-    return ports
 
 
 def _write_certificate(folder: Path) -> None:

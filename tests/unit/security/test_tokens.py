@@ -297,7 +297,7 @@ class Issuer:
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
                 issuer.asked += 1
-                issuer.hangs.wait(30)
+                issuer.hangs.wait(120)
                 self.send_response(issuer.status)
                 self.send_header("Location", "/elsewhere")
                 self.end_headers()

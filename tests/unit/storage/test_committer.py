@@ -22,7 +22,7 @@ def test_a_failure_is_told(failure: Exception) -> None:
         raise failure
 
     committer.later(fail)
-    assert woken.wait(10)
+    assert woken.wait(120)
     assert committer.failure is not None
     assert str(failure) in str(committer.failure)
     committer.stop()

@@ -30,7 +30,7 @@ class WatchedDisk(SimDisk):
         self.done.append(f"write {name}")
 
     def sync(self, name: str) -> None:
-        assert self.may_sync.wait(10)
+        assert self.may_sync.wait(120)
         super().sync(name)
         self.done.append(f"sync {name}")
 
@@ -67,7 +67,7 @@ def test_nobody_hears_that_a_batch_is_durable_while_it_is_being_synced() -> None
     assert committer.finished() is None
     assert not woken.is_set()
     disk.may_sync.set()
-    assert woken.wait(10)
+    assert woken.wait(120)
     assert committer.finished() is batch
     assert not committer.busy
     committer.stop()

@@ -70,7 +70,7 @@ def test_a_holder_that_somebody_else_has_started(tmp_path: Path, capsys: pytest.
         assert second.startswith("yes  this process was kept out: ")
         assert f"(process {holder.pid} on host " in second
         holder.send_signal(signal.SIGINT)
-        assert holder.wait(10) == 130
+        assert holder.wait(120) == 130
     finally:
         holder.kill()
         holder.communicate()

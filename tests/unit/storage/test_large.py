@@ -520,18 +520,18 @@ def test_nobody_waits_while_a_body_is_copied(tmp_path: Path, monkeypatch: pytest
     def move_slowly(source: Path, target: Path, suffix: str) -> None:
         move(source, target, suffix)
         moving.set()
-        assert go_on.wait(30)
+        assert go_on.wait(120)
 
     monkeypatch.setattr(retained_bodies, "move", move_slowly)
     writer = threading.Thread(target=kept.retire_body, args=(2,))
     writer.start()
-    assert moving.wait(30)
+    assert moving.wait(120)
     asker = threading.Thread(target=kept.log.purge, daemon=True)
     asker.start()
-    asker.join(30)
+    asker.join(120)
     assert not asker.is_alive()
     go_on.set()
-    writer.join(30)
+    writer.join(120)
     assert kept.numbers == [1, 2]
     assert kept.bodies.size_bytes == 2000, "once, although the other thread saw it first"
 

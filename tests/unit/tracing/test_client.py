@@ -87,7 +87,7 @@ except Exception as error:
     print(error)
 print(*({"pyspark", "pyarrow", "numpy"} & set(sys.modules)))
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=120)
     assert "opentelemetry-api is missing" in done.stdout
     assert ".[otel]" in done.stdout
     assert done.stdout.splitlines()[-1] == ""

@@ -1,0 +1,58 @@
+"""What a start costs: so many lines of Python for each journal record, however long the journal is. ``make bench``
+measures how fast that is (its row ``recovery``).
+"""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from artemis_py.storage.journal.settings import JournalSettings
+from artemis_py.storage.recovery.recovery import recover
+from tests.sim.disk import SimDisk
+from tests.sim.prepared import QUEUE, QUEUE_ID, commit, kept_ids, message, open_journal
+from tests.unit.core.parts import lines_run
+
+PER_BATCH = 500
+LINES_MAX = 115
+"""For one record; 106 were counted."""
+
+
+def journal_of(messages: int) -> SimDisk:
+    """Messages of 1 KiB, four of five acknowledged, ten at a time. The first stays, and with it all files."""
+    disk = SimDisk(random.Random(1))
+    journal, committer, _ = open_journal(disk, JournalSettings(compact_files_min=0))
+    journal.records.queue_changed(dict(QUEUE))
+    body = bytes(1024)
+    held = []
+    journal.records.published(message(messages + 1, body), [QUEUE_ID], 0)
+    for number in range(1, messages + 1):
+        one = message(number, body)
+        journal.records.published(one, [QUEUE_ID], 0)
+        held.append(one)
+        if len(held) == 10 and number <= messages * 4 // 5:
+            journal.records.settled(QUEUE_ID, held, "acked")
+            held.clear()
+        if number % PER_BATCH == 0:
+            commit(journal, committer)
+    commit(journal, committer)
+    return disk
+
+
+def lines_per_record(messages: int) -> float:
+    disk = journal_of(messages)
+    found = []
+    lines = lines_run(lambda: found.append(recover(disk)))
+    (recovered,) = found
+    assert recovered.damages == []
+    assert recovered.record_count > messages
+    assert len(kept_ids(recovered)) == messages // 5 + 1
+    return lines / recovered.record_count
+
+
+@pytest.mark.interpreted
+def test_a_record_costs_the_same_in_a_long_journal() -> None:
+    short, long = lines_per_record(1_000), lines_per_record(10_000)
+    assert long <= 1.1 * short
+    assert long <= LINES_MAX
