@@ -15,6 +15,7 @@ from artemis_py.server.descriptors import Descriptors
 from artemis_py.server.encryption import Encryption
 from artemis_py.server.gate import SecurityGate
 from artemis_py.server.http import HttpLimits, HttpService
+from artemis_py.server.http.departures import Departures
 from artemis_py.server.http.doors import Doors
 from artemis_py.server.http.hosts import Hosts
 from artemis_py.server.http.routing import Route
@@ -59,6 +60,7 @@ class HttpPorts:
         self._gate = gate
         self._stored = stored
         self._is_busy = is_busy
+        self._departures = Departures(loop)
         self._listeners: list[tuple[AcceptorConfig, Listener]] = []
         self._by_name: dict[str, HttpService] = {}
         self._is_closed = False
@@ -84,6 +86,7 @@ class HttpPorts:
             is_busy=self._is_busy,
             faults=self._stats.faults,
             holdings=self._holdings,
+            departures=self._departures,
         )
         self.services.append(http)
         self._by_name[acceptor.name] = http
@@ -135,10 +138,14 @@ class HttpPorts:
 
     def close(self) -> None:
         """End the connections and accept no more."""
+        self._stop_all()
+        self.abandon()
+
+    def _stop_all(self) -> None:
         self.rest()
         for service in self.services:
             service.stop()
-        self.abandon()
+        self._departures.close()
 
     def abandon(self) -> None:
         """Accept nobody from now on; no connection is told."""
@@ -148,7 +155,5 @@ class HttpPorts:
 
     def give_up(self) -> list[tuple[AcceptorConfig, socket.socket]]:
         """End the connections; the sockets stay open: clients wait in them."""
-        self.rest()
-        for service in self.services:
-            service.stop()
+        self._stop_all()
         return [(acceptor, listener.give_up()) for acceptor, listener in self._listeners]

@@ -53,10 +53,11 @@ class Crowd:
     def admit(self, connection: HttpClient) -> None:
         """Counts a connection.
 
-        With ``connections_max`` connections, the one that has gone longest without a complete request is closed. If all
-        of them are being answered, the new one is a spare, for the open routes; if there are too many spares, the
-        oldest is closed. So a client that opens connections and does nothing, or reads nothing, cannot block health
-        checks. Connections without a login are closed first, and one IP address has few of them.
+        With ``connections_max`` connections, the one that has gone longest without a complete request, or whose client
+        has left, is closed. If all of them are being answered, the new one is a spare, for the open routes; if there
+        are too many spares, the oldest is closed. So a client that opens connections and does nothing, or reads
+        nothing, cannot block health checks. Connections without a login are closed first, and one IP address has few of
+        them.
         """
         limits = self._limits
         if self._knows_users:

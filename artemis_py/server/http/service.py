@@ -9,6 +9,7 @@ from typing import final
 from artemis_py.core.holdings import Holdings
 from artemis_py.server.faults import Faults
 from artemis_py.server.http.crowd import Crowd
+from artemis_py.server.http.departures import Departures
 from artemis_py.server.http.doors import Doors
 from artemis_py.server.http.files import FileSender
 from artemis_py.server.http.hosts import Hosts
@@ -25,7 +26,7 @@ class HttpService:
     ``call_threadsafe`` does so from other threads. Other threads call ``is_busy`` to find out whether readers on this
     machine must wait. ``holdings`` counts the memory of connections. ``doors`` says who may use which route; without
     it everybody may use all. Nothing here knows what the routes do. A failure in a connection's step ends only that
-    connection and is reported to ``faults``.
+    connection and is reported to ``faults``. ``departures`` notices clients that leave while they wait.
     """
 
     def __init__(  # noqa: PLR0913 - all but the routes are named where they are given
@@ -41,6 +42,7 @@ class HttpService:
         is_busy: Callable[[], bool] = lambda: False,
         faults: Faults | None = None,
         holdings: Holdings | None = None,
+        departures: Departures | None = None,
     ) -> None:
         limits = limits or HttpLimits()
         self.limits = limits
@@ -48,7 +50,16 @@ class HttpService:
         self._crowd = Crowd(limits, holdings, knows_users=doors is not None)
         self._files = FileSender(call_threadsafe, limits, is_busy)
         self._site = Site(
-            Routes(routes), limits, hosts or Hosts(), self._crowd, self._files, self.faults, now_ms, call_soon, doors
+            Routes(routes),
+            limits,
+            hosts or Hosts(),
+            self._crowd,
+            self._files,
+            self.faults,
+            now_ms,
+            call_soon,
+            doors,
+            departures,
         )
 
     @property
