@@ -104,7 +104,8 @@ class JournalStore(Store):
             opened.callback(lock.release)
 
     def _open(self, config: BrokerConfig, wake: Callable[[], None], opened: ExitStack, recovered: Recovered) -> None:
-        self.report = _without_reserve(self.rooms) + _report(recovered, self._disk.directory)
+        self.report = [note for lock in self._locks.values() for note in lock.notes]
+        self.report += _without_reserve(self.rooms) + _report(recovered, self._disk.directory)
         self._watched: list[FileDisk] = []
         """Directories that are written to by path and must stay where they are."""
         self._retained: RetainedLog | None = None
@@ -198,7 +199,9 @@ class JournalStore(Store):
         for disk in (self._body_disk, self._page_disk, *self._watched):
             disk.confirm_directory()
         for lock in self._locks.values():
-            lock.confirm()
+            warning = lock.confirm()
+            if warning is not None:
+                _say(warning)
 
     def _surveyed(self, retained: RetainedLog, number: int, fields: dict[str, Any], places: bytes) -> None:
         """Runs in the surveyor's thread."""
