@@ -21,8 +21,9 @@ _RETRY_S: Final = 0.1
 
 class Listener:
     """Accepts on ``bound`` and gives each socket to a protocol made by ``connect``. While ``descriptor_max``
-    descriptors are in use, it accepts no client. The ``stored`` files that storage has open are not counted, because
-    the reserve is for them.
+    descriptors are in use, it accepts no client, unless ``make_room`` says that there is room all the same for one with
+    that number: it may have ended others. The ``stored`` files that storage has open are not counted, because the
+    reserve is for them.
     """
 
     def __init__(
@@ -34,6 +35,7 @@ class Listener:
         descriptor_max: int,
         complaints: Complaints,
         stored: Callable[[], int] = lambda: 0,
+        make_room: Callable[[int], bool] = lambda _: False,
     ) -> None:
         self.is_paused = False
         """Is it waiting for descriptors?"""
@@ -46,6 +48,7 @@ class Listener:
         self._descriptor_max = descriptor_max
         self._complaints = complaints
         self._stored = stored
+        self._make_room = make_room
         self._retry: asyncio.TimerHandle | None = None
         self._making: set[asyncio.Task[None]] = set()
         self._is_open = False
@@ -86,8 +89,9 @@ class Listener:
             self._making.add(task)
             task.add_done_callback(self._making.discard)
             if not self._may_take(client.fileno()):
-                self._pause(f"{client.fileno() + 1} file descriptors are in use")
-                return
+                if not self._make_room(client.fileno()):
+                    self._pause(f"{client.fileno() + 1} file descriptors are in use")
+                return  # the descriptor of one that was ended is free in the next round
 
     async def _serve(self, client: socket.socket) -> None:
         try:
@@ -120,7 +124,8 @@ class Listener:
         """Resume when a lower number is free again."""
         self._retry = None
         try:
-            has_room = self._may_take(lowest_free())
+            free = lowest_free()
+            has_room = self._may_take(free) or self._make_room(free)
         except OSError:
             has_room = False
         if has_room:

@@ -21,6 +21,7 @@ from artemis_py.server.clocks import NS_PER_MS, Clocks, wall_clock_ms
 from artemis_py.server.complaints import Complaints
 from artemis_py.server.configuration.keeper import ConfigurationKeeper
 from artemis_py.server.configuration.reading import Source
+from artemis_py.server.descriptors import is_free_below
 from artemis_py.server.disk_watch import DiskWatch
 from artemis_py.server.drain import Drain, remains
 from artemis_py.server.faults import Faults
@@ -206,7 +207,11 @@ class Server:
         from artemis_py.server.http.log_routes import log_routes
 
         in_thread = partial(self._loop.run_in_executor, None)
-        routes = log_routes(store.log_view, self.config.name, wall_clock_ms, in_thread)
+
+        def may_open() -> bool:
+            return is_free_below(self._descriptors.files_max, store.open_files())
+
+        routes = log_routes(store.log_view, self.config.name, wall_clock_ms, in_thread, may_open)
         return routes + cursor_routes(store.cursor_desk, self._durably)
 
     def _wake(self) -> None:

@@ -95,6 +95,15 @@ class TlsAcceptors:
                 found.append(f"acceptor {site.name}: a changed file is not used: {site.reload_failure}")
         return found
 
+    @property
+    def handshakes_under_way(self) -> int:
+        """How many connections have not completed their handshake."""
+        return len(self._handshakes)
+
+    def end_oldest_handshake(self) -> bool:
+        """Close one of those under way; False if there is none."""
+        return self._handshakes.end_oldest("file descriptors are short, and others need this one")
+
     def stop(self) -> None:
         """Close connections whose handshake is under way, and read no more files."""
         if self._watching is not None:
