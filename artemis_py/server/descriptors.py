@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import resource
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
@@ -94,9 +95,9 @@ def lowest_free() -> int:
     return descriptor
 
 
-def is_free_below(most: int, stored: int) -> bool:
+def is_free_below(most: int, stored: Callable[[], int]) -> bool:
     """Is a descriptor free whose number is below ``most``, not counting the ``stored`` files of storage?"""
     try:
-        return lowest_free() - stored < most
+        return lowest_free() - stored() < most
     except OSError:
         return False

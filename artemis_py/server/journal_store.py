@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from artemis_py.config.settings import BrokerConfig
 from artemis_py.config.tables.entities import RetentionConfig
+from artemis_py.log_codes import STORAGE
 from artemis_py.records import RecoveredState
 from artemis_py.server.cursor_desk import CursorDesk
 from artemis_py.server.log_view import LogView
@@ -293,7 +294,7 @@ def _is_crowded(config: BrokerConfig, directory: str) -> bool:
 
 
 def _say(line: str) -> None:
-    warn(line)
+    warn(line, STORAGE)
 
 
 class _Progress:

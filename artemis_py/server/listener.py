@@ -11,6 +11,7 @@ import socket
 from collections.abc import Callable
 from typing import Final
 
+from artemis_py.log_codes import ACCEPTOR
 from artemis_py.server.complaints import Complaints
 from artemis_py.server.descriptors import lowest_free
 
@@ -101,7 +102,10 @@ class Listener:
         except Exception as error:  # whatever failed concerns only this client
             client.close()
             self._complaints.tell(
-                f"warning: acceptor {self._name}: a connection was not accepted: {error!r}", self._name
+                f"warning: acceptor {self._name}: a connection was not accepted: {error!r}",
+                self._name,
+                code=ACCEPTOR,
+                acceptor=self._name,
             )
 
     def _may_take(self, descriptor: int) -> bool:
@@ -117,6 +121,8 @@ class Listener:
                 f"warning: acceptor {self._name} accepts no connections until others are closed: {why}, the rest is "
                 "kept for storage and HTTP; raise the limit on open files (ulimit -n)",
                 f"{self._name} pauses",
+                code=ACCEPTOR,
+                acceptor=self._name,
             )
         self._retry = self._loop.call_later(_RETRY_S, self._look)
 
