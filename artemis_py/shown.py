@@ -8,13 +8,18 @@ and what cannot be printed in it appears as Python writes it (``\\x1b``, ``\\n``
 from __future__ import annotations
 
 import json
+import re
 import sys
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Any, TextIO
+from typing import Any, Final, TextIO
 
+from artemis_py.log_codes import OTHER
 from artemis_py.units import DATE_MAX_MS
+
+_PLAIN: Final = re.compile(r"[^\s\"=]+")
 
 
 def escaped(text: str) -> str:
@@ -62,12 +67,45 @@ def say_made(text: str, end: str = "\n", stream: TextIO | None = None) -> None:
     print(text, end=end, file=stream)
 
 
-def warn(line: object) -> None:
-    """One line on standard error, at once. A disk that is full, or a reader that has gone, harms nobody who says
-    something.
+class _Log:
+    has_begun = False
+
+
+def begin_log() -> None:
+    """From now on, what ``warn`` writes are lines of a log."""
+    _Log.has_begun = True
+
+
+def warn(line: object, code: str = OTHER, **who: str) -> None:
+    """One line on standard error, at once. In a log it is a line of that, as ``log`` writes it."""
+    if _Log.has_begun:
+        log(line, code, **who)
+    else:
+        _write(escaped(str(line)))
+
+
+def log(line: object, code: str = OTHER, traceback: str = "", **who: str) -> None:
+    """One line of the log on standard error: the time (UTC), the ``code`` (see ``log_codes``), fields that say who or
+    what it is about, in logfmt, and what there is to say. The lines of a ``traceback`` follow, each behind a tab.
     """
+    fields = "".join(f"{name.rstrip('_')}={quoted(value)} " for name, value in who.items() if value)
+    told = [f"{shown_time(time.time_ns() // 1_000_000)} {code} {fields}{escaped(str(line))}"]
+    _write("\n\t".join([*told, *map(escaped, traceback.splitlines())]))
+
+
+def _write(text: str) -> None:
+    """A disk that is full, or a reader that has gone, harms nobody who says something."""
     with suppress(OSError, ValueError):
-        print(escaped(str(line)), file=sys.stderr, flush=True)
+        print(text, file=sys.stderr, flush=True)
+
+
+def quoted(value: object) -> str:
+    """A logfmt value: quoted if it is empty or contains blanks or quotes."""
+    text = str(value)
+    if _PLAIN.fullmatch(text) and text.isprintable():
+        return text
+    told = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped(told)}"'
 
 
 def warn_made(text: str) -> None:

@@ -29,6 +29,9 @@ class Coming(Protocol):
     def add_done_callback(self, call: Callable[[Any], object], /) -> object:
         """Have ``call`` called when it is there."""
 
+    def cancel(self) -> object:
+        """Nobody waits for it any more."""
+
 
 Step = bool | Until | Awaited | Coming | None
 """None: at once, if the turn has time left."""

@@ -14,6 +14,7 @@ class Credentials:
     ``certificate`` is the client's verified TLS certificate as DER, None without one. ``domain`` is the acceptor's
     ``securityDomain``, None without one. ``peer`` is the client's IP address, or "" if it has none; it is for an
     authenticator's log and must not decide, because a result counts for all peers with the same credentials.
+    ``asks_first``: does the client send what it has only when it is asked, as browsers do?
     """
 
     user: str | None
@@ -21,6 +22,12 @@ class Credentials:
     certificate: bytes | None = field(default=None, repr=False)
     domain: str | None = None
     peer: str = ""
+    asks_first: bool = field(default=False, compare=False)
+
+    @property
+    def is_question(self) -> bool:
+        """Has the client only asked whether it must log in? To be told so is no failed login."""
+        return self.asks_first and self.user is None and self.password is None and self.certificate is None
 
 
 @final

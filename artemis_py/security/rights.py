@@ -67,14 +67,14 @@ class Checks:
 class Authorizer:
     """The permissions of one configuration. For one thread.
 
-    ``tell`` gets one line for each user and address that was denied something, and the kind of the line, which is the
-    same for all lines about one user.
+    ``tell`` gets one line for each user and address that was denied something, the kind of the line, which is the same
+    for all lines about one user, the user, and the address of the client (empty if unknown).
     """
 
     __slots__ = ("_characters", "_deciders", "_nobody", "_of_setting", "_populates", "_rejects", "_rights", "_security",
-                 "_size_max", "_tell", "_told", "checks", "on_denial")  # fmt: skip
+                 "_size_max", "_tell", "_told", "checks", "on_denial", "peer_of")  # fmt: skip
 
-    def __init__(self, config: BrokerConfig, tell: Callable[[str, str], None] | None = None) -> None:
+    def __init__(self, config: BrokerConfig, tell: Callable[[str, str, str, str], None] | None = None) -> None:
         self.checks: Final = Checks()
         self._security = config.security
         self._populates: Final = config.populate_validated_user
@@ -87,6 +87,8 @@ class Authorizer:
         self._rights: WeakValueDictionary[tuple[str, frozenset[str]], Rights] = WeakValueDictionary()
         self._tell: Final = tell
         self._told: set[tuple[str, str]] = set()
+        self.peer_of: Callable[[str], str] = lambda _user: ""
+        """The address of the client of this user whose request is being carried out; empty if nobody knows."""
         self.on_denial: Callable[[str, str, str], None] | None = None
         """Hears of each denial: who, which permission in the words of Artemis, and on which address."""
 
@@ -144,7 +146,7 @@ class Authorizer:
         if len(self._told) >= _COMPLAINTS_MAX:
             self._told.clear()
         self._told.add(known)
-        self._tell(reason, f"denied to {user}")
+        self._tell(reason, f"denied to {user}", user, self.peer_of(user))
 
 
 def _deciders_of(config: BrokerConfig) -> dict[str, Decider]:

@@ -9,7 +9,8 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from artemis_py.server.operational import LOGGER_NAME, quoted
+from artemis_py.server.operational import LOGGER_NAME
+from artemis_py.shown import quoted
 
 CODE: Final = "AUD-1001"
 DENIED_CODE: Final = "AUD-1002"

@@ -6,10 +6,10 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 from time import perf_counter_ns
-from typing import Any, Final, NamedTuple, final
+from typing import Any, Final, NamedTuple, cast, final
 
 from artemis_py.errors import StorageError
-from artemis_py.management.steps import AnySteps, Awaited, Step, Until
+from artemis_py.management.steps import AnySteps, Awaited, Coming, Step, Until
 
 _SLICE_NS: Final = 2_000_000
 """For how long steps are made in a turn. A step takes less than that."""
@@ -71,12 +71,19 @@ class Calls:
         changes nothing is given up.
         """
         future: asyncio.Future[Any] = self._loop.create_future()
+        if not changes:
+            future.add_done_callback(self._given_up)
         self._go_on_with(_Begun(work, future, changes))
         return future
 
     def _go_on_with(self, begun: _Begun) -> None:
         self._works.append(begun)
         self._schedule()
+
+    def _given_up(self, future: asyncio.Future[Any]) -> None:
+        """Nobody waits for a work that only looks: it ends now, and not when what it waits for is there."""
+        if future.cancelled():
+            self._schedule()
 
     def run(self, steady_ms: int) -> None:
         """The share of a turn at this steady time. Raises StorageError."""
@@ -123,7 +130,10 @@ class Calls:
         elif isinstance(step, Until):
             self._sleeping.append((step.steady_ms, begun))
         elif hasattr(step, "add_done_callback"):
-            step.add_done_callback(lambda _: self._go_on_with(begun))
+            coming = cast(Coming, step)
+            if not begun.changes:
+                begun.future.add_done_callback(lambda _: coming.cancel())
+            coming.add_done_callback(lambda _: self._go_on_with(begun))
         else:
             self._awaiting.append((step, begun))
 

@@ -8,6 +8,7 @@ from select import poll
 from time import perf_counter_ns
 from typing import Final, final
 
+from artemis_py.log_codes import STORAGE
 from artemis_py.server.framing import Flow, Framing
 from artemis_py.server.outflow import HIGH_BYTES, Outflow
 from artemis_py.server.transports import break_cycle
@@ -136,7 +137,11 @@ class ClientSocket:
         flow.add(parts)
         sent_bytes = flow.pump(transport)
         if flow.failure is not None and not transport.is_closing():
-            warn(f"warning: a large body cannot be read, its consumer's connection is closed: {flow.failure}")
+            warn(
+                f"warning: a large body cannot be read, its consumer's connection is closed: {flow.failure}",
+                STORAGE,
+                from_=session.state.address,
+            )
             transport.abort()
         elif flow.is_done:
             self.flow = None

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Final
 
 from artemis_py.core.timing.clock import Clock
+from artemis_py.log_codes import CLOCK
 from artemis_py.shown import warn
 
 STEP_MS: Final = 1000
@@ -23,6 +24,10 @@ _PAUSE_NS_MAX: Final = 10_000_000
 again.
 """
 NS_PER_MS: Final = 1_000_000
+
+
+def _tell(line: str) -> None:
+    warn(line, CLOCK)
 
 
 def wall_clock_ms() -> int:
@@ -44,7 +49,7 @@ class Clocks:
         *,
         wall_ns: Callable[[], int] = time.time_ns,
         steady_ns: Callable[[], int] = time.monotonic_ns,
-        tell: Callable[[str], None] = warn,
+        tell: Callable[[str], None] = _tell,
     ) -> None:
         self.steps = {"forward": 0, "back": 0}
         self._clock = clock

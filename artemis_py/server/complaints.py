@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
+from artemis_py.log_codes import OTHER
 from artemis_py.shown import warn
 
 WINDOW_S: Final = 10.0
@@ -27,19 +28,27 @@ class _Window:
 
 
 class Complaints:
-    """Writes lines with ``write``, at most LINES_MAX of a kind per window. The next written line says how many were
-    omitted. ``clock_s`` must never go back. Any thread may call ``tell``.
+    """Writes lines to the log, or with ``write``, at most LINES_MAX of a kind per window. The next written line says
+    how many were omitted. ``clock_s`` must never go back. Any thread may call ``tell``.
     """
 
-    def __init__(self, write: Callable[[str], None] = warn, clock_s: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, write: Callable[[str], None] | None = None, clock_s: Callable[[], float] = time.monotonic
+    ) -> None:
         self._write = write
         self._clock_s = clock_s
         self._windows: dict[str, _Window] = {}
 
-    def tell(self, line: str, kind: str | None = None) -> None:
-        """Write a line, unless there were enough of its ``kind`` (None: of this same line)."""
+    def tell(self, line: str, kind: str | None = None, *, code: str = OTHER, **who: str) -> None:
+        """Write a line, unless there were enough of its ``kind`` (None: of this same line). ``code`` and ``who`` are
+        those of ``warn``.
+        """
         if self._may_write(kind or line):
-            self._write(line + self._left_out(kind or line))
+            text = line + self._left_out(kind or line)
+            if self._write is None:
+                warn(text, code, **who)
+            else:
+                self._write(text)
 
     def _may_write(self, kind: str) -> bool:
         now_s = self._clock_s()

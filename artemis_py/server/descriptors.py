@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import resource
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
@@ -28,8 +29,9 @@ _LOWEST: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class Descriptors:
-    """A limit and what follows from it. Descriptors from ``stomp_max`` on are for HTTP and storage, those from
-    ``http_max`` on for storage alone.
+    """A limit and what follows from it. Descriptors from ``stomp_max`` on are for HTTP, those from ``http_max`` on for
+    the files that HTTP reads, those from ``files_max`` on for requests that are always answered (health, metrics), and
+    those from ``spare_max`` on for storage alone.
     """
 
     limit: int
@@ -50,9 +52,24 @@ class Descriptors:
         return max(4, min(_HTTP_MAX, self.limit // _FILES_SHARE))
 
     @property
+    def spare(self) -> int:
+        """Descriptors reserved for requests that are always answered."""
+        return max(2, self.http // 4)
+
+    @property
+    def spare_max(self) -> int:
+        """All connections have lower numbers than this."""
+        return max(self.limit - self.storage, _LOWEST)
+
+    @property
+    def files_max(self) -> int:
+        """Files that HTTP reads have lower numbers than this."""
+        return max(self.spare_max - self.spare, _LOWEST)
+
+    @property
     def http_max(self) -> int:
-        """HTTP connections have lower numbers than this."""
-        return max(self.limit - self.storage - self.http, _LOWEST)
+        """HTTP connections have lower numbers than this, unless they ask for what is always answered."""
+        return max(self.files_max - self.http, _LOWEST)
 
     @property
     def stomp_max(self) -> int:
@@ -76,3 +93,11 @@ def lowest_free() -> int:
     descriptor = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
     os.close(descriptor)
     return descriptor
+
+
+def is_free_below(most: int, stored: Callable[[], int]) -> bool:
+    """Is a descriptor free whose number is below ``most``, not counting the ``stored`` files of storage?"""
+    try:
+        return lowest_free() - stored() < most
+    except OSError:
+        return False

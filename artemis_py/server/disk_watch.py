@@ -7,6 +7,7 @@ from typing import Final
 
 from artemis_py.config.settings import BrokerConfig
 from artemis_py.core.broker import Broker
+from artemis_py.log_codes import DISK
 from artemis_py.server.store import Store
 from artemis_py.shown import warn
 from artemis_py.storage.disk.room import DiskSpace, bytes_until_full, is_full, space_of
@@ -15,7 +16,7 @@ _MEBIBYTE: Final = 1 << 20
 
 
 def _say(line: str) -> None:
-    warn(line)
+    warn(line, DISK)
 
 
 class DiskWatch:

@@ -67,6 +67,15 @@ class Encryption:
         """What an operator must see to, although the broker is ready."""
         return [] if self._tls is None else self._tls.warnings()
 
+    @property
+    def handshakes_under_way(self) -> int:
+        """How many connections have not completed their handshake."""
+        return 0 if self._tls is None else self._tls.handshakes_under_way
+
+    def end_oldest_handshake(self) -> bool:
+        """Descriptors are short: close a connection whose handshake is under way; False if there is none."""
+        return self._tls is not None and self._tls.end_oldest_handshake()
+
     def stop(self) -> None:
         """Close connections whose handshake is under way."""
         if self._tls is not None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from artemis_py.errors import ArtemisError
+from artemis_py.log_codes import CONNECTION
 from artemis_py.server.complaints import Complaints
 from artemis_py.shown import escaped
 
@@ -52,7 +53,7 @@ class Faults:
         self.counts[step] += 1
         who = f"connection {peer or '(address unknown)'}"
         line = f"warning: {who} is closed, its step {step} failed: {shown(error)}"
-        self._complaints.tell(line, "a step of a connection failed")
+        self._complaints.tell(line, "a step of a connection failed", code=CONNECTION, step=step, from_=peer)
 
     def caught_by_loop(self, loop: AbstractEventLoop, context: dict[str, Any]) -> None:
         """For ``loop.set_exception_handler``: logs and counts what no step caught in the same way."""

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, final
 
 from artemis_py.config.settings import BrokerConfig
+from artemis_py.log_codes import DENIED, LOGIN
 from artemis_py.security.authenticator import Authenticator
 from artemis_py.server.clocks import steady_clock_ms, wall_clock_ms
 from artemis_py.server.stats import ServerStats
@@ -37,7 +39,7 @@ def gate_of(
     authenticator: Authenticator | None,
     loop: asyncio.AbstractEventLoop,
     stats: ServerStats,
-    complain: Callable[[str, str], None],
+    complain: Callable[..., None],
 ) -> SecurityGate | None:
     """The gate of a broker, None without an ``authenticator``: then everybody may do everything."""
     if authenticator is None:
@@ -47,16 +49,19 @@ def gate_of(
     from artemis_py.server.logins.desk import Desk
     from artemis_py.server.logins.refusals import Refusals
 
+    def told(code: str, line: str, kind: str, user: str, peer: str) -> None:
+        complain(line, kind, code=code, user=user, from_=peer)
+
     desk = Desk(
         authenticator,
         config,
         loop,
         steady_ms=steady_clock_ms,
         date_ms=wall_clock_ms,
-        complain=complain,
+        complain=partial(told, LOGIN),
         counts=stats.logins,
     )
-    authorizer = Authorizer(config, complain)
+    authorizer = Authorizer(config, partial(told, DENIED))
     stats.permission_checks = authorizer.checks
     stats.login_complaints = desk.complaints
     return SecurityGate(desk, authorizer, Sessions(steady_clock_ms, wall_clock_ms), Refusals())

@@ -5,16 +5,18 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Callable, Container, Sequence
+from functools import partial
 from typing import Final, final
 
 from artemis_py.config.settings import AcceptorConfig, BrokerConfig
 from artemis_py.core.holdings import Holdings
 from artemis_py.server.clocks import steady_clock_ms
 from artemis_py.server.complaints import Complaints
-from artemis_py.server.descriptors import Descriptors
+from artemis_py.server.descriptors import Descriptors, is_free_below
 from artemis_py.server.encryption import Encryption
 from artemis_py.server.gate import SecurityGate
 from artemis_py.server.http import HttpLimits, HttpService
+from artemis_py.server.http.departures import Departures
 from artemis_py.server.http.doors import Doors
 from artemis_py.server.http.hosts import Hosts
 from artemis_py.server.http.routing import Route
@@ -59,6 +61,7 @@ class HttpPorts:
         self._gate = gate
         self._stored = stored
         self._is_busy = is_busy
+        self._departures = Departures(loop)
         self._listeners: list[tuple[AcceptorConfig, Listener]] = []
         self._by_name: dict[str, HttpService] = {}
         self._is_closed = False
@@ -84,15 +87,32 @@ class HttpPorts:
             is_busy=self._is_busy,
             faults=self._stats.faults,
             holdings=self._holdings,
+            departures=self._departures,
+            is_short=lambda: not is_free_below(self._descriptors.http_max, self._stored),
         )
         self.services.append(http)
         self._by_name[acceptor.name] = http
         protocols = encryption.around(acceptor, http.connect)
         most = self._descriptors.http_max
-        listener = Listener(self._loop, acceptor.name, bound, protocols, most, self._complaints, self._stored)
+        make_room = partial(self._make_room, encryption)
+        listener = Listener(
+            self._loop, acceptor.name, bound, protocols, most, self._complaints, self._stored, make_room
+        )
         self._listeners.append((acceptor, listener))
         self._stats.listeners.append(listener)
         listener.open(max(acceptor.int_param("backlog"), BACKLOG_MIN))
+
+    def _make_room(self, encryption: Encryption, descriptor: int) -> bool:
+        """Descriptors are short: end who needs one least, of those who are most, for a client that was accepted with
+        this number.
+        """
+        crowds = [service.crowd for service in self.services]
+        idlest = max(crowds, key=lambda crowd: crowd.waiting_count)
+        if encryption.handshakes_under_way > idlest.waiting_count:
+            return encryption.end_oldest_handshake()
+        if idlest.end_least_needed() or descriptor - self._stored() < self._descriptors.spare_max:
+            return True
+        return any(crowd.end_oldest_spare() for crowd in crowds)
 
     def leave(self, name: str) -> socket.socket | None:
         """Accept no more clients of an acceptor, and end its connections soon: one of them may wait for the answer to
@@ -140,10 +160,14 @@ class HttpPorts:
 
     def close(self) -> None:
         """End the connections and accept no more."""
+        self._stop_all()
+        self.abandon()
+
+    def _stop_all(self) -> None:
         self.rest()
         for service in self.services:
             service.stop()
-        self.abandon()
+        self._departures.close()
 
     def abandon(self) -> None:
         """Accept nobody from now on; no connection is told."""
@@ -153,7 +177,5 @@ class HttpPorts:
 
     def give_up(self) -> list[tuple[AcceptorConfig, socket.socket]]:
         """End the connections; the sockets stay open: clients wait in them."""
-        self.rest()
-        for service in self.services:
-            service.stop()
+        self._stop_all()
         return [(acceptor, listener.give_up()) for acceptor, listener in self._listeners]

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from artemis_py.config.settings import BrokerConfig
 from artemis_py.config.tables.entities import RetentionConfig
+from artemis_py.log_codes import STORAGE
 from artemis_py.records import RecoveredState
 from artemis_py.server.cursor_desk import CursorDesk
 from artemis_py.server.log_view import LogView
@@ -104,7 +105,8 @@ class JournalStore(Store):
             opened.callback(lock.release)
 
     def _open(self, config: BrokerConfig, wake: Callable[[], None], opened: ExitStack, recovered: Recovered) -> None:
-        self.report = _without_reserve(self.rooms) + _report(recovered, self._disk.directory)
+        self.report = [note for lock in self._locks.values() for note in lock.notes]
+        self.report += _without_reserve(self.rooms) + _report(recovered, self._disk.directory)
         self._watched: list[FileDisk] = []
         """Directories that are written to by path and must stay where they are."""
         self._retained: RetainedLog | None = None
@@ -198,7 +200,9 @@ class JournalStore(Store):
         for disk in (self._body_disk, self._page_disk, *self._watched):
             disk.confirm_directory()
         for lock in self._locks.values():
-            lock.confirm()
+            warning = lock.confirm()
+            if warning is not None:
+                _say(warning)
 
     def _surveyed(self, retained: RetainedLog, number: int, fields: dict[str, Any], places: bytes) -> None:
         """Runs in the surveyor's thread."""
@@ -290,7 +294,7 @@ def _is_crowded(config: BrokerConfig, directory: str) -> bool:
 
 
 def _say(line: str) -> None:
-    warn(line)
+    warn(line, STORAGE)
 
 
 class _Progress:

@@ -15,6 +15,7 @@ from artemis_py.config.problems import WARNING, Problems
 from artemis_py.config.reader import load
 from artemis_py.config.settings import BrokerConfig, SharedStoreConfig
 from artemis_py.errors import ArtemisError, ConfigError
+from artemis_py.log_codes import FAILED, LISTENING, READY, STANDBY, STOPPED, STOPPING, STORAGE
 from artemis_py.security.authenticator import Authenticator
 from artemis_py.server.collector import Collector
 from artemis_py.server.configuration.reading import Source
@@ -25,7 +26,7 @@ from artemis_py.server.operational import write_to_stderr
 from artemis_py.server.ports import Bound, console_url, shown_port
 from artemis_py.server.server import Server, Taken
 from artemis_py.server.stop_signals import SIGNALS, StopSignals
-from artemis_py.shown import say, warn
+from artemis_py.shown import begin_log, say, warn
 from artemis_py.storage.disk.disk import DiskError, LockedError, NoSpaceError
 from artemis_py.storage.disk.lock import DirectoryLock
 from artemis_py.storage.format.codec import CodecError
@@ -113,7 +114,7 @@ def _accept_losses(config: BrokerConfig, lock: DirectoryLock | None) -> None:
     from artemis_py.server.repair import accept_losses
 
     for line in accept_losses(config, lock):
-        warn(line)
+        warn(line, STORAGE)
 
 
 class _Life:
@@ -161,7 +162,7 @@ class _Life:
             lock = await standby.wait(self._signals.stopping)
         except ArtemisError as error:
             standby.close()
-            warn(error)
+            warn(error, FAILED)
             return 1
         if lock is None:
             standby.close()
@@ -176,14 +177,15 @@ class _Life:
 
     def _tell_of_waiting(self, waits_for: str) -> None:
         self._notifier.ready(f"stand-by: waits for {waits_for}")
-        warn(f"broker {self._config.name} is a stand-by: it waits for {waits_for}")
+        warn(f"broker {self._config.name} is a stand-by: it waits for {waits_for}", STANDBY)
+        begin_log()
 
     def _tell_of_stop(self, *, gives_back: bool) -> None:
         if gives_back:
-            warn("stopping: a primary waits for the lock")
+            warn("stopping: a primary waits for the lock", STOPPING)
             self._notifier.status("gives the lock to a primary")
         else:
-            warn("stopping")
+            warn("stopping", STOPPING)
             self._notifier.stopping("stopping", max(self._config.graceful_shutdown_timeout, 0))
 
     async def _work(self, taken: Taken) -> int:
@@ -194,15 +196,15 @@ class _Life:
             from artemis_py.storage.recovery.findings import loss_lines
 
             for line in loss_lines(error.examined, config.journal_directory):
-                warn(line)
+                warn(line, FAILED)
             return EXIT_LOSS
         except (DiskError, LockedError, CodecError) as error:
-            warn(f"the journal cannot be opened: {error}")
+            warn(f"the journal cannot be opened: {error}", FAILED)
             return 1
         try:
             await server.listen()
         except ArtemisError as error:  # a port or a key
-            warn(error)
+            warn(error, FAILED)
             await server.stop()
             return 1
         self._notifier.ready(_report(config, server))
@@ -218,7 +220,7 @@ class _Life:
         if server.failure is None:
             left = await server.stop(signals.hurry)
         if server.failure is None:
-            warn(f"stopped: {left}")
+            warn(f"stopped: {left}", STOPPED)
             return GAVE_BACK if server.gives_back else 0
         self._notifier.stopping(_tell_of_failure(server.failure))
         server.abandon()
@@ -228,30 +230,32 @@ class _Life:
 def _tell_of_failure(failure: ArtemisError) -> str:
     """Returns it in a few words."""
     told = f"{'a turn' if isinstance(failure, TurnError) else 'storage'} failed"
-    warn(f"{told} and the broker stops; it confirmed nothing after this: {failure}")
+    warn(f"{told} and the broker stops; it confirmed nothing after this: {failure}", FAILED)
     if isinstance(failure, NoSpaceError):
         warn(
             "free space on that file system and start the broker again; without space it also starts, but accepts "
-            "only acknowledgements and no messages"
+            "only acknowledgements and no messages",
+            FAILED,
         )
     return f"{told}: {failure}"
 
 
 def _tell_of_port(bound: Bound) -> None:
-    warn(shown_port(bound))
+    warn(shown_port(bound), LISTENING)
 
 
 def _report(config: BrokerConfig, server: Server) -> str:
     """Print at start what was recovered, and where the broker listens; returns its state."""
     for line in server.store.report:
-        warn(line)
+        warn(line, STORAGE)
     for bound in server.ports.bound:
         _tell_of_port(bound)
     for bound in server.ports.bound:
         if "HTTP" in bound[0].protocols:
-            warn(f"console: {console_url(bound)}")
+            warn(f"console: {console_url(bound)}", LISTENING)
     is_open = any("STOMP" in acceptor.protocols for acceptor, _, _ in server.ports.bound)
     state = "ready" if is_open else "up, but no port is open for STOMP, so no client can connect"
     counts = f"{len(server.broker.addresses)} addresses, {len(server.broker.queues)} queues"
-    warn(f"broker {config.name} is {state}: {counts}")
+    warn(f"broker {config.name} is {state}: {counts}", READY)
+    begin_log()
     return f"{state}: {counts}"

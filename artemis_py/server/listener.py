@@ -11,6 +11,7 @@ import socket
 from collections.abc import Callable
 from typing import Final
 
+from artemis_py.log_codes import ACCEPTOR
 from artemis_py.server.complaints import Complaints
 from artemis_py.server.descriptors import lowest_free
 
@@ -21,8 +22,9 @@ _RETRY_S: Final = 0.1
 
 class Listener:
     """Accepts on ``bound`` and gives each socket to a protocol made by ``connect``. While ``descriptor_max``
-    descriptors are in use, it accepts no client. The ``stored`` files that storage has open are not counted, because
-    the reserve is for them.
+    descriptors are in use, it accepts no client, unless ``make_room`` says that there is room all the same for one with
+    that number: it may have ended others. The ``stored`` files that storage has open are not counted, because the
+    reserve is for them.
     """
 
     def __init__(
@@ -34,6 +36,7 @@ class Listener:
         descriptor_max: int,
         complaints: Complaints,
         stored: Callable[[], int] = lambda: 0,
+        make_room: Callable[[int], bool] = lambda _: False,
     ) -> None:
         self.is_paused = False
         """Is it waiting for descriptors?"""
@@ -46,6 +49,7 @@ class Listener:
         self._descriptor_max = descriptor_max
         self._complaints = complaints
         self._stored = stored
+        self._make_room = make_room
         self._retry: asyncio.TimerHandle | None = None
         self._making: set[asyncio.Task[None]] = set()
         self._is_open = False
@@ -86,8 +90,9 @@ class Listener:
             self._making.add(task)
             task.add_done_callback(self._making.discard)
             if not self._may_take(client.fileno()):
-                self._pause(f"{client.fileno() + 1} file descriptors are in use")
-                return
+                if not self._make_room(client.fileno()):
+                    self._pause(f"{client.fileno() + 1} file descriptors are in use")
+                return  # the descriptor of one that was ended is free in the next round
 
     async def _serve(self, client: socket.socket) -> None:
         try:
@@ -97,7 +102,10 @@ class Listener:
         except Exception as error:  # whatever failed concerns only this client
             client.close()
             self._complaints.tell(
-                f"warning: acceptor {self._name}: a connection was not accepted: {error!r}", self._name
+                f"warning: acceptor {self._name}: a connection was not accepted: {error!r}",
+                self._name,
+                code=ACCEPTOR,
+                acceptor=self._name,
             )
 
     def _may_take(self, descriptor: int) -> bool:
@@ -113,6 +121,8 @@ class Listener:
                 f"warning: acceptor {self._name} accepts no connections until others are closed: {why}, the rest is "
                 "kept for storage and HTTP; raise the limit on open files (ulimit -n)",
                 f"{self._name} pauses",
+                code=ACCEPTOR,
+                acceptor=self._name,
             )
         self._retry = self._loop.call_later(_RETRY_S, self._look)
 
@@ -120,7 +130,8 @@ class Listener:
         """Resume when a lower number is free again."""
         self._retry = None
         try:
-            has_room = self._may_take(lowest_free())
+            free = lowest_free()
+            has_room = self._may_take(free) or self._make_room(free)
         except OSError:
             has_room = False
         if has_room:

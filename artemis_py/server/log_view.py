@@ -6,6 +6,7 @@ segment that meanwhile moves to the retention directory is found there.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from bisect import bisect_left, bisect_right
@@ -233,6 +234,7 @@ class LogView:
             except FileNotFoundError:
                 continue
             except (OSError, CodecError) as error:
+                _raise_if_short(error)
                 return {"segment": one.number, "name": path.name, "is_current": False, "error": str(error)}
             return {**fields, "name": path.name, "is_current": one.is_current}
         return None
@@ -245,6 +247,7 @@ class LogView:
             except FileNotFoundError:
                 continue
             except (OSError, CodecError) as error:
+                _raise_if_short(error)
                 raise NotInLogError(f"segment {one.number} cannot be read: {error}", is_gone=True) from None
             return descriptor, min(size_bytes, os.fstat(descriptor).st_size)  # someone may have truncated it
         raise NotInLogError(_missing(f"segment {one.number}", is_gone=True), is_gone=True)
@@ -253,7 +256,8 @@ class LogView:
         for path in self._places(one):
             try:
                 descriptor = os.open(path.with_name(places_name(path.name)), os.O_RDONLY | os.O_CLOEXEC)
-            except OSError:
+            except OSError as error:
+                _raise_if_short(error)
                 continue
             return descriptor, os.fstat(descriptor).st_size
         raise NotInLogError(f"segment {one.number} has no file of places; read the segment itself", is_gone=False)
@@ -285,6 +289,12 @@ class LogView:
                 continue
             return descriptor, os.fstat(descriptor).st_size
         raise NotInLogError(f"there is no body {number}, or it was removed", is_gone=False)
+
+
+def _raise_if_short(error: Exception) -> None:
+    """The process, or the machine, has no descriptor left: that says nothing about the log. Raises OSError."""
+    if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
+        raise error
 
 
 def _known_fields(one: _Listed) -> dict[str, Any] | None:

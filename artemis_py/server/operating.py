@@ -87,6 +87,7 @@ def operating(  # noqa: PLR0913 - all but the first five are named where they ar
     turns.notifying = notifying = Notifying(broker, hub, turns.schedule)
     if gate is not None:
         gate.authorizer.on_denial = notifying.note_denial
+        gate.authorizer.peer_of = turns.input.peer_of
         gate.refusals.on_refusal = notifying.note_refusal
     beans = Beans(managed, config)
     note_fault = partial(stats.faults.note, "", "management")

@@ -7,14 +7,17 @@ A line is ``CODE queue=NAME key=value … meaning``, in logfmt. Each queue may w
 from __future__ import annotations
 
 import logging
-import re
-import time
-from typing import Final
+import sys
+import threading
+import traceback
+from typing import Final, final
 
 from artemis_py.core.events import (
     CREATED,
     DELETED,
+    DROPPED,
     FOREIGN_HEADER,
+    LEASES_ENDED,
     LIMITED,
     MEANINGS,
     OPENED,
@@ -22,7 +25,7 @@ from artemis_py.core.events import (
     UNSUBSCRIBED,
     Event,
 )
-from artemis_py.shown import escaped
+from artemis_py.shown import log, quoted
 
 LOGGER_NAME: Final = "artemis_py.operational"
 WINDOW_MS: Final = 10_000
@@ -33,23 +36,15 @@ _KEYS_MAX: Final = 10_000
 _NAME_MAX: Final = 256
 """Queues whose names share this many leading characters share a line, because clients choose names."""
 
+_COUNTED: Final = frozenset({DROPPED, LEASES_ENDED})
+"""Codes whose lines always say how many messages they are about."""
 _COMMON: Final = frozenset({CREATED, DELETED, FOREIGN_HEADER, LIMITED, OPENED, SUBSCRIBED, UNSUBSCRIBED})
-_PLAIN: Final = re.compile(r"[^\s\"=]+")
-
-
-def quoted(value: str | int) -> str:
-    """A logfmt value: quoted if it is empty or contains blanks or quotes."""
-    text = str(value)
-    if _PLAIN.fullmatch(text) and text.isprintable():
-        return text
-    told = text.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped(told)}"'
 
 
 def line_of(event: Event, left_out: int = 0) -> str:
     """The line of an event; ``left_out`` counts similar ones omitted since the last line."""
     fields: dict[str, str | int] = {**({"queue": event.queue} if event.queue else {}), **event.fields}
-    if event.count > 1:
+    if event.count > 1 or event.code in _COUNTED:
         fields["count"] = event.count
     if left_out:
         fields["not_written_before"] = left_out
@@ -98,15 +93,45 @@ class OperationalLog:
         return window
 
 
+@final
+class _Lines(logging.Handler):
+    """Writes records as lines of the log. What Python and libraries log has no code of its own."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write a record; its traceback belongs to it."""
+        text, error = record.getMessage(), record.exc_info
+        if record.name == LOGGER_NAME:
+            code, _, text = text.partition(" ")
+            log(text, code)
+            return
+        trace = "" if not error or error[0] is None else "".join(traceback.format_exception(*error))
+        first, _, rest = text.partition("\n")
+        log(first, traceback=f"{rest}\n{trace}" if rest else trace, logger=record.name)
+
+
 def write_to_stderr() -> None:
-    """Send the operational log to standard error, each line with its time (UTC), unless logging was already set up."""
+    """Events, and what Python itself and libraries have to say, are lines of the log on standard error from now on,
+    unless logging was already set up.
+    """
+    handler = _Lines()
     logger = logging.getLogger(LOGGER_NAME)
-    if logger.handlers:
-        return
-    handler = logging.StreamHandler()
-    formatter = logging.Formatter("%(asctime)s.%(msecs)03dZ %(message)s", "%Y-%m-%dT%H:%M:%S")
-    formatter.converter = time.gmtime
-    handler.setFormatter(formatter)
-    logger.addHandler(handler)
-    logger.setLevel(logging.INFO)
-    logger.propagate = False
+    if not logger.handlers:
+        logger.addHandler(handler)
+        logger.setLevel(logging.INFO)
+        logger.propagate = False
+    if not logging.root.handlers:
+        logging.root.addHandler(handler)
+    logging.captureWarnings(True)
+    threading.excepthook = _tell_of_thread
+    sys.unraisablehook = _tell_of_unraisable
+
+
+def _tell_of_thread(failed: threading.ExceptHookArgs) -> None:
+    name = "a thread" if failed.thread is None else f"the thread {failed.thread.name}"
+    trace = "".join(traceback.format_exception(failed.exc_type, failed.exc_value, failed.exc_traceback))
+    log(f"warning: {name} has ended: {failed.exc_value!r}", traceback=trace)
+
+
+def _tell_of_unraisable(failed: sys.UnraisableHookArgs) -> None:
+    trace = "".join(traceback.format_exception(failed.exc_type, failed.exc_value, failed.exc_traceback))
+    log(f"warning: {failed.err_msg or 'an exception was ignored'}: {failed.exc_value!r}", traceback=trace)

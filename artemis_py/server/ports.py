@@ -12,6 +12,7 @@ from typing import Final, final
 
 from artemis_py.config.settings import AcceptorConfig, BrokerConfig
 from artemis_py.errors import ArtemisError
+from artemis_py.log_codes import LISTENING
 from artemis_py.server.complaints import Complaints
 from artemis_py.server.connection import Acceptance
 from artemis_py.server.descriptors import Descriptors, lowest_free
@@ -231,7 +232,7 @@ class Ports:
             inherited = sockets.pop(bound_or_name, None) if isinstance(bound_or_name, str) else bound_or_name
             try:
                 self._serve(acceptor, inherited or bind(acceptor))
-                self._complaints.tell(shown_port(self.bound[-1]))
+                self._complaints.tell(shown_port(self.bound[-1]), code=LISTENING, acceptor=acceptor.name)
             except ArtemisError as error:
                 failures.append(str(error))
         for left in sockets.values():

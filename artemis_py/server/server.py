@@ -15,12 +15,14 @@ from artemis_py.core.broker import Broker
 from artemis_py.core.filling.fills import Fills
 from artemis_py.core.replay.desk import Replays
 from artemis_py.errors import ArtemisError
+from artemis_py.log_codes import DISK, LOGIN, STOPPING
 from artemis_py.metrics import MetricsExporter
 from artemis_py.security.authenticator import Authenticator
 from artemis_py.server.clocks import NS_PER_MS, Clocks, wall_clock_ms
 from artemis_py.server.complaints import Complaints
 from artemis_py.server.configuration.keeper import ConfigurationKeeper
 from artemis_py.server.configuration.reading import Source
+from artemis_py.server.descriptors import is_free_below
 from artemis_py.server.disk_watch import DiskWatch
 from artemis_py.server.drain import Drain, remains
 from artemis_py.server.faults import Faults
@@ -122,7 +124,7 @@ class Server:
         self.turns.tell = OperationalLog().tell
         self._gate = gate_of(config, authenticator, loop, self.stats, self.complaints.tell)
         keeps = config.persistence_enabled
-        say, probe = self.complaints.tell, around.space_of
+        say, probe = partial(self.complaints.tell, code=DISK), around.space_of
         self.disk_watch = DiskWatch(config, self.broker, self.turns.schedule, store, probe=probe, say=say)
         self._stopping = stopping
         self._is_stopping = self._is_draining = False
@@ -161,8 +163,8 @@ class Server:
             return None
         from artemis_py.server.realm_watch import RealmWatch
 
-        ended = self.ports.http.ask_again
-        watch = RealmWatch(self._loop, lambda: self.configuration.in_force, self._gate, ended, warn)
+        ended, say = self.ports.http.ask_again, partial(warn, code=LOGIN)
+        watch = RealmWatch(self._loop, lambda: self.configuration.in_force, self._gate, ended, say)
         self._gate.sessions.before_login = watch.begin
         self._gate.desk.on_change = watch.look_soon
         return watch
@@ -207,7 +209,8 @@ class Server:
         from artemis_py.server.http.log_routes import log_routes
 
         in_thread = partial(self._loop.run_in_executor, None)
-        routes = log_routes(store.log_view, self.config.name, wall_clock_ms, in_thread)
+        may_open = partial(is_free_below, self._descriptors.files_max, store.open_files)
+        routes = log_routes(store.log_view, self.config.name, wall_clock_ms, in_thread, may_open)
         return routes + cursor_routes(store.cursor_desk, self._durably)
 
     def _wake(self) -> None:
@@ -218,7 +221,8 @@ class Server:
             self._loop.call_soon_threadsafe(self._schedule)
 
     def _schedule(self) -> None:
-        self.turns.schedule()
+        if hasattr(self, "turns"):  # not yet, while the files are being opened
+            self.turns.schedule()
 
     def _look_soon(self) -> None:
         """Called by the disk's threads: files have grown or did not fit."""
@@ -318,7 +322,8 @@ class Server:
         if drain.left:
             limit_ms = self.config.graceful_shutdown_timeout
             how_long = "" if limit_ms < 0 else f" for at most {limit_ms} ms"
-            warn(f"waiting{how_long} until clients settle {many(drain.left, 'message')}; a second signal ends it")
+            left = many(drain.left, "message")
+            warn(f"waiting{how_long} until clients settle {left}; a second signal ends it", STOPPING)
             await drain.wait(limit_ms, hurry, lambda: self.failure is not None)
 
     async def stop(self, hurry: asyncio.Event | None = None) -> str:

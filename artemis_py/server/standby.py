@@ -2,12 +2,14 @@
 
 It has no STOMP port: a client that tries it is refused at once, and tries the other. Its HTTP port says who has the
 lock. A primary takes the lock whenever it is free. A backup takes it only when the owner died, or was stopped with
-failover-on-shutdown, and no primary waits.
+failover-on-shutdown, and no primary waits. Where there is a journal, but no word of how its broker ended, a lock that
+is free counts as that of one that died.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -35,7 +37,8 @@ from artemis_py.server.ports import Bound, Held, bind, place_of
 from artemis_py.server.stats import ServerStats
 from artemis_py.storage.disk.disk import LockedError
 from artemis_py.storage.disk.lock import DirectoryLock, WaitingPrimary, primary_waits
-from artemis_py.storage.disk.owner import ACTIVE, owner_of
+from artemis_py.storage.disk.owner import ACTIVE, LOCK_NAME, STOPPED, UNUSED, owner_of
+from artemis_py.storage.format.segment_names import segment_number
 
 _TRY_EVERY_S: Final = 0.05
 _CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
@@ -75,8 +78,9 @@ class Candidate:
     def _take_as_backup(self) -> DirectoryLock | None:
         """Whatever is wrong with the directory, a backup waits until it is right: it may not be mounted yet."""
         owner = owner_of(self._directory)
-        if owner is None or owner.state != ACTIVE:
-            self.waits_for = self._why_not(None if owner is None else owner.state)
+        why_not = self._why_not(UNUSED if owner is None else owner.state)
+        if why_not:
+            self.waits_for = why_not
             return None
         if primary_waits(self._directory):
             self.waits_for = f"the primary that is about to take over {self._directory}"
@@ -89,16 +93,32 @@ class Candidate:
         except ArtemisError as error:
             self.waits_for = f"a directory that can be used: {error}"
             return None
-        if lock.state == ACTIVE:
-            return lock
-        self.waits_for = self._why_not(lock.state)  # it was stopped just now
-        lock.release()
-        return None
+        self.waits_for = self._why_not(lock.state)  # it may have been stopped just now
+        if self.waits_for:
+            lock.release()
+            return None
+        if lock.state != ACTIVE:
+            lock.notes.append(
+                f"warning: {self._directory / LOCK_NAME} did not say how the last broker ended, but there is a "
+                "journal, and nobody has the lock: this backup takes over"
+            )
+        return lock
 
-    def _why_not(self, state: str | None) -> str:
-        if state is None:
-            return f"the first start of a primary in {self._directory}"
-        return f"a primary: the broker in {self._directory} was stopped, and is to be started again"
+    def _why_not(self, state: str) -> str:
+        """For what a backup waits in a store of this state; empty if it takes over."""
+        directory = self._directory
+        if state == ACTIVE:
+            return ""
+        if state == STOPPED:
+            return f"a primary: the broker in {directory} was stopped, and is to be started again"
+        try:
+            with os.scandir(directory) as found:
+                has_journal = any(segment_number(one.name) is not None for one in found)
+        except FileNotFoundError:
+            return f"the directory {directory}: mount it, or put it back, or start a primary there for the first time"
+        except OSError as error:
+            return f"a directory that can be used: {directory}: {error.strerror or error}"
+        return "" if has_journal else f"the first start of a primary in {directory}, where no journal is"
 
     def _waits_for_owner(self) -> None:
         owner = owner_of(self._directory)

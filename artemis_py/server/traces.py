@@ -10,6 +10,7 @@ import asyncio
 import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from threading import Event
 from typing import TYPE_CHECKING, Final, final
 
 from artemis_py.errors import ArtemisError, BrokerError, LimitError, NotFoundError
@@ -107,8 +108,16 @@ class Traces:
         return reading
 
     async def _tell(self, message: int, kept: _Reading | None, seconds: float) -> Life:
-        read = partial(_read, message, kept, self._view, self._view.segments(), self._name_of, seconds)
-        reading, life = await self._loop.run_in_executor(None, read)
+        is_over = Event()
+
+        def is_stopping() -> bool:
+            return is_over.is_set() or self._view.is_stopping
+
+        read = partial(_read, message, kept, is_stopping, self._view.segments(), self._name_of, seconds)
+        try:
+            reading, life = await self._loop.run_in_executor(None, read)
+        finally:
+            is_over.set()  # whoever asked may have left
         if not life.is_whole:
             self._keep((message, life.read_lsn), reading)
         return life
@@ -132,14 +141,14 @@ class Traces:
 def _read(
     message: int,
     kept: _Reading | None,
-    view: LogView,
+    is_stopping: Callable[[], bool],
     segments: Callable[[], Segments],
     name_of: Callable[[int], str],
     seconds: float,
 ) -> tuple[_Reading, Life]:
     """What a thread does. Raises BrokerError."""
     reading = kept or _begun(message, segments(), name_of)
-    return reading, reading.read(seconds, lambda: view.is_stopping)
+    return reading, reading.read(seconds, is_stopping)
 
 
 def _begun(message: int, segments: Segments, name_of: Callable[[int], str]) -> _Reading:

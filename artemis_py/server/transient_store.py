@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 from artemis_py.config.settings import BrokerConfig
+from artemis_py.log_codes import STORAGE
 from artemis_py.records import MemoryLog, RecoveredState
 from artemis_py.server.bodies import TransientBodies, TransientFolder, may_be_made, remove_leftovers
 from artemis_py.server.store import Store
@@ -46,9 +48,10 @@ class TransientStore(Store):
         writer, reader = ThreadCommitter(wake, "page writer"), ThreadCommitter(wake, "page reader")
         for thread in (reader, writer):
             opened.callback(thread.stop)
-        pages = PageFiles(self._folder, reader, warn)
+        say = partial(warn, code=STORAGE)
+        pages = PageFiles(self._folder, reader, say)
         self.pages = pages
-        self.log = self.durability = SpillLog(writer, pages, warn)
+        self.log = self.durability = SpillLog(writer, pages, say)
 
     def recovered_state(self) -> RecoveredState:
         return RecoveredState()

@@ -26,8 +26,13 @@ _LIMITED = ("sh", "-c", 'ulimit -S -n "$1" && ulimit -H -n "$2" && shift 2 && ex
 
 Value = TypeVar("Value")
 
-_LISTENING = re.compile(r"^listening on (?P<host>\S+):(?P<port>\d+) for .* \(acceptor (?P<name>\S+)\)$", re.MULTILINE)
-_READY = re.compile(r"^broker \S+ is ready", re.MULTILINE)
+_LISTENING = re.compile(
+    r"^(?:\S+Z BRK-1002 (?:\S+=\S+ )?)?listening on (?P<host>\S+):(?P<port>\d+) for .* \(acceptor (?P<name>\S+)\)$",
+    re.MULTILINE,
+)
+_READY = re.compile(r"^(?:\S+Z BRK-1004 )?broker \S+ is ready", re.MULTILINE)
+_BANNER = re.compile(r"^broker \S+ is (?:ready|up|a stand-by)\b.*\n", re.MULTILINE)
+_SHAPE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z [A-Z]{3}-\d{4} \S.*|\t.*")
 _SAMPLE = re.compile(r"^(?P<name>\w+)(?:\{(?P<labels>.*)\})? (?P<value>\S+)$", re.MULTILINE)
 _LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
 
@@ -78,6 +83,13 @@ def needs_descriptors(count: int) -> None:
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if 0 <= soft < count:
         pytest.skip(f"{count:,} open files are needed, {soft:,} are allowed (ulimit -Hn)")
+
+
+def misshapen(said: str) -> list[str]:
+    """The lines of a log that are not as docs/monitoring.md says; those of the start, and a last half one, are free."""
+    banner = _BANNER.search(said)
+    lines = [] if banner is None else said[banner.end() :].split("\n")[:-1]
+    return [line for line in lines if _SHAPE.fullmatch(line) is None]
 
 
 class BrokerProcess:
@@ -155,6 +167,7 @@ class BrokerProcess:
         if self.process.poll() is None:
             self.process.kill()
         self.process.wait()
+        assert misshapen(self.said) == [], "not as lines of the log are"
 
     @property
     def memory_bytes(self) -> int:

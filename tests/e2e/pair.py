@@ -13,7 +13,7 @@ from urllib.error import HTTPError
 from tests.e2e.broker_process import HTTP, LOOPBACK, STOMP, WAIT_S, BrokerProcess, eventually
 
 _STATES = re.compile(
-    r"^broker \S+ is (?:a stand-by: it waits for (?P<waits_for>.*)|(?P<ready>ready): .*)$", re.MULTILINE
+    r"^(?:\S+Z \S+ )?broker \S+ is (?:a stand-by: it waits for (?P<waits_for>.*)|(?P<ready>ready): .*)$", re.MULTILINE
 )
 
 CONFIGURATION = """\
@@ -53,7 +53,9 @@ class Member(BrokerProcess):
 
     def await_ports(self) -> None:
         """Notes the ports that it said last."""
-        for match in re.finditer(r"^listening on \S+:(\d+) for .* \(acceptor (\S+)\)$", self.said, re.MULTILINE):
+        for match in re.finditer(
+            r"^(?:\S+Z \S+ )?listening on \S+:(\d+) for .* \(acceptor (\S+)\)$", self.said, re.MULTILINE
+        ):
             self.ports[match[2]] = int(match[1])
 
     def readiness(self) -> tuple[int, str]:

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import http.client
 import os
+import socket
+import ssl
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
+from typing import Final
 
 import pytest
 
-from tests.e2e.broker_process import HTTP, BrokerProcess, needs_descriptors
+from tests.certificates import Authority
+from tests.e2e.broker_process import HTTP, LOOPBACK, WAIT_S, BrokerProcess, needs_descriptors
 from tests.e2e.stomp_socket import StompSocket, connected
 from tests.e2e.test_journal_files import PERSISTENT, configured
+from tests.e2e.tls import trusting, uri
 
 pytestmark = pytest.mark.e2e
 
@@ -44,9 +50,86 @@ def file(tmp_path: Path) -> Path:
     return file
 
 
+def _ask(broker: BrokerProcess, path: str, context: ssl.SSLContext | None = None) -> int:
+    """The status of an answer that has to come."""
+    port = broker.ports["http" if context is None else "https"]
+    link = (
+        http.client.HTTPConnection(LOOPBACK, port, timeout=WAIT_S)
+        if context is None
+        else http.client.HTTPSConnection("localhost", port, timeout=WAIT_S, context=context)
+    )
+    with closing(link):
+        link.request("GET", path)
+        answer = link.getresponse()
+        answer.read()
+        return answer.status
+
+
 def _many(stack: ExitStack, port: int) -> list[StompSocket]:
     needs_descriptors(len(os.listdir("/proc/self/fd")) + CLIENTS + 100)
     return [stack.enter_context(StompSocket(port)) for _ in range(CLIENTS)]
+
+
+SILENT: Final = {
+    "silent": b"",
+    "half a request": b"GET /api/queues HTTP/1.1\r\nHost: local",
+    "half a body": b"POST /messages/q HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{",
+    "idle": b"GET /health/live HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    "waiting for a message": b"GET /api/messages/q?timeout=50 HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    "events": b"GET /api/events HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    "a handshake never begun": None,
+    "a handshake never finished": b"\x16\x03\x01\x02\x00\x01",
+}
+"""What clients of HTTP send before they do nothing more; the last two are those of HTTPS."""
+
+
+@pytest.mark.parametrize("data", SILENT.values(), ids=SILENT.keys())
+def test_health_and_metrics_answer_whatever_the_others_do(file: Path, tmp_path: Path, data: bytes | None) -> None:
+    authority = Authority()
+    key = authority.issue("localhost").pem(tmp_path / "key.pem")
+    https = f'<acceptor name="https">{uri("HTTP", keyStorePath=key, handshakeTimeout=600000)}</acceptor></acceptors>'
+    queue = '<addresses><address name="q"><anycast><queue name="q"/></anycast></address></addresses></core>'
+    file.write_text(file.read_text("utf-8").replace("</acceptors>", https).replace("</core>", queue), "utf-8")
+    context = trusting(authority)
+    with _limited(file) as broker, ExitStack() as stack:
+        working = stack.enter_context(connected(broker.port))
+        _many(stack, broker.port)
+        broker.await_metric(1, "artemis_acceptors_paused")
+        port = broker.ports["https" if data is None or data.startswith(b"\x16") else "http"]
+        for _ in range(LIMIT // 4):
+            client = stack.enter_context(socket.create_connection((LOOPBACK, port), WAIT_S))
+            with suppress(OSError):  # those who came first may have been ended
+                client.sendall(data or b"")
+        for _ in range(3):
+            assert _ask(broker, "/health/live") == 200
+            assert _ask(broker, "/metrics") == 200
+            assert _ask(broker, "/health/ready", context) == 200
+        for _ in range(10):
+            working.ask("SEND", {"destination": "/queue/q", **PERSISTENT}, bytes(300_000))
+        assert broker.metric("process_open_fds") < LIMIT
+        assert broker.stop() == 0, broker.said
+    assert "Traceback" not in broker.said
+
+
+def test_readers_of_the_log_leave_descriptors_to_storage(file: Path, tmp_path: Path) -> None:
+    kept = f'<journal-retention-directory period="1" unit="DAYS">{tmp_path}/kept</journal-retention-directory></core>'
+    slow = f'<acceptor name="slow">{HTTP};maxLogBytesPerSecond=1</acceptor></acceptors>'
+    file.write_text(file.read_text("utf-8").replace("</core>", kept).replace("</acceptors>", slow), "utf-8")
+    with _limited(file) as broker, ExitStack() as stack:
+        working = stack.enter_context(connected(broker.port))
+        for number in range(20):
+            working.ask("SEND", {"destination": f"/queue/{number}", **PERSISTENT}, bytes(15_000))
+        statuses = set()
+        for _ in range(LIMIT // 2):
+            reader = stack.enter_context(socket.create_connection((LOOPBACK, broker.ports["slow"]), WAIT_S))
+            reader.sendall(b"GET /log/segments/1 HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            statuses.add(reader.recv(12)[9:])
+            assert statuses <= {b"200", b"503", b""}, "no segment is called gone"
+            working.ask("SEND", {"destination": f"/queue/{len(statuses)}", **PERSISTENT}, bytes(15_000))
+        assert statuses >= {b"200", b"503"}
+        assert _ask(broker, "/health/live") == 200
+        assert broker.stop() == 0, broker.said
+    assert "Traceback" not in broker.said
 
 
 def test_a_thousand_connections_and_few_descriptors(file: Path) -> None:

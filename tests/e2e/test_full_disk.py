@@ -279,7 +279,7 @@ def test_without_even_the_reserve_it_ends_and_says_what_to_do(disk: Path) -> Non
         fill(disk)
         confirmed = send_until_the_end(client, "a")
         assert broker.process.wait(STOP_S) == 3
-        failed, advice = broker.said.splitlines()[-2:]
+        failed, advice = (line.partition(" ART-2010 ")[2] for line in broker.said.splitlines()[-2:])
         assert failed.startswith("storage failed and the broker stops; it confirmed nothing after this: ")
         assert "No space left on device" in failed
         assert advice.startswith("free space on that file system and start the broker again")

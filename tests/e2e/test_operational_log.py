@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.broker_process import HTTP, STOMP, configuration, running
-from tests.e2e.stomp_socket import connected, frame
+from tests.e2e.broker_process import HTTP, STOMP, configuration, misshapen, running
+from tests.e2e.secured import USERS, secured_broker
+from tests.e2e.stomp_socket import StompSocket, connected, frame
+from tests.e2e.test_messages_over_http import ask
 
 pytestmark = pytest.mark.e2e
 
@@ -29,6 +31,32 @@ def test_the_operational_log_of_a_broker(tmp_path: Path) -> None:
         lines = broker.eventually("lines", lambda: LINE.findall(broker.said), lambda found: len(found) >= 4)
         told = [(code, queue) for code, queue, _ in lines]
         assert told == [("QUE-1001", "ring"), ("QUE-1001", "deep"), ("QUE-1005", "ring"), ("ART-1001", "deep")]
+        assert "depth_messages=1 " in lines[2][2]
+        assert re.search(r" count=\d+ messages dropped by a ring", lines[2][2]), lines[2]
         assert "alert=MESSAGE_COUNT_ALERT value=2 threshold=2" in lines[3][2]
         broker.await_metric(99, "artemis_queue_events_total", event="QUE-1005")
         broker.await_metric(1, "artemis_queue_alerts", queue="deep")
+
+
+def test_every_line_says_when_what_and_who(tmp_path: Path) -> None:
+    """Besides this test, every broker that a test starts is asked for the shape of its lines when it ends."""
+    assert misshapen("a\nbroker b is ready: 1\n2026-01-01T00:00:00.000Z ART-2000 text\n\tmore\nno line\nhalf") == [
+        "no line"
+    ]
+    with secured_broker(tmp_path) as broker:
+        assert ask(broker.ports["http"], "GET", "/api/queues").status == 401, "as a browser does before anybody logs in"
+        with StompSocket(broker.port) as nobody:
+            nobody.send("CONNECT", {"accept-version": "1.2", "host": "h", "login": "nobody", "passcode": "wrong"})
+            nobody.expect("ERROR")
+        with connected(broker.port, login="eve", passcode=USERS["eve"]) as eve:
+            eve.send("SUBSCRIBE", {"id": "1", "destination": "locked"})
+            eve.expect("ERROR")
+            host, port = eve.socket.getsockname()
+        said = broker.eventually("a denial", lambda: broker.said, lambda said: " ART-2002 " in said)
+        denied = re.findall(r"^\S+Z ART-2002 (.*)$", said, re.MULTILINE)
+        wanted = "AMQ229213: User: eve does not have permission='CONSUME' for queue locked on address locked"
+        assert denied == [f"user=eve from={host}:{port} {wanted}"]
+        logins = re.findall(r"^\S+Z ART-2001 (.*)$", said, re.MULTILINE)
+        assert [line.partition(": User")[0] for line in logins] == [
+            "user=nobody from=127.0.0.1 warning: login of 'nobody' from 127.0.0.1"
+        ], "to be asked for a login is no failed one"

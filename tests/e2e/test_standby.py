@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Final
 
 import pytest
 
 from artemis_py.storage.disk.lock import WaitingPrimary
 from artemis_py.storage.disk.owner import owner_of, this_process
-from tests.e2e.broker_process import WAIT_S
+from tests.e2e.broker_process import WAIT_S, eventually
 from tests.e2e.forks import run_text
-from tests.e2e.pair import HANDS_OVER, Pair, gone, pair_in
+from tests.e2e.pair import HANDS_OVER, Member, Pair, gone, pair_in
 from tests.e2e.stomp_socket import connected
 from tests.e2e.test_journal_files import PERSISTENT
 
@@ -110,3 +111,108 @@ def test_a_lock_that_another_broker_has_taken_is_the_end(pair: Pair) -> None:
     (pair.journal / "server.lock").write_bytes(this_process("active").text)
     assert gone(first) == 3
     assert f"the lock was lost to process {os.getpid()} on host " in first.said
+
+
+def _emptied(lock: Path) -> None:
+    lock.write_bytes(b"")
+
+
+def _overwritten(lock: Path) -> None:
+    lock.write_bytes(b"\xff nothing that anybody wrote\n")
+
+
+def _removed(lock: Path) -> None:
+    lock.unlink()
+
+
+def _replaced(lock: Path) -> None:
+    new = lock.with_name("new")
+    new.write_bytes(b"")
+    new.replace(lock)
+
+
+def _kept(port: int) -> None:
+    with connected(port) as client:
+        client.ask("SEND", {"destination": "/queue/q", **PERSISTENT}, b"kept")
+
+
+def _is_there(port: int) -> None:
+    with connected(port) as client:
+        client.subscribe("/queue/q")
+        assert client.message().body == b"kept"
+
+
+WORDLESS: Final = {one.__name__.strip("_"): one for one in (_emptied, _overwritten, _removed, _replaced)}
+
+
+@pytest.mark.parametrize("spoil", [_emptied, _overwritten], ids=["emptied", "overwritten"])
+def test_a_lock_file_that_names_nobody_is_written_again(pair: Pair, spoil: Callable[[Path], None]) -> None:
+    first, backup = pair.ready(), pair.waiting()
+    _kept(first.port)
+    before = owner_of(pair.journal)
+    spoil(pair.journal / "server.lock")
+    first.eventually("the owner", lambda: owner_of(pair.journal), lambda owner: owner == before)
+    first.eventually("a word", lambda: first.said, lambda said: said.count("named no broker any more") == 1)
+    assert first.readiness() == (200, "")
+    assert backup.readiness()[0] == 503
+    first.kill()
+    backup.await_state("ready")
+    _is_there(backup.port)
+
+
+@pytest.mark.parametrize("spoil", [_removed, _replaced], ids=["removed", "replaced"])
+def test_a_lock_file_that_is_gone_ends_its_broker_and_the_backups_take_over(
+    pair: Pair, spoil: Callable[[Path], None]
+) -> None:
+    first = pair.ready()
+    _kept(first.port)
+    backups = [pair.waiting(), pair.waiting()]
+    spoil(pair.journal / "server.lock")
+    assert gone(first) == 3
+
+    def ready() -> list[Member]:
+        return [one for one in backups if one.state == "ready"]
+
+    eventually("one takes over", ready, lambda those: len(those) == 1)
+    (second,) = ready()
+    (third,) = [one for one in backups if one is not second]
+    second.await_state("ready")
+    third.await_state(f"the lock of process {second.process.pid}")
+    assert "this backup takes over" in second.said
+    _is_there(second.port)
+    second.kill()
+    third.await_state("ready")
+    _is_there(third.port)
+
+
+@pytest.mark.parametrize("spoil", WORDLESS.values(), ids=WORDLESS)
+def test_no_word_is_not_never_used(pair: Pair, spoil: Callable[[Path], None]) -> None:
+    first = pair.ready()
+    _kept(first.port)
+    first.kill()
+    spoil(pair.journal / "server.lock")
+    backup = pair.start("backup")
+    backup.await_state("ready")
+    assert "this backup takes over" in backup.said
+    _is_there(backup.port)
+
+
+def test_a_directory_that_is_moved_and_put_back(pair: Pair) -> None:
+    first, backup = pair.ready(), pair.waiting()
+    _kept(first.port)
+    away = pair.journal.with_name("away")
+    pair.journal.rename(away)
+    assert gone(first) == 3
+    backup.await_state(f"the directory {pair.journal}: mount it, or put it back")
+    away.rename(pair.journal)
+    backup.await_state("ready")
+    _is_there(backup.port)
+
+
+def test_a_backup_waits_for_a_primary_where_no_journal_is(pair: Pair) -> None:
+    pair.journal.mkdir(parents=True)
+    (pair.journal / "server.lock").write_bytes(b"")
+    backup = pair.waiting(wanted="the first start of a primary in ")
+    first = pair.ready()
+    first.kill()
+    backup.await_state("ready")

@@ -220,7 +220,7 @@ def test_A_13_it_needs_the_permission_to_consume(cut: bool) -> None:
     """Of the address; of a view, that of its own address."""
     here = Stage(Life("", core=VIEWS, archive=Archive(), instead=""), cut=cut)
     here.send("a", to="/topic/orders.eu")
-    authorizer = Authorizer(loads(SECURED), lambda line, kind: None)
+    authorizer = Authorizer(loads(SECURED), lambda *_: None)
     for name, role, destination, is_allowed in (
         ("c1", "cook", "/queue/work", True),
         ("c2", "cook", "/topic/orders.eu", False),

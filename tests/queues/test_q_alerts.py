@@ -200,7 +200,7 @@ def test_the_events_of_one_turn_are_told_together() -> None:
     bench.world.broker.events.take()
     bench.world.client("producer").send(b"SEND\ndestination:/queue/q\n\nx\0" * 50)
     (event,) = told(bench, "QUE-1005")
-    assert (event.count, event.fields["messages"]) == (50, 1)
+    assert (event.count, event.fields["depth_messages"]) == (50, 1)
 
 
 class Lines(logging.Handler):

@@ -191,3 +191,30 @@ def test_a_work_sleeps_until_something_comes_from_elsewhere(desk: Desk) -> None:
     desk.loop.run_forever()
     desk.calls.run(0)
     assert future.result() == {"result": 1}
+
+
+def test_what_nobody_waits_for_any_more_waits_for_nothing_itself(desk: Desk) -> None:
+    ended: list[str] = []
+    elsewhere: asyncio.Future[int] = desk.loop.create_future()
+
+    def waiting(name: str, step: Any) -> Steps:
+        try:
+            yield step
+        finally:
+            ended.append(name)
+        return {}
+
+    works = [
+        desk.calls.begin(waiting(name, step), changes=False)
+        for name, step in (("a time", Until(1_000_000)), ("a thread", elsewhere))
+    ]
+    desk.calls.run(0)
+    before = desk.turns_wanted
+    for work in works:
+        work.cancel()
+    desk.loop.run_until_complete(asyncio.sleep(0))  # the loop calls what is to be called
+    assert desk.turns_wanted > before, "nothing else would have one run"
+    assert elsewhere.done(), "it was cancelled"
+    desk.calls.run(0)
+    assert sorted(ended) == ["a thread", "a time"]
+    assert len(desk.calls) == 0

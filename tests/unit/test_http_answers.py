@@ -5,18 +5,22 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
+import struct
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
 
 from artemis_py.server.http import Handler, HttpLimits, HttpService, Request, Response, Route
+from artemis_py.server.http.departures import Departures
+from artemis_py.server.http.doors import Doors
 from artemis_py.server.http.hosts import Hosts
 from artemis_py.server.http.messages import Answer, FileBody
 from artemis_py.server.http.ranges import file_response, wanted_range
 from artemis_py.server.http.routing import Routes
 from tests.loops import called_back, until
 from tests.unit.test_http import SteppedHttp, answer, answers
+from tests.unit.test_http_doors import AUTHORIZER, SmallDesk
 
 HEAD = b"%s %s HTTP/1.1\r\nHost: broker\r\n%s\r\n"
 
@@ -96,24 +100,34 @@ def test_a_client_that_asks_before_it_sends_a_body_is_told_to() -> None:
 
 
 async def talking(
-    routes: list[Route], client: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+    routes: list[Route],
+    client: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]],
+    limits: HttpLimits | None = None,
+    doors: Doors | None = None,
 ) -> HttpService:
     """A service on a real socket, and a client of it."""
     loop = asyncio.get_running_loop()
+    departures = Departures(loop)
     service = HttpService(
         routes,
         now_ms=lambda: int(loop.time() * 1000),
         call_soon=loop.call_soon,
         call_threadsafe=loop.call_soon_threadsafe,
         hosts=Hosts(["broker"]),
+        limits=limits,
+        doors=doors,
+        departures=departures,
     )
     server = await loop.create_server(service.connect, "127.0.0.1", 0)
     reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname(), limit=1 << 24)
     try:
         await asyncio.wait_for(client(reader, writer), 20)
+        if writer.is_closing():  # the client has left
+            await until(lambda: not service.connections_open)
     finally:
         writer.close()
         service.stop()
+        departures.close()
         server.close()
         await server.wait_closed()
     return service
@@ -160,7 +174,50 @@ def test_a_client_that_leaves_does_not_wait_for_its_answer() -> None:
     assert waiting[0].cancelled()
 
 
+def test_one_that_sends_no_more_is_given_up_after_a_while() -> None:
+    waiting: list[asyncio.Future[Response]] = []
+
+    def later(_request: Request) -> Answer:
+        waiting.append(asyncio.get_running_loop().create_future())
+        return waiting[-1]
+
+    async def client(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(HEAD % (b"GET", b"/later", b"") * 2)
+        writer.write_eof()
+        await until(lambda: len(waiting) == 1)
+        waiting[0].set_result(Response(200, "text/plain", b"in time"))
+        await until(lambda: len(waiting) == 2 and waiting[1].cancelled())
+
+    asyncio.run(talking([Route("/later", {"GET": later})], client))
+
+
+def test_a_client_that_leaves_while_its_login_is_decided() -> None:
+    desk = SmallDesk(waits=True)
+
+    async def client(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(HEAD % (b"GET", b"/log", b"Authorization: Basic YTpi\r\n"))
+        await until(lambda: len(desk.waiting) == 1)
+        writer.transport.abort()
+
+    routes = [Route("/log", {"GET": nothing}, {"GET": "broker.getLog"})]
+    asyncio.run(talking(routes, client, doors=Doors(desk, AUTHORIZER)))
+    assert desk.waiting[0][0].is_given_up
+
+
 # ---- parts of files ------------------------------------------------------------------------------
+
+
+def test_a_client_that_leaves_while_a_file_waits_for_its_time(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(bytes(4 << 20))
+
+    async def client(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(HEAD % (b"GET", b"/file", b""))
+        await reader.readexactly(1 << 20)  # the next chunk is due in half an hour
+        writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        writer.close()
+
+    asyncio.run(talking(serving(path), client, HttpLimits(file_bytes_per_second_max=600)))
 
 
 @pytest.mark.parametrize(

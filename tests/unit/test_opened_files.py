@@ -137,7 +137,10 @@ class Checked:
     @property
     def is_opened(self) -> bool:
         """Would the port be opened for STOMP?"""
-        return re.search(r"^listening on \S+ for .*STOMP.* \(acceptor theirs\)$", self.said, re.MULTILINE) is not None
+        return (
+            re.search(r"^(?:\S+Z \S+ .*)?listening on \S+ for .*STOMP.* \(acceptor theirs\)$", self.said, re.MULTILINE)
+            is not None
+        )
 
 
 def with_users(folder: Path) -> Path:

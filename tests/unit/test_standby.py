@@ -11,7 +11,7 @@ from artemis_py.config.settings import BrokerConfig, SharedStoreConfig
 from artemis_py.server.standby import Candidate, FailbackWatch
 from artemis_py.storage.disk.disk import DiskError
 from artemis_py.storage.disk.lock import DirectoryLock, WaitingPrimary, primary_waits
-from artemis_py.storage.disk.owner import ACTIVE, STOPPED
+from artemis_py.storage.disk.owner import ACTIVE, STOPPED, UNUSED
 from tests.loops import until
 
 PRIMARY, BACKUP = SharedStoreConfig(is_backup=False), SharedStoreConfig(is_backup=True)
@@ -62,7 +62,11 @@ def test_a_primary_ends_where_its_directory_cannot_be(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("state", "waits_for"),
-    [(None, "the first start of a primary in "), (STOPPED, "was stopped, and is to be started again")],
+    [
+        (None, "the directory "),
+        (UNUSED, "the first start of a primary in "),
+        (STOPPED, "was stopped, and is to be started again"),
+    ],
 )
 def test_a_backup_waits_for_a_primary(tmp_path: Path, state: str | None, waits_for: str) -> None:
     if state is not None:

@@ -30,7 +30,7 @@ class SecuredBroker:
             </core></configuration>"""
         )
         self.told: list[tuple[str, str]] = []
-        self.authorizer = Authorizer(self.config, lambda line, kind: self.told.append((line, kind)))
+        self.authorizer = Authorizer(self.config, lambda line, kind, *_: self.told.append((line, kind)))
         self.world = InProcessBroker(self.config)
 
     @property

@@ -90,8 +90,8 @@ class Flow:
         """Report ``count`` entries that a ring dropped."""
         if count:
             fields: dict[str, str | int] = {
-                "messages": self._contents.message_count,
-                "bytes": self._contents.tally.size_bytes,
+                "depth_messages": self._contents.message_count,
+                "depth_bytes": self._contents.tally.size_bytes,
             }
             self._host.note_event(DROPPED, self._reference, fields, count=count)
 

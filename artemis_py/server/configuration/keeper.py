@@ -24,10 +24,11 @@ from artemis_py.server.configuration.reading import Reading, Source, Stamps, pro
 from artemis_py.server.configuration.state import APPLIED, PARTLY, REFUSED, UNCHANGED, ConfigurationState, told
 from artemis_py.server.configuration.watch import ConfigurationWatch
 from artemis_py.server.gate import SecurityGate
-from artemis_py.server.operational import LOGGER_NAME, quoted
+from artemis_py.server.operational import LOGGER_NAME
 from artemis_py.server.ports import Ports
 from artemis_py.server.stats import ServerStats
 from artemis_py.server.turns import Turns
+from artemis_py.shown import quoted
 from artemis_py.stomp.service import StompService
 
 CODE_APPLIED: Final = "CFG-1001"

@@ -28,7 +28,7 @@ class HttpClient(Protocol):
 
     @property
     def is_waiting(self) -> bool:
-        """Is there no complete request to answer?"""
+        """Is there no complete request to answer, or nobody who waits for the answer?"""
 
     def guard(self, step: Callable[..., None], *arguments: object) -> None:
         """Run a step of this connection; if it fails, no other connection is affected."""

@@ -35,7 +35,7 @@ class HttpConnection(asyncio.Protocol):
     def __init__(self, site: Site) -> None:
         self._site = site
         self._machine = h11.Connection(h11.SERVER, max_incomplete_event_size=site.limits.head_bytes_max)
-        self._channel = Channel(site.now_ms)
+        self._channel = Channel(site.now_ms, site.departures)
         self._incoming = Incoming(self._machine, site.limits, site.routes, site.now_ms, site.crowd.hold)
         self._outgoing = Outgoing(self._machine, self._channel, site.files)
         self._admission = Admission(site, partial(self.guard, self._go_on))
@@ -134,8 +134,8 @@ class HttpConnection(asyncio.Protocol):
 
     @property
     def is_waiting(self) -> bool:
-        """Is there no complete request to answer?"""
-        return self._incoming.is_waiting
+        """Is there no complete request to answer, or nobody who waits for the answer?"""
+        return self._incoming.is_waiting or self._channel.is_left
 
     def look(self, now_ms: int) -> None:
         """End the connection if it is idle too long, or its request takes too long to arrive."""
@@ -219,6 +219,7 @@ class HttpConnection(asyncio.Protocol):
             self._refuse(refusal)
         elif admission.is_awaited:
             self._channel.pause_reading()
+            self._channel.watch(partial(self.guard, self.abort))
         elif self._machine.they_are_waiting_for_100_continue:
             self._continue()
 
@@ -238,6 +239,7 @@ class HttpConnection(asyncio.Protocol):
             return
         self._admission.decide(self)
         self._incoming.denial = self._admission.response
+        self._channel.unwatch()
         transport.resume_reading()
         if self._machine.they_are_waiting_for_100_continue:
             self._continue()
@@ -251,6 +253,7 @@ class HttpConnection(asyncio.Protocol):
         self._awaited = answer
         self._channel.note_activity()  # it may wait as long for its answer as others may be idle
         self._channel.pause_reading()
+        self._channel.watch(partial(self.guard, self.abort))
         answer.add_done_callback(partial(self.guard, self._answered))
 
     def _answered(self, awaited: asyncio.Future[Response]) -> None:
@@ -275,9 +278,12 @@ class HttpConnection(asyncio.Protocol):
 
     def _send(self, response: Response, *, closes: bool = False) -> None:
         closes = closes or self._site.is_stopping
+        self._channel.unwatch()
         self._outgoing.begin(response, with_body=self._incoming.wants_body, closes=closes)
         if self._outgoing.stream is not None:
             self._outgoing.stream.wake = self._step_soon
+        elif self._outgoing.file is not None:
+            self._channel.watch(partial(self.guard, self.abort), is_sent_something=True)
         self._step_soon()
 
     def _step_soon(self) -> None:
@@ -306,6 +312,7 @@ class HttpConnection(asyncio.Protocol):
                 self.abort()  # only a cut connection tells the client that the rest is missing
         elif machine.our_state is h11.DONE and machine.their_state is h11.DONE:
             machine.start_next_cycle()
+            self._channel.unwatch()
             self.waiting_since_ms = self._site.now_ms()
             self._incoming.end(self.waiting_since_ms)
             transport.resume_reading()

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from operator import attrgetter
-from typing import final
+from typing import Final, final
 
 from artemis_py.core.holdings import HTTP, HTTP_CONNECTION_BYTES, Holdings
 from artemis_py.server.http.client import HttpClient
@@ -12,19 +12,31 @@ from artemis_py.server.http.messages import HttpLimits
 from artemis_py.server.http.routing import Route
 from artemis_py.server.logins.networks import network_of
 
+_by_need: Final = attrgetter("is_known", "waiting_since_ms", "number")
+"""Of connections that nobody needs now, the first is needed least."""
+
 
 @final
 class Crowd:
     """Counts connections, also in ``holdings``. As many as ``limits`` allow are regular, a few more are spares. Where
-    users log in (``knows_users``), strangers do not get the places of those who have.
+    users log in (``knows_users``), strangers do not get the places of those who have. While it ``is_short`` of
+    descriptors, those that come are spares.
     """
 
-    def __init__(self, limits: HttpLimits, holdings: Holdings | None, *, knows_users: bool = False) -> None:
+    def __init__(
+        self,
+        limits: HttpLimits,
+        holdings: Holdings | None,
+        *,
+        knows_users: bool = False,
+        is_short: Callable[[], bool] = lambda: False,
+    ) -> None:
         self.accepted_count = 0
         """The number of connections accepted since the start."""
         self._limits = limits
         self._holdings = holdings
         self._knows_users = knows_users
+        self._is_short = is_short
         self._connections: set[HttpClient] = set()
 
     def __len__(self) -> int:
@@ -53,10 +65,11 @@ class Crowd:
     def admit(self, connection: HttpClient) -> None:
         """Counts a connection.
 
-        With ``connections_max`` connections, the one that has gone longest without a complete request is closed. If all
-        of them are being answered, the new one is a spare, for the open routes; if there are too many spares, the
-        oldest is closed. So a client that opens connections and does nothing, or reads nothing, cannot block health
-        checks. Connections without a login are closed first, and one IP address has few of them.
+        With ``connections_max`` connections, the one that has gone longest without a complete request, or whose client
+        has left, is closed. If all of them are being answered, the new one is a spare, for the open routes; if there
+        are too many spares, the oldest is closed. So a client that opens connections and does nothing, or reads
+        nothing, cannot block health checks. Connections without a login are closed first, and one IP address has few of
+        them.
         """
         limits = self._limits
         if self._knows_users:
@@ -64,11 +77,11 @@ class Crowd:
         if self._regular_count >= limits.connections_max:
             waiting = [one for one in self._connections if one.is_waiting and not one.is_spare]
             if waiting:
-                self._end(min(waiting, key=attrgetter("is_known", "waiting_since_ms", "number")))
-        connection.is_spare = self._regular_count >= limits.connections_max
+                self.end(min(waiting, key=_by_need))
+        connection.is_spare = self._regular_count >= limits.connections_max or self._is_short()
         spare = [one for one in self._connections if one.is_spare]
         if connection.is_spare and len(spare) >= limits.spare_connections:
-            self._end(min(spare, key=attrgetter("number")))
+            self.end(min(spare, key=attrgetter("number")))
         self.accepted_count += 1
         connection.number = self.accepted_count
         self._connections.add(connection)
@@ -79,15 +92,34 @@ class Crowd:
         strangers = [one for one in self._connections if not one.is_known and network_of(one.peer) == network]
         if len(strangers) >= self._limits.strangers_per_peer_max:
             waiting = [one for one in strangers if one.is_waiting]
-            self._end(min(waiting or strangers, key=attrgetter("waiting_since_ms", "number")))
+            self.end(min(waiting or strangers, key=attrgetter("waiting_since_ms", "number")))
 
-    def _end(self, connection: HttpClient) -> None:
+    @property
+    def waiting_count(self) -> int:
+        """How many connections nobody needs now."""
+        return sum(one.is_waiting for one in self._connections)
+
+    def end_least_needed(self) -> bool:
+        """Descriptors are short: close an idle connection; False if there is none."""
+        return self._end_one([one for one in self._connections if one.is_waiting])
+
+    def end_oldest_spare(self) -> bool:
+        """The descriptors of spares are short, too: close one of those; False if there is none."""
+        return self._end_one([one for one in self._connections if one.is_spare])
+
+    def _end_one(self, those: list[HttpClient]) -> bool:
+        if those:
+            self.end(min(those, key=_by_need))
+        return bool(those)
+
+    def end(self, connection: HttpClient) -> None:
+        """Another one needs its place more."""
         self.forget(connection)
         connection.guard(connection.abort)
 
     def may_have(self, route: Route, connection: HttpClient) -> bool:
         """Is there room for a request on this connection? If so, a spare becomes a regular one."""
-        if connection.is_spare and self._regular_count < self._limits.connections_max:
+        if connection.is_spare and self._regular_count < self._limits.connections_max and not self._is_short():
             connection.is_spare = False
         return route.is_open or not connection.is_spare
 

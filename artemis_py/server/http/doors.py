@@ -123,7 +123,7 @@ class Doors:
             login = Login()
             login.identity = identity
             return login
-        nobody = Credentials(None, certificate=certificate, domain=self._domain, peer=peer)
+        nobody = Credentials(None, certificate=certificate, domain=self._domain, peer=peer, asks_first=True)
         given = credentials_of(request.authorization, nobody)
         return _challenge(_UNREADABLE) if given is None else self._desk.begin(given, wake)
 

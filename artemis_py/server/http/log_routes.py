@@ -3,23 +3,34 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 from collections.abc import Callable
 from functools import partial
 from http import HTTPStatus
+from typing import Final
 from urllib.parse import parse_qs
 
-from artemis_py.server.http.messages import Answer, Request, Response, text_response
+from artemis_py.server.http.messages import RETRY_LATER, Answer, Request, Response, text_response
 from artemis_py.server.http.ranges import file_response
 from artemis_py.server.http.routes import READING_LOG
 from artemis_py.server.http.routing import Route
 from artemis_py.server.log_view import LogView, NotInLogError
 
 InThread = Callable[[Callable[[], Response]], "asyncio.Future[Response]"]
+_SHORT: Final = "file descriptors are short, and the rest is kept for storage; try again later, or raise the limit"
 
 
-def log_routes(view: LogView, broker_name: str, now_ms: Callable[[], int], in_thread: InThread) -> list[Route]:
-    """``/log`` and the paths below it. ``in_thread`` lets another thread make a response, because it reads files."""
-    files = _LogFiles(view, broker_name, now_ms, in_thread)
+def log_routes(
+    view: LogView,
+    broker_name: str,
+    now_ms: Callable[[], int],
+    in_thread: InThread,
+    may_open: Callable[[], bool] = lambda: True,
+) -> list[Route]:
+    """``/log`` and the paths below it. ``in_thread`` lets another thread make a response, because it reads files.
+    ``may_open`` says whether there are descriptors for another file besides those that storage may need.
+    """
+    files = _LogFiles(view, broker_name, now_ms, partial(_made, in_thread, may_open))
     return [
         Route("/log", {"GET": files.listing}, READING_LOG),
         Route("/log/segments/{number}", {"GET": files.segment}, READING_LOG),
@@ -29,18 +40,24 @@ def log_routes(view: LogView, broker_name: str, now_ms: Callable[[], int], in_th
 
 
 class _LogFiles:
-    def __init__(self, view: LogView, broker_name: str, now_ms: Callable[[], int], in_thread: InThread) -> None:
+    def __init__(
+        self,
+        view: LogView,
+        broker_name: str,
+        now_ms: Callable[[], int],
+        made: Callable[[Callable[[], Response]], Answer],
+    ) -> None:
         self._view = view
         self._broker_name = broker_name
         self._now_ms = now_ms
-        self._in_thread = in_thread
+        self._made = made
 
     def listing(self, request: Request) -> Answer:
         given = parse_qs(request.query).get("after_lsn", ["-1"])[-1]
         if given != "-1" and not _is_number(given):
             return text_response(HTTPStatus.BAD_REQUEST, f"after_lsn must be a number, not {given!r}")
         build = self._view.listing(self._broker_name, self._now_ms(), int(given))
-        return self._in_thread(lambda: Response(HTTPStatus.OK, "application/json", iter(build())))
+        return self._made(lambda: Response(HTTPStatus.OK, "application/json", iter(build())))
 
     def segment(self, request: Request) -> Answer:
         number = request.parameters["number"]
@@ -50,19 +67,35 @@ class _LogFiles:
             opening = self._view.opening(int(number))
         except NotInLogError as error:
             return _refusal(error)
-        return self._in_thread(partial(_sent, request, opening))
+        return self._made(partial(_sent, request, opening))
 
     def places(self, request: Request) -> Answer:
         number = request.parameters["number"]
         if not _is_number(number):
             return text_response(HTTPStatus.NOT_FOUND, f"{number!r} is not a segment number")
-        return self._in_thread(partial(_sent, request, self._view.opening_places(int(number))))
+        return self._made(partial(_sent, request, self._view.opening_places(int(number))))
 
     def body(self, request: Request) -> Answer:
         number = request.parameters["number"]
         if not _is_number(number):
             return text_response(HTTPStatus.NOT_FOUND, f"{number!r} is not the number of a body")
-        return self._in_thread(partial(_sent, request, partial(self._view.open_body, int(number))))
+        return self._made(partial(_sent, request, partial(self._view.open_body, int(number))))
+
+
+def _made(in_thread: InThread, may_open: Callable[[], bool], make: Callable[[], Response]) -> Answer:
+    """The response that ``make`` makes of a file in another thread, or that none can be opened now."""
+
+    def made() -> Response:
+        try:
+            return make()
+        except OSError as error:
+            if error.errno in (errno.EMFILE, errno.ENFILE):
+                return text_response(HTTPStatus.SERVICE_UNAVAILABLE, _SHORT, RETRY_LATER)
+            raise
+
+    if not may_open():
+        return text_response(HTTPStatus.SERVICE_UNAVAILABLE, _SHORT, RETRY_LATER)
+    return in_thread(made)
 
 
 def _is_number(text: str) -> bool:

@@ -45,7 +45,7 @@ class Request:
     peer: str = ""
     """The client's IP address; empty if unknown."""
     is_gone: Callable[[], bool] = field(default=lambda: False, repr=False)
-    """Has the client left, as far as its socket knows? While a response is awaited, nothing else notices it."""
+    """Has the client left by now, as far as its socket knows? For an answer that cannot be taken back."""
 
 
 @final

@@ -9,6 +9,7 @@ from typing import final
 from artemis_py.core.holdings import Holdings
 from artemis_py.server.faults import Faults
 from artemis_py.server.http.crowd import Crowd
+from artemis_py.server.http.departures import Departures
 from artemis_py.server.http.doors import Doors
 from artemis_py.server.http.files import FileSender
 from artemis_py.server.http.hosts import Hosts
@@ -25,7 +26,8 @@ class HttpService:
     ``call_threadsafe`` does so from other threads. Other threads call ``is_busy`` to find out whether readers on this
     machine must wait. ``holdings`` counts the memory of connections. ``doors`` says who may use which route; without
     it everybody may use all. Nothing here knows what the routes do. A failure in a connection's step ends only that
-    connection and is reported to ``faults``.
+    connection and is reported to ``faults``. ``departures`` notices clients that leave while they wait. While
+    it ``is_short`` of descriptors, clients get only what is always answered.
     """
 
     def __init__(  # noqa: PLR0913 - all but the routes are named where they are given
@@ -41,25 +43,36 @@ class HttpService:
         is_busy: Callable[[], bool] = lambda: False,
         faults: Faults | None = None,
         holdings: Holdings | None = None,
+        departures: Departures | None = None,
+        is_short: Callable[[], bool] = lambda: False,
     ) -> None:
         limits = limits or HttpLimits()
         self.limits = limits
         self.faults = faults or Faults()
-        self._crowd = Crowd(limits, holdings, knows_users=doors is not None)
+        self.crowd = Crowd(limits, holdings, knows_users=doors is not None, is_short=is_short)
         self._files = FileSender(call_threadsafe, limits, is_busy)
         self._site = Site(
-            Routes(routes), limits, hosts or Hosts(), self._crowd, self._files, self.faults, now_ms, call_soon, doors
+            Routes(routes),
+            limits,
+            hosts or Hosts(),
+            self.crowd,
+            self._files,
+            self.faults,
+            now_ms,
+            call_soon,
+            doors,
+            departures,
         )
 
     @property
     def connections_open(self) -> int:
         """The number of open connections."""
-        return len(self._crowd)
+        return len(self.crowd)
 
     @property
     def connections_total(self) -> int:
         """The number of connections accepted since the start."""
-        return self._crowd.accepted_count
+        return self.crowd.accepted_count
 
     def connect(self) -> asyncio.Protocol:
         """Return the protocol of a new socket. The first one imports h11, so that the broker's start does not wait for
@@ -71,19 +84,19 @@ class HttpService:
 
     def tick(self, now_ms: int) -> None:
         """Close connections that were idle for ``idle_ms_max``, and those whose request takes too long to arrive."""
-        for connection in self._crowd:
+        for connection in self.crowd:
             connection.look(now_ms)
 
     def ask_again(self, users: Container[str] = ()) -> None:
         """Rights have changed, or what is known of these users: end answers under way that their users may not have any
         more.
         """
-        for connection in self._crowd:
+        for connection in self.crowd:
             connection.guard(connection.ask_again, users)
 
     def stop(self) -> None:
         """Close every connection after sending written responses; later connections are refused."""
         self._site.is_stopping = True
-        for connection in self._crowd:
+        for connection in self.crowd:
             connection.guard(connection.close)
         self._files.stop()

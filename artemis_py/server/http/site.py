@@ -8,6 +8,7 @@ from typing import final
 
 from artemis_py.server.faults import Faults
 from artemis_py.server.http.crowd import Crowd
+from artemis_py.server.http.departures import Departures
 from artemis_py.server.http.doors import Doors
 from artemis_py.server.http.files import FileSender
 from artemis_py.server.http.hosts import Hosts
@@ -32,4 +33,6 @@ class Site:
     call_soon: Callable[[Callable[[], None]], object]
     doors: Doors | None = None
     """Who may use what; None: everybody everything."""
+    departures: Departures | None = None
+    """Where nothing watches, a client that leaves while it waits is noticed when it is answered."""
     is_stopping: bool = False

@@ -17,6 +17,8 @@ class Waiter(NamedTuple):
     wake: Callable[[], None]
     peer: str
     network: str
+    is_question: bool = False
+    """Has it only asked whether it must log in?"""
 
 
 @final

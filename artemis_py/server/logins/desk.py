@@ -47,7 +47,7 @@ class Timing(Protocol):
 @final
 class Desk:
     """The ``LoginDesk`` of a server. ``steady_ms`` never goes back; ``date_ms`` is the date, for logins that end at
-    one. ``complain`` writes a line to the log, seldom enough for its kind.
+    one. ``complain`` writes a line to the log, seldom enough for its kind, about a user and a peer.
 
     Right and wrong credentials are remembered in tables of their own, so guesses do not displace those who work.
     """
@@ -60,7 +60,7 @@ class Desk:
         *,
         steady_ms: Callable[[], int],
         date_ms: Callable[[], int],
-        complain: Callable[[str, str], None],
+        complain: Callable[[str, str, str, str], None],
         counts: LoginCounts,
     ) -> None:
         self._counts = counts
@@ -90,7 +90,8 @@ class Desk:
     def begin(self, credentials: Credentials, wake: Callable[[], None]) -> Login:
         """Begin a login; see ``LoginDesk``."""
         login = self._begun = Login()
-        self._begin(credentials, Waiter(login, wake, credentials.peer, network_of(credentials.peer)))
+        peer, is_question = credentials.peer, credentials.is_question
+        self._begin(credentials, Waiter(login, wake, peer, network_of(peer), is_question))
         self._begun = None
         return login
 
@@ -243,7 +244,8 @@ class Desk:
             if identity is not None:
                 self._admit(waiter, identity)
             else:
-                self._slowing.failed(waiter.network, attempt.digest, now_ms)
+                if not waiter.is_question:
+                    self._slowing.failed(waiter.network, attempt.digest, now_ms)
                 self._refuse(waiter, attempt.credentials, "User name or password is invalid", INVALID)
 
     def _admit(self, waiter: Waiter, identity: Identity) -> None:
@@ -254,17 +256,20 @@ class Desk:
 
     def _refuse(self, waiter: Waiter, credentials: Credentials, text: str, reason: str, told: str = "") -> None:
         """Refuse a client with ``text``; the log is ``told`` why, or the same."""
-        self._counts.failures += 1
-        self._counts.refusals[reason] += 1
         login = waiter.login
         login.refusal = text
         login.is_open = reason != INVALID
+        if not waiter.is_question or login.is_open:
+            self._tell(waiter, credentials, told or text, reason)
+        self._wake(waiter)
+
+    def _tell(self, waiter: Waiter, credentials: Credentials, why: str, reason: str) -> None:
+        self._counts.failures += 1
+        self._counts.refusals[reason] += 1
         user = credentials.user
         who = "without a name" if user is None else f"of {user[:_USER_MAX]!r}"
-        self._complain(
-            f"warning: login {who} from {waiter.peer or 'an unknown address'}: {told or text}", f"login {reason}"
-        )
-        self._wake(waiter)
+        line = f"warning: login {who} from {waiter.peer or 'an unknown address'}: {why}"
+        self._complain(line, f"login {reason}", (user or "")[:_USER_MAX], waiter.peer)
 
     def _wake(self, waiter: Waiter) -> None:
         if waiter.login is not self._begun:

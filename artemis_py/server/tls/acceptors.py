@@ -10,6 +10,7 @@ from typing import Final, final
 
 from artemis_py.config.settings import AcceptorConfig, BrokerConfig
 from artemis_py.core.holdings import Holdings
+from artemis_py.log_codes import TLS
 from artemis_py.server.complaints import Complaints
 from artemis_py.server.tls.context import Loaded, TlsFiles, shown_date
 from artemis_py.server.tls.handshakes import Handshakes
@@ -44,7 +45,7 @@ class TlsAcceptors:
         loaded = files.load()
         complaint = loaded.complaint(time.time())
         if complaint is not None:
-            self._complaints.tell(f"warning: {acceptor.origin}: acceptor {acceptor.name}: {complaint}")
+            self._complaints.tell(f"warning: {acceptor.origin}: acceptor {acceptor.name}: {complaint}", code=TLS)
         self._loaded[acceptor.name] = files, loaded
 
     def serve(
@@ -79,7 +80,7 @@ class TlsAcceptors:
                 try:
                     await reload.look()
                 except Exception as error:  # the others are still looked after, and this one the next time
-                    self._complaints.tell(f"warning: the files of an acceptor cannot be looked at: {error!r}")
+                    self._complaints.tell(f"warning: the files of an acceptor cannot be looked at: {error!r}", code=TLS)
 
     def warnings(self) -> list[str]:
         """What an operator must see to, of certificates: for ``/health``."""
@@ -94,6 +95,15 @@ class TlsAcceptors:
             if site.reload_failure is not None:
                 found.append(f"acceptor {site.name}: a changed file is not used: {site.reload_failure}")
         return found
+
+    @property
+    def handshakes_under_way(self) -> int:
+        """How many connections have not completed their handshake."""
+        return len(self._handshakes)
+
+    def end_oldest_handshake(self) -> bool:
+        """Close one of those under way; False if there is none."""
+        return self._handshakes.end_oldest("file descriptors are short, and others need this one")
 
     def stop(self) -> None:
         """Close connections whose handshake is under way, and read no more files."""

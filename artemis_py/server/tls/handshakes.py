@@ -45,11 +45,17 @@ class Handshakes:
     def begin(self, link: Shaking) -> None:
         """A connection was accepted."""
         if self._count >= UNDER_WAY_MAX:
-            most = max(self._under_way, key=lambda network: len(self._under_way[network]))
-            oldest = next(iter(self._under_way[most]))
-            oldest.give_up("crowded", f"{UNDER_WAY_MAX} handshakes are under way, most of them with this peer")
+            self.end_oldest(f"{UNDER_WAY_MAX} handshakes are under way, most of them with this peer")
         self._under_way.setdefault(link.network, {})[link] = None
         self._count += 1
+
+    def end_oldest(self, reason: str) -> bool:
+        """Close the oldest of the peer with the most; False if none is under way."""
+        if not self._under_way:
+            return False
+        most = max(self._under_way, key=lambda network: len(self._under_way[network]))
+        next(iter(self._under_way[most])).give_up("crowded", reason)
+        return True
 
     def end(self, link: Shaking) -> None:
         """Its handshake is complete, or it is gone; may be called twice."""

@@ -11,6 +11,7 @@ from typing import final
 
 import aiofiles.os
 
+from artemis_py.log_codes import TLS
 from artemis_py.server.complaints import Complaints
 from artemis_py.server.tls.context import Loaded, TlsError, TlsFiles
 from artemis_py.server.tls.site import TlsSite
@@ -57,14 +58,15 @@ class Reload:
         site.reload_failure = None
         site.reloads += 1
         site.loaded = loaded
-        self._complaints.tell(f"acceptor {site.name}: new connections get the certificate {loaded.shown}")
+        self._complaints.tell(f"acceptor {site.name}: new connections get the certificate {loaded.shown}", code=TLS)
 
     def _keep(self, error: TlsError) -> None:
         site = self._site
         site.reload_failure = error.reason
         self._complaints.tell(
             f"warning: acceptor {site.name}: a changed file is not used, and new connections still get the "
-            f"certificate loaded before: {error.reason}"
+            f"certificate loaded before: {error.reason}",
+            code=TLS,
         )
 
 

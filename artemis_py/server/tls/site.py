@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Final, final
 
+from artemis_py import log_codes
 from artemis_py.core.holdings import TLS, TLS_CONNECTION_BYTES, Holdings
 from artemis_py.server.complaints import Complaints
 from artemis_py.server.tls.context import Loaded
@@ -70,13 +71,13 @@ class TlsSite:
         self.counts[result] += 1
         if result not in ("ok", "left"):
             line = f"warning: acceptor {self.name}: no TLS connection with {peer or 'a client'}: {reason}"
-            self._complaints.tell(line, f"{self.name} {result}")
+            self._complaints.tell(line, f"{self.name} {result}", code=log_codes.TLS, acceptor=self.name, from_=peer)
 
     def broken(self, peer: str, reason: str) -> None:
         """A client sent something that is not what TLS expects here."""
         self.broken_count += 1
         line = f"warning: acceptor {self.name}: the TLS connection with {peer or 'a client'} is closed: {reason}"
-        self._complaints.tell(line, f"{self.name} broken")
+        self._complaints.tell(line, f"{self.name} broken", code=log_codes.TLS, acceptor=self.name, from_=peer)
 
     def hold(self, count: int) -> None:
         """Count memory for one connection more (1) or less (-1)."""

@@ -15,6 +15,7 @@ from artemis_py.storage.disk.owner import (
     ACTIVE,
     LOCK_NAME,
     UNUSED,
+    Owner,
     is_of_artemis,
     owner_in,
     owner_of,
@@ -29,6 +30,9 @@ WAITING_NAME: Final = "primary.lock"
 _LOCK_OF_ARTEMIS: Final = 1
 """The place of the byte (``FileLockNodeManager``)."""
 _RETRY_S: Final = 0.01
+_ASIDE_NAME: Final = f"{LOCK_NAME}.unreadable"
+_NOTICED_S: Final = 2.0
+"""A broker that works looks at its lock file twice a second, and so has noticed by then that it was removed."""
 
 
 class DirectoryLock:
@@ -42,15 +46,23 @@ class DirectoryLock:
 
     The file also has the state of the store, which decides what a waiting backup does. A lock alone does not change it;
     ``claim`` does.
+
+    A file that is missing, names nobody or cannot be read says nothing about others. The lock of the directory does; on
+    a file system without such locks a new file is only good after a wait in which the owner of a former one ends.
+    ``notes`` say what was wrong.
     """
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         self._path = directory / LOCK_NAME
+        self.notes: list[str] = []
         self._held: list[int] = []
         self._owner = this_process(UNUSED)
+        self._file = -1
         self._place = 0
         self._leaves: str | None = None
+        self._is_unnamed = False
+        """Does the file name nobody, although it should name this broker?"""
         try:
             self._lock_directory()
             self._lock_file()
@@ -86,8 +98,31 @@ class DirectoryLock:
             self._held.remove(descriptor)
             os.close(descriptor)
 
+    @property
+    def _has_directory(self) -> bool:
+        """Is the directory itself locked?"""
+        return bool(self._held) and self._held[0] != self._file
+
+    def _open_file(self) -> int:
+        try:
+            return open_private(self._path, os.O_RDWR | os.O_CREAT)
+        except PermissionError as error:
+            if not self._path.exists():
+                raise
+            if not self._has_directory:
+                raise DiskError(
+                    f"{self._path}: {error.strerror}, and this file system does not lock directories, so nobody can "
+                    "tell whether a broker works there; make the file readable (chmod 600), or remove it if none does"
+                ) from None
+        self._path.rename(self._path.with_name(_ASIDE_NAME))
+        self.notes.append(
+            f"warning: {self._path} could not be read; no broker had the directory, so the file is kept as "
+            f"{_ASIDE_NAME}, and there is a new one"
+        )
+        return open_private(self._path, os.O_RDWR | os.O_CREAT)
+
     def _lock_file(self) -> None:
-        self._file = open_private(self._path, os.O_RDWR | os.O_CREAT)
+        self._file = self._open_file()
         self._held.append(self._file)
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -98,6 +133,10 @@ class DirectoryLock:
             self._lock_as_artemis_does()
         self._place = place_of_owner(content)
         before = owner_in(content)
+        if before is None and not self._has_directory and len(os.listdir(self.directory)) > 1:
+            self._write()
+            time.sleep(_NOTICED_S)
+            self.confirm()
         self._owner = replace(self._owner, state=UNUSED if before is None else before.state)
         self._write()
 
@@ -147,8 +186,30 @@ class DirectoryLock:
 
     # ---- while it is held ------------------------------------------------------------------------
 
-    def confirm(self) -> None:
-        """Check that the lock file is still the locked one, and that nobody else has taken it. Raises DiskError."""
+    def confirm(self) -> str | None:
+        """Check that the lock file is still the locked one, and that nobody else has taken it. Raises DiskError. One
+        that names nobody any more is written again; then, and if it cannot be written, a warning says so, once.
+        """
+        owner = self._named()
+        if owner is not None:
+            self._is_unnamed = False
+            return None
+        self._write()
+        was_unnamed, self._is_unnamed = self._is_unnamed, self._named() is None
+        if not self._is_unnamed:
+            return (
+                f"warning: {self._path} named no broker any more: somebody has emptied or overwritten it; it names this"
+                " one again, which has kept its lock"
+            )
+        if was_unnamed:
+            return None
+        return (
+            f"warning: {self._path} names no broker any more, and cannot be written; this broker keeps its lock, but "
+            "others cannot see whose it is: free space on that file system, or make it writable"
+        )
+
+    def _named(self) -> Owner | None:
+        """This process, or None if the file names nobody. Raises DiskError."""
         try:
             is_there = identity_of(os.stat(self._path)) == identity_of(os.fstat(self._file))
             content = read_lock_file(self._file)
@@ -162,11 +223,14 @@ class DirectoryLock:
                 f"{self._path}: the lock was lost to {owner.shown}: the file system let two brokers have it; "
                 f"see artemis-py ha check {self.directory}"
             )
+        return owner
 
     def release(self) -> None:
-        """Release the lock."""
+        """Release the lock. A file that is another broker's by now stays as it is."""
         if self._leaves is not None:
-            self._mark(self._leaves)
+            with suppress(DiskError):
+                self._named()
+                self._mark(self._leaves)
             self._leaves = None
         while self._held:
             os.close(self._held.pop())

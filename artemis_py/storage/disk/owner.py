@@ -20,7 +20,9 @@ ACTIVE: Final = "active"
 STOPPED: Final = "stopped"
 """The state of a store whose broker was stopped and is to be started again: a backup waits."""
 UNUSED: Final = "unused"
-"""The state of a store that no broker has used yet: a backup waits, too."""
+"""The state of a store that no broker has used yet: a backup waits, too. Beside a journal it means that nobody knows:
+the file that said more is lost. Then a free lock says enough, and a backup takes over.
+"""
 
 
 @final

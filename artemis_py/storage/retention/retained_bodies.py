@@ -19,6 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
+from artemis_py.log_codes import STORAGE
 from artemis_py.shown import warn
 from artemis_py.storage.bodies.past import FormerBodies
 from artemis_py.storage.disk.disk import Disk, DiskError, no_room_or
@@ -72,7 +73,7 @@ class RetainedBodies(FormerBodies):
         """Take over a body that only the log needs. If it is gone, that is reported, but no message needs it."""
         source = self._body_directory / name
         if self._body_directory.is_dir() and not source.exists():
-            warn(f"warning: {source} was removed by someone else and is not retained")
+            warn(f"warning: {source} was removed by someone else and is not retained", STORAGE)
             return
         stem, dot, kind = name.partition(".")
         target = self._directory / f"{stem}-{shown_time(self._clock_ms())}{dot}{kind}"

@@ -141,6 +141,17 @@ def test_an_authenticator_that_breaks_is_named_without_its_words(stage: Stage) -
     assert "secret-of-ann" not in line
 
 
+def test_who_only_asks_whether_to_log_in_has_not_failed(stage: Stage) -> None:
+    for _ in range(20):
+        login = stage.desk.begin(Credentials(None, peer=PEER, asks_first=True), lambda: None)
+        assert stage.decide(login).refusal
+    assert not stage.complaints
+    assert stage.counts.failures == 0
+    assert stage.log_in("ann", "secret-of-ann").identity is not None, "and nobody is slowed down for it"
+    stage.decide(stage.desk.begin(Credentials("ann", "wrong", peer=PEER, asks_first=True), lambda: None))
+    assert stage.counts.failures == 1
+
+
 def test_no_line_of_the_log_contains_a_password(stage: Stage) -> None:
     stage.log_in("ann", "secret-of-bob")
     stage.log_in("n" * 500, "p")

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import socket
+import stat
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from artemis_py.storage.disk import lock as lock_module
 from artemis_py.storage.disk.disk import DiskError, LockedError
 from artemis_py.storage.disk.lock import DirectoryLock, WaitingPrimary, primary_waits
 from artemis_py.storage.disk.owner import ACTIVE, STOPPED, UNUSED, Owner, owner_in, owner_of, this_process
+from artemis_py.storage.disk.private import open_private
 
 _OF_ARTEMIS = b"L\0\0" + bytes(range(240, 256))
 
@@ -111,3 +115,114 @@ def test_the_host_of_an_owner_is_one_word() -> None:
     owner = this_process(ACTIVE)
     assert owner_in(owner.text) == owner
     assert owner_in(b"") is None
+
+
+def _refuse_directories(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a network file system does."""
+    lock_file = lock_module.fcntl.flock
+
+    def flock(descriptor: int, how: int) -> None:
+        if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            raise OSError(errno.ENOLCK, "No locks available")
+        lock_file(descriptor, how)
+
+    monkeypatch.setattr(lock_module.fcntl, "flock", flock)
+
+
+def _refuse_to_open(monkeypatch: pytest.MonkeyPatch, path: Path) -> None:
+    """As with mode 000, which root does not notice; another file at the same place can be opened."""
+    refused = path.stat().st_ino
+
+    def opened(wanted: Path, flags: int) -> int:
+        if wanted.exists() and wanted.stat().st_ino == refused:
+            raise PermissionError(errno.EACCES, "Permission denied")
+        return open_private(wanted, flags)
+
+    monkeypatch.setattr(lock_module, "open_private", opened)
+
+
+def test_a_file_that_cannot_be_read_is_put_aside_if_nobody_has_the_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "server.lock"
+    path.write_bytes(this_process(ACTIVE).text)
+    _refuse_to_open(monkeypatch, path)
+    lock = DirectoryLock(tmp_path)
+    assert "could not be read" in lock.notes[0]
+    assert owner_in((tmp_path / "server.lock.unreadable").read_bytes()) is not None
+    assert lock.confirm() is None
+    lock.release()
+
+
+def test_a_file_that_cannot_be_read_stays_while_somebody_has_the_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held = DirectoryLock(tmp_path)
+    _refuse_to_open(monkeypatch, tmp_path / "server.lock")
+    with pytest.raises(LockedError):
+        DirectoryLock(tmp_path)
+    assert held.confirm() is None
+    held.release()
+
+
+def test_nobody_can_tell_who_has_a_file_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "server.lock"
+    path.write_bytes(this_process(ACTIVE).text)
+    _refuse_to_open(monkeypatch, path)
+    _refuse_directories(monkeypatch)
+    with pytest.raises(DiskError, match=r"nobody can tell whether a broker works there; make the file readable"):
+        DirectoryLock(tmp_path)
+    assert path.exists()
+
+
+@pytest.mark.parametrize("others", [(), ("artemis-journal-000000000001.log",)])
+def test_a_new_file_is_good_once_the_owner_of_a_removed_one_has_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, others: tuple[str, ...]
+) -> None:
+    for name in others:
+        (tmp_path / name).write_bytes(b"")
+    waits: list[float] = []
+    monkeypatch.setattr(lock_module.time, "sleep", waits.append)
+    _refuse_directories(monkeypatch)
+    first = DirectoryLock(tmp_path)
+    (tmp_path / "server.lock").unlink()
+    waits.clear()
+    second = DirectoryLock(tmp_path)
+    assert len(waits) == len(others), "a new directory is nobody's"
+    with pytest.raises(DiskError, match="another file is in its place"):
+        first.confirm()
+    second.release()
+    first.release()
+
+
+def test_a_file_that_names_nobody_is_written_again_and_said_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lock = DirectoryLock(tmp_path)
+    lock.claim()
+    path = tmp_path / "server.lock"
+    for content in (b"", b"artemis_py ", b"\xff"):
+        path.write_bytes(content)
+        assert "it names this one again" in (lock.confirm() or "")
+        assert (state_of(tmp_path), lock.confirm()) == (ACTIVE, None)
+    path.write_bytes(b"")
+
+    def full(*_: object) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(lock_module.os, "pwrite", full)
+        assert "cannot be written" in (lock.confirm() or "")
+        assert lock.confirm() is None, "once is enough"
+    assert "it names this one again" in (lock.confirm() or "")
+    lock.release()
+
+
+def test_a_lock_that_is_lost_leaves_the_file_to_its_new_owner(tmp_path: Path) -> None:
+    lock = DirectoryLock(tmp_path)
+    lock.claim()
+    lock.leaves(STOPPED)
+    other = replace(this_process(ACTIVE), host="other")
+    (tmp_path / "server.lock").write_bytes(other.text)
+    lock.release()
+    assert owner_of(tmp_path) == other

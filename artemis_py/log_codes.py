@@ -1,0 +1,44 @@
+"""The codes of the lines of the broker's log that are about no queue: those are in ``core/events.py``, those of the
+audit log in ``server/audit.py``, and those of the configuration in ``server/configuration/keeper.py``.
+
+The codes that begin with BRK are those of Qpid Broker-J's operational log; it has none for the others.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+LISTENING: Final = "BRK-1002"
+STOPPING: Final = "BRK-1003"
+READY: Final = "BRK-1004"
+STOPPED: Final = "BRK-1005"
+OTHER: Final = "ART-2000"
+LOGIN: Final = "ART-2001"
+DENIED: Final = "ART-2002"
+TLS: Final = "ART-2003"
+ACCEPTOR: Final = "ART-2004"
+CONNECTION: Final = "ART-2005"
+STORAGE: Final = "ART-2006"
+DISK: Final = "ART-2007"
+CLOCK: Final = "ART-2008"
+STANDBY: Final = "ART-2009"
+FAILED: Final = "ART-2010"
+
+MEANINGS: Final = {
+    LISTENING: "a port was opened, or is served by a stand-by that takes over",
+    STOPPING: "the broker stops, or waits for clients to settle what they have",
+    READY: "a stand-by has taken over and is ready",
+    STOPPED: "the broker has stopped, and what was left",
+    OTHER: "anything else: a failure in the program, with its traceback, or the limit of memory held for clients",
+    LOGIN: "a login was refused, or could not be checked; sessions of the console ended",
+    DENIED: "somebody lacks a permission (the first time for each user and address)",
+    TLS: "a TLS connection was not made, or was closed; a certificate was renewed, or cannot be",
+    ACCEPTOR: "an acceptor accepts nobody for now, or could not accept a client",
+    CONNECTION: "a connection is closed because a step of it failed",
+    STORAGE: "something is wrong with a file or directory of the store, or was put right",
+    DISK: "a disk is full, or has room again",
+    CLOCK: "the clock was set",
+    STANDBY: "for what a stand-by waits, and what it found",
+    FAILED: "the broker stops because storage or a turn failed",
+}
+"""What each code means."""
