@@ -15,11 +15,11 @@ from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, HTTPSHandler, Request, build_opener
 
 import jwt
-from cryptography.hazmat.primitives.serialization import load_pem_public_key
-from cryptography.x509 import load_pem_x509_certificate
+from cryptography.hazmat.primitives.serialization import load_der_public_key, load_pem_public_key
 
 from artemis_py.config.tables.acceptor import is_loopback
 from artemis_py.errors import AuthenticatorError
+from artemis_py.security.certificate import certificate_of, der_of
 
 LIFETIME_S: Final = 300.0
 """After this time the keys at a URL are fetched again."""
@@ -75,7 +75,7 @@ class KeyFile:
             return secret
         try:
             if b"BEGIN CERTIFICATE" in content:
-                return load_pem_x509_certificate(content).public_key()
+                return load_der_public_key(certificate_of(der_of(content[content.index(b"-----BEGIN") :])).key)
             return load_pem_public_key(content)
         except ValueError:
             raise KeySourceError(f"{self._path} has no public key in PEM (BEGIN PUBLIC KEY or CERTIFICATE)") from None
