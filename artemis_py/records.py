@@ -73,6 +73,8 @@ class RecoveredState:
     queue_id: int = 0
     stream: int = 0
     """Pages of streams up to this number may reappear, so these numbers are not reused."""
+    configured: list[dict[str, Any]] = field(default_factory=list)
+    """What operators configured besides addresses and queues."""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -273,6 +275,10 @@ class RecordLog(ABC):
     @abstractmethod
     def address_changed(self, fields: dict[str, Any]) -> int:
         """An address was created, changed, or (``deleted``) removed."""
+
+    def configured(self, fields: dict[str, Any]) -> int:
+        """An operator configured something of a ``kind`` and ``name``, or (``deleted``) undid it."""
+        return self.last_lsn
 
     @abstractmethod
     def queue_changed(self, fields: dict[str, Any]) -> int:

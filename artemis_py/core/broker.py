@@ -14,6 +14,7 @@ from artemis_py.core.consumer import Consumer
 from artemis_py.core.depths import depths_of
 from artemis_py.core.destinations.address_changes import AddressChanges
 from artemis_py.core.destinations.deployment import Deployment
+from artemis_py.core.destinations.diverts import Diverts
 from artemis_py.core.destinations.queue_changes import QueueChanges
 from artemis_py.core.destinations.registry import Registry
 from artemis_py.core.destinations.resolver import Resolver
@@ -83,6 +84,8 @@ class Broker:
         self.streams = Streams(log, pages)
         self.enqueuer = Enqueuer(host, self.streams)
         self.registry = Registry(config, host, bindings, self.streams, self.memory, self.enqueuer)
+        kept = kept or RecoveredState()
+        self.diverts = Diverts(host, self.registry, kept.configured)
         self.quota = self.registry.quota
         self.resolver = Resolver(config, self.registry)
         self.duplicates = Duplicates(log, config.id_cache_size, keeps=config.persist_id_cache)
@@ -99,13 +102,13 @@ class Broker:
         self._sweep = Sweep(host, self.registry, config, now_ms)
         self.slow_consumers = SlowConsumers(host, bindings.by_id)
         self._consumer_id = 0
-        self._start(kept or RecoveredState(), now_ms)
+        self._start(kept, now_ms)
 
     def _start(self, kept: RecoveredState, now_ms: int) -> None:
         """Create what is declared or was there, and put back what survived a restart."""
         self.host.message_id = kept.message_id
         self.registry.queue_id = kept.queue_id
-        Deployment(self.config, self.registry, kept.queues).run(kept.addresses)
+        Deployment(self.config, self.registry, self.diverts, kept.queues).run(kept.addresses)
         restore_ids(kept, self.bindings, self.duplicates, self.commits)
         restore_messages(kept, self.bindings, now_ms)
         restore_streams(kept.streams, kept.stream, self.registry, self.streams)
@@ -122,7 +125,9 @@ class Broker:
         self.config = self.registry.config = config
         self.resolver.use(config)
         self.host.graves.use(config.address_settings)
-        return Redeployment(self.host, self.registry, self.duplicates, self.slow_consumers, config, now_ms, disconnect)
+        return Redeployment(
+            self.host, self.registry, self.diverts, self.duplicates, self.slow_consumers, config, now_ms, disconnect
+        )
 
     @property
     def memory_bytes(self) -> int:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, final
 
-from artemis_py.config.settings import BrokerConfig, DivertConfig, QueueConfig
+from artemis_py.config.settings import BrokerConfig, QueueConfig
 from artemis_py.config.tables.queue_settings import known_attributes
-from artemis_py.core.addresses.address import Address, Divert
+from artemis_py.core.addresses.address import Address
+from artemis_py.core.destinations.diverts import Diverts
 from artemis_py.core.destinations.registry import Registry
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue.recipe import overflow_for
 from artemis_py.core.reference.auto_delete import AutoDelete
-from artemis_py.selector import compile_selector
 
 
 @final
@@ -22,11 +22,14 @@ class Deployment:
     its QUEUE record gives the attributes that were written on the queue itself.
     """
 
-    __slots__ = ("_config", "_registry", "_remembered")
+    __slots__ = ("_config", "_diverts", "_registry", "_remembered")
 
-    def __init__(self, config: BrokerConfig, registry: Registry, kept_queues: Iterable[dict[str, Any]]) -> None:
+    def __init__(
+        self, config: BrokerConfig, registry: Registry, diverts: Diverts, kept_queues: Iterable[dict[str, Any]]
+    ) -> None:
         self._config = config
         self._registry = registry
+        self._diverts = diverts
         self._remembered = {fields["name"]: fields for fields in kept_queues}
         """What the log says of queues that are not there again yet, by name."""
 
@@ -47,8 +50,8 @@ class Deployment:
             address.paused = fields.get("paused", False)
         for fields in self._remembered.values():
             self._remember_queue(fields)
-        for divert_config in self._config.diverts:
-            self._deploy_divert(divert_config)
+        for divert in self._diverts.wanted(self._config.diverts).values():
+            self._diverts.put(divert)
         registry.begin_retention()
 
     def _address(self, name: str, *, auto_created: bool) -> Address:
@@ -106,22 +109,6 @@ class Deployment:
         queue.recovery.resume(known, self._registry.last_lsn)
         self._registry.fill_from_past(queue)
         return queue.recovery.fields() != known
-
-    def _deploy_divert(self, config: DivertConfig) -> None:
-        self._address(config.address, auto_created=False).add_divert(divert_of(config))
-
-
-def divert_of(config: DivertConfig) -> Divert:
-    """A divert as declared. Raises SelectorError."""
-    return Divert(
-        config.name,
-        config.routing_name or config.name,
-        config.forwarding_addresses,
-        exclusive=config.exclusive,
-        selector=compile_selector(config.filter) if config.filter else None,
-        routing_type=config.routing_type,
-        origin=config.origin,
-    )
 
 
 def _restore_changes(queue: Queue, fields: dict[str, Any]) -> None:

@@ -52,6 +52,10 @@ def _address_info(managed: Managed, _bean: Bean, given: Sequence[Any]) -> str:
     return json.dumps({"name": address.name, "routingTypes": sorted(address.routing_types)})
 
 
+def _divert_names(managed: Managed, _bean: Bean, _given: Sequence[Any]) -> list[str]:
+    return list(managed.broker.diverts.in_force)
+
+
 EXTRAS: Final = (
     Extra(QUEUE, signature_of("void flushExecutor()"), "Do nothing: counts are exact at any time.", _nothing),
     Extra(QUEUE, signature_of("long countMessages()"), "How many messages are on the queue.", _count),
@@ -59,5 +63,6 @@ EXTRAS: Final = (
     Extra(BROKER, signature_of("String listAddresses(String separator)"), "All addresses.", _address_names),
     Extra(BROKER, signature_of("String listBindingsForAddress(String address)"), "Its queues and diverts.", _bindings),
     Extra(BROKER, signature_of("String[] getQueueNames(String routingType)"), "The names of queues.", _queue_names),
+    Extra(BROKER, signature_of("String[] listDivertNames()"), "The names of all diverts.", _divert_names),
     Extra(BROKER, signature_of("String getAddressInfo(String address)"), "Name and routing types.", _address_info),
 )

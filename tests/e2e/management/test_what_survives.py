@@ -65,8 +65,15 @@ def test_what_a_restart_knows(tmp_path: Path, how: str) -> None:
         changed(told, "DELETE", "/api/queues/odd%20%2F%20name?auto-delete-address=true")
         changed(told, "POST", "/api/queues?name=short")
         changed(told, "DELETE", "/api/queues/short?auto-delete-address=true")
+        twice = {"name": "twice", "address": "orders", "forwarding-address": "jobs", "filter-string": "kind = 'a'"}
+        changed(told, "POST", "/api/diverts", **twice)
+        changed(told, "PATCH", "/api/diverts/twice", **{"forwarding-address": "short"})
+        changed(told, "POST", "/api/diverts", **{**twice, "name": "gone"})
+        changed(told, "DELETE", "/api/diverts/gone")
         end(told, how)
     with begun(tmp_path) as told:
+        (divert,) = told.ask("GET", "/api/diverts")[1]["data"]
+        assert (divert["name"], divert["forwardingAddress"], divert["filter"]) == ("twice", "short", "kind = 'a'")
         chores, jobs = told.queue("chores"), told.queue("jobs")
         told_of = ("address", "maxConsumers", "ringSize", "filter", "enabled", "life")
         assert {name: chores[name] for name in told_of} == {
