@@ -12,7 +12,9 @@ from artemis_py.management.managed import Managed, found
 
 
 class Extra(NamedTuple):
-    """An operation that only looks. ``work`` gets the arguments by position."""
+    """An operation that only looks. ``work`` gets the arguments by position, and returns the answer or the steps to
+    it.
+    """
 
     kind: BeanKind
     signature: Signature

@@ -16,6 +16,7 @@ from artemis_py.errors import BrokerError, NotFoundError
 from artemis_py.management.artemis.beans import BROKER, KINDS, Bean, BeanKind
 from artemis_py.management.artemis.extras import EXTRAS, Extra
 from artemis_py.management.artemis.given import arguments_by_name, typed
+from artemis_py.management.artemis.listed import LISTED
 from artemis_py.management.artemis.problem import failed, illegal
 from artemis_py.management.artemis.results import value_of
 from artemis_py.management.artemis.signature import ATTRIBUTES, Signature, signature_of
@@ -110,7 +111,8 @@ def _of_extra(extra: Extra, managed: Managed, bean: Bean, given: list[Any]) -> C
     def begin() -> Steps:
         yield from ()
         try:
-            return extra.work(managed, bean, given)
+            answer = extra.work(managed, bean, given)
+            return (yield from answer) if isinstance(answer, Generator) else answer
         except BrokerError as error:
             raise failed(error, extra.signature.name) from None
 
@@ -148,7 +150,7 @@ def _all(rows: Iterable[Operation]) -> dict[BeanKind, dict[str, list[BeanOperati
         for text in row.mbean:
             if text != ATTRIBUTES:
                 add(BeanOperation(kind_of(row), signature_of(text), row.sentence, row))
-    for extra in EXTRAS:
+    for extra in (*EXTRAS, *LISTED):
         add(BeanOperation(extra.kind, extra.signature, extra.sentence, extra))
     return found
 
