@@ -22,6 +22,7 @@ from artemis_py.server.events.watches import Watches
 from artemis_py.server.gate import SecurityGate
 from artemis_py.server.gateway.described import PATHS
 from artemis_py.server.gateway.opening import routes_for_messages
+from artemis_py.server.gateway.sending import Sending
 from artemis_py.server.http.downloads import Downloads
 from artemis_py.server.http.event_routes import event_routes
 from artemis_py.server.http.guards import guard_of
@@ -70,6 +71,7 @@ def operating(  # noqa: PLR0913 - all but the first five are named where they ar
         begin=lambda work: calls.begin(work, changes=True),
         configuration=OperatedConfiguration(configuration),
         users=OperatedUsers(loop, lambda: configuration.in_force, gate),
+        send=Sending(turns, ports, gate),
     )
     hub = Hub(broker.notices, loop, broker.holdings, date_ms)
     turns.notifying = notifying = Notifying(broker, hub, turns.schedule)

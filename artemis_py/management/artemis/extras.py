@@ -9,17 +9,20 @@ from typing import Any, Final, NamedTuple
 from artemis_py.management.artemis.beans import BROKER, QUEUE, Bean, BeanKind
 from artemis_py.management.artemis.signature import Signature, signature_of
 from artemis_py.management.managed import Managed, found
+from artemis_py.management.operation import VIEW
 
 
 class Extra(NamedTuple):
-    """An operation that only looks. ``work`` gets the arguments by position, and returns the answer or the steps to
-    it.
+    """An operation. ``work`` gets the arguments by position, and returns the answer or the steps to it. ``secrets`` are
+    the parameters that nobody may be told.
     """
 
     kind: BeanKind
     signature: Signature
     sentence: str
     work: Callable[[Managed, Bean, Sequence[Any]], Any]
+    right: str = VIEW
+    secrets: frozenset[str] = frozenset()
 
 
 def _nothing(_managed: Managed, _bean: Bean, _given: Sequence[Any]) -> None:

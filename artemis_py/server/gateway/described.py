@@ -61,10 +61,11 @@ _SENT: Final = {
     "properties": {
         "address": {"type": "string"},
         "routed": {"type": "boolean", "description": "Did a queue or a divert take it?"},
+        "messageID": {"type": "integer", "description": "The number of the message; 0: it was a duplicate"},
         "persistent": {"type": "boolean"},
         "size": {"type": "integer", "description": "Of the body, in bytes."},
     },
-    "required": ["address", "routed", "persistent", "size"],
+    "required": ["address", "routed", "messageID", "persistent", "size"],
     "additionalProperties": False,
 }
 _DONE: Final = {"204": {"description": "Done, and it survives a crash."}, **_WRONG}

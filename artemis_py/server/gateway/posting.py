@@ -38,6 +38,7 @@ class Posting:
         self._state = state
         self._now_ms = now_ms
         self._publishing = Publishing(state, Transactions(state))
+        self._message_id = 0
 
     def steps(self, headers: list[tuple[str, str]], parts: Sequence[bytes]) -> Steps:
         """Publish the message; the result says whether a queue or a divert took it. Raises BrokerError in a step."""
@@ -62,6 +63,7 @@ class Posting:
         return {
             "address": frame.shape.address,
             "routed": is_routed,
+            "messageID": self._message_id,
             "persistent": frame.shape.persistent,
             "size": sum(map(len, parts)),
         }
@@ -98,11 +100,14 @@ class Posting:
             state.blocked_by = None
             now_ms = self._now_ms()
             unrouted = self._unrouted_count(frame)
+            self._message_id = state.broker.host.message_id + 1  # copies have the numbers behind it
             if isinstance(frame, LargeSend):
                 is_sent = publishing.send_large(frame, now_ms)
             else:
                 is_sent = publishing.send(frame, body, now_ms)
             is_routed = self._unrouted_count(frame) == unrouted
+            if state.broker.host.message_id < self._message_id:
+                self._message_id = 0  # a duplicate has none
             if is_sent:
                 yield from self._finish()
                 return is_routed
