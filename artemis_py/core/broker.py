@@ -18,6 +18,7 @@ from artemis_py.core.destinations.diverts import Diverts
 from artemis_py.core.destinations.queue_changes import QueueChanges
 from artemis_py.core.destinations.registry import Registry
 from artemis_py.core.destinations.resolver import Resolver
+from artemis_py.core.destinations.settings_changes import SettingsChanges
 from artemis_py.core.due import Due
 from artemis_py.core.events import SUBSCRIBED, UNSUBSCRIBED
 from artemis_py.core.faults import give_up, set_aside
@@ -66,12 +67,15 @@ class Broker:
         pages: PageLog | None = None,
         global_max_bytes: int | None = None,
     ) -> None:
-        self.config = config
         self.name = config.name
         self.started = False
         """True until ``finish``."""
         self.log = log
         host = self.host = Host(log)
+        kept = kept or RecoveredState()
+        self.settings_changes = SettingsChanges(host, config, kept.configured)
+        config = self.config = self.settings_changes.config
+        """In force: that of the files, with the address-settings of operators."""
         host.graves.use(config.address_settings)
         self.clock, self.budget, self.agenda = host.clock, host.budget, host.agenda
         self.timers, self.events, self.notices = host.timers, host.events, host.notices
@@ -84,7 +88,6 @@ class Broker:
         self.streams = Streams(log, pages)
         self.enqueuer = Enqueuer(host, self.streams)
         self.registry = Registry(config, host, bindings, self.streams, self.memory, self.enqueuer)
-        kept = kept or RecoveredState()
         self.diverts = Diverts(host, self.registry, kept.configured)
         self.quota = self.registry.quota
         self.resolver = Resolver(config, self.registry)
@@ -122,7 +125,12 @@ class Broker:
         """Another configuration counts for what is created from now on. Its steps bring it into force for what is
         there; ``disconnect`` ends the connections of this number.
         """
-        self.config = self.registry.config = config
+        self.settings_changes.declared = config
+        return self.settle(now_ms, disconnect)
+
+    def settle(self, now_ms: Callable[[], int], disconnect: Callable[[int, str], None]) -> Redeployment:
+        """The same with the files as they are in force, where operators have changed address-settings."""
+        config = self.config = self.registry.config = self.settings_changes.config
         self.resolver.use(config)
         self.host.graves.use(config.address_settings)
         return Redeployment(

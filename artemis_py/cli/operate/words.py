@@ -20,7 +20,7 @@ WORDS: Final[dict[str, str]] = {
     "acceptor": "list the acceptors of a running broker",
     "divert": "list, create, change and destroy the diverts of a running broker",
     "log": "list the files of the log of a running broker",
-    "settings": "show the settings in force in a running broker, and who may do what",
+    "settings": "show and change the settings in force in a running broker, and show who may do what",
 }
 
 

@@ -81,19 +81,20 @@ class Redeployment:
 
     def run(self) -> Steps:
         """Everything that a reload changes in the core."""
-        yield from self._settle_addresses()
+        yield from self.settle_addresses()
         yield from self._divert()
         yield from self.delete_undeclared()
         yield from self._deploy()
 
     # ---- settings --------------------------------------------------------------------------------
 
-    def _settle_addresses(self) -> Steps:
+    def settle_addresses(self) -> Steps:
+        """Give every address, and its queues, the settings that are its own now."""
         looks = 0
         for address in list(self._bindings.addresses.values()):
             if address.deleted or retroactive.is_internal(address.name):
                 continue
-            settings = self._config.settings_for(address.name)
+            settings = self._registry.config.settings_for(address.name)  # of another change, if one has come since
             if settings == address.settings:
                 address.settings = settings
                 looks += 1

@@ -147,8 +147,15 @@ _PAGE_RECORDS: Final[dict[int, Callable[[Index, bytes], None]]] = {
 
 
 _BINDINGS: Final = frozenset(
-    {codec.ADDRESS, codec.QUEUE, codec.QUEUE_DELETED, codec.DUPLICATE, codec.DUPLICATES_CLEARED, codec.CURSOR,
-     codec.CONFIGURED}
+    {
+        codec.ADDRESS,
+        codec.QUEUE,
+        codec.QUEUE_DELETED,
+        codec.DUPLICATE,
+        codec.DUPLICATES_CLEARED,
+        codec.CURSOR,
+        codec.CONFIGURED,
+    }
 )
 
 

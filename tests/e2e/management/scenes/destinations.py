@@ -112,6 +112,16 @@ def _diverts(count: int) -> Callable[[Told, Any], None]:
     return check
 
 
+def _attempts(count: str) -> Callable[[Told, Any], None]:
+    """The setting max-delivery-attempts of orders is in force so."""
+
+    def check(told: Told, _answer: Any) -> None:
+        (row,) = told.ask("GET", "/api/settings/orders?where=name=max-delivery-attempts")[1]["data"]
+        assert row["value"] == count
+
+    return check
+
+
 DESTINATIONS: Final[dict[str, Scene]] = {
     "createQueue": Scene(
         {"name": "work"},
@@ -151,5 +161,12 @@ DESTINATIONS: Final[dict[str, Scene]] = {
     ),
     "updateDivert": Scene({"name": "twice", "forwarding-address": "shop"}, _diverts(0), _posted(_DIVERT)),
     "destroyDivert": Scene({"name": "twice"}, _diverts(0), _posted(_DIVERT)),
+    "addAddressSettings": Scene(
+        {"address": "orders", "settings": '{"maxDeliveryAttempts": 3}'},
+        _attempts("3"),
+    ),
+    "removeAddressSettings": Scene(
+        {"address": "orders"}, _attempts("10"), _posted("/api/settings?address=orders&values=max-delivery-attempts=3")
+    ),
     "address.purge": Scene({"address": "orders"}, _purged, _sent("orders", 2)),
 }
