@@ -84,6 +84,8 @@ class RecoveredState:
     queue_id: int = 0
     stream: int = 0
     """Pages of streams up to this number may reappear, so these numbers are not reused."""
+    configured: list[dict[str, Any]] = field(default_factory=list)
+    """What operators configured besides addresses and queues."""
 
     def message_count(self, queue_id: int) -> int:
         """How many messages a queue has, in memory and in pages."""
@@ -289,6 +291,10 @@ class RecordLog(ABC):
     @abstractmethod
     def address_changed(self, fields: dict[str, Any]) -> int:
         """An address was created, changed, or (``deleted``) removed."""
+
+    def configured(self, fields: dict[str, Any]) -> int:
+        """An operator configured something of a ``kind`` and ``name``, or (``deleted``) undid it."""
+        return self.last_lsn
 
     @abstractmethod
     def queue_changed(self, fields: dict[str, Any]) -> int:

@@ -206,5 +206,5 @@ def _note_of_tuning(draft: Draft) -> tuple[Origin, str]:
     places = sorted(draft.tuning.items(), key=lambda item: (item[1].file != draft.file, item[1].file, item[1].line))
     first = places[0][1]
     shown = [f"{name} ({origin.line if origin.file == first.file else origin})" for name, origin in places]
-    what = "1 setting tunes" if len(shown) == 1 else f"{len(shown)} settings tune"
-    return first, f"{what} the internals of Artemis and has no effect here: {', '.join(shown)}"
+    what, have = ("1 setting tunes", "has") if len(shown) == 1 else (f"{len(shown)} settings tune", "have")
+    return first, f"{what} the internals of Artemis and {have} no effect here: {', '.join(shown)}"

@@ -15,10 +15,14 @@ ERROR: Final = "error"
 WARNING: Final = "warning"
 NOTE: Final = "note"
 
+ARTEMIS_KNOWN: Final = "2.56"
+"""The Artemis whose elements, attributes, parameters and properties all mean something here."""
+
 KEPT_MAX: Final = 200
 """Maximum number of findings kept per severity. Beyond it, fix these first and check again."""
 
 _PART_LENGTH_MIN: Final = 3
+_SLIP_RATIO_MIN: Final = 0.7
 _WORD_LENGTH_MAX: Final = 256
 _MESSAGE_LENGTH_MAX: Final = 400
 _NOTE_LENGTH_MAX: Final = 1000
@@ -42,6 +46,21 @@ def nearest(word: str, candidates: Iterable[str]) -> str | None:
     if not found and len(folded) > _PART_LENGTH_MIN:
         found = sorted((candidate for candidate in by_folded if folded in candidate), key=len)
     return by_folded[found[0]] if found else None
+
+
+def unless_newer(name: str, guess: str | None) -> str:
+    """Return what to add to "… is unknown" about a ``name`` that may belong to a newer Artemis: nothing if it is only
+    ``guess`` with a slip in one of its words.
+    """
+    if guess is not None:
+        from difflib import SequenceMatcher
+
+        words, meant = name.casefold().split("-"), guess.casefold().split("-")
+        if len(words) == len(meant) and all(
+            SequenceMatcher(None, *pair).ratio() >= _SLIP_RATIO_MIN for pair in zip(words, meant, strict=True)
+        ):
+            return ""
+    return f"; Artemis up to {ARTEMIS_KNOWN} does not know it either, so it may belong to a newer one"
 
 
 def shorten(text: str, length_max: int = 120) -> str:

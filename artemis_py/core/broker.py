@@ -14,9 +14,11 @@ from artemis_py.core.consumer import Consumer
 from artemis_py.core.depths import depths_of
 from artemis_py.core.destinations.address_changes import AddressChanges
 from artemis_py.core.destinations.deployment import Deployment
+from artemis_py.core.destinations.diverts import Diverts
 from artemis_py.core.destinations.queue_changes import QueueChanges
 from artemis_py.core.destinations.registry import Registry
 from artemis_py.core.destinations.resolver import Resolver
+from artemis_py.core.destinations.settings_changes import SettingsChanges
 from artemis_py.core.due import Due
 from artemis_py.core.events import SUBSCRIBED, UNSUBSCRIBED
 from artemis_py.core.faults import give_up, set_aside
@@ -67,12 +69,15 @@ class Broker:
         pages: PageLog | None = None,
         global_max_bytes: int | None = None,
     ) -> None:
-        self.config = config
         self.name = config.name
         self.started = False
         """True until ``finish``."""
         self.log = log
         host = self.host = Host(log)
+        kept = kept or RecoveredState()
+        self.settings_changes = SettingsChanges(host, config, kept.configured)
+        config = self.config = self.settings_changes.config
+        """In force: that of the files, with the address-settings of operators."""
         host.graves.use(config.address_settings)
         self.clock, self.budget, self.agenda = host.clock, host.budget, host.agenda
         self.timers, self.events, self.notices = host.timers, host.events, host.notices
@@ -85,6 +90,7 @@ class Broker:
         self.streams = Streams(log, pages)
         self.enqueuer = Enqueuer(host, self.streams)
         self.registry = Registry(config, host, bindings, self.streams, self.memory, self.enqueuer)
+        self.diverts = Diverts(host, self.registry, kept.configured)
         self.quota = self.registry.quota
         self.resolver = Resolver(config, self.registry)
         self.duplicates = Duplicates(log, host.outcomes, config.id_cache_size, keeps=config.persist_id_cache)
@@ -106,14 +112,14 @@ class Broker:
         """What the file says of queues, by name, and the start did not do, because they have messages."""
         self.replaced: list[Problem] = []
         """Queues on which there was no room at the start for all that was recovered."""
-        self._start(kept or RecoveredState(), now_ms)
+        self._start(kept, now_ms)
 
     def _start(self, kept: RecoveredState, now_ms: int) -> None:
         """Create what is declared or was there, and put back what survived a restart."""
         self.host.turn_ms = now_ms
         self.host.message_id = kept.message_id
         self.registry.queue_id = kept.queue_id
-        deployment = Deployment(self.config, self.registry, kept)
+        deployment = Deployment(self.config, self.registry, self.diverts, kept)
         deployment.run()
         self.kept_back = deployment.kept_back
         restore_ids(kept, self.bindings, self.duplicates, self.commits)
@@ -130,10 +136,17 @@ class Broker:
         """Another configuration counts for what is created from now on. Its steps bring it into force for what is
         there; ``disconnect`` ends the connections of this number.
         """
-        self.config = self.registry.config = config
+        self.settings_changes.declared = config
+        return self.settle(now_ms, disconnect)
+
+    def settle(self, now_ms: Callable[[], int], disconnect: Callable[[int, str], None]) -> Redeployment:
+        """The same with the files as they are in force, where operators have changed address-settings."""
+        config = self.config = self.registry.config = self.settings_changes.config
         self.resolver.use(config)
         self.host.graves.use(config.address_settings)
-        return Redeployment(self.host, self.registry, self.duplicates, self.slow_consumers, config, now_ms, disconnect)
+        return Redeployment(
+            self.host, self.registry, self.diverts, self.duplicates, self.slow_consumers, config, now_ms, disconnect
+        )
 
     @property
     def memory_bytes(self) -> int:

@@ -60,9 +60,10 @@ class Affected:
 
 def affected_by(broker: Broker, config: BrokerConfig, found: Affected) -> Iterator[bool | None]:
     """Look at every address and queue, some in each step."""
+    config = broker.settings_changes.over(config)
     declared = {address.name: address for address in config.addresses}
     queues = {queue.name: queue for address in config.addresses for queue in address.queues}
-    diverted = {divert.address for divert in config.diverts}
+    diverted = {divert.address for divert in broker.diverts.wanted(config.diverts).values()}
     looks = 0
     for address in list(broker.addresses.values()):
         looks += 1

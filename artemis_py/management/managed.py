@@ -107,6 +107,17 @@ class Users(Protocol):
         """Removes a user. Returns what ``add`` does."""
 
 
+class Send(Protocol):
+    """Publishes a message for an operator."""
+
+    def __call__(
+        self, user: str | None, password: str | None, headers: list[tuple[str, str]], parts: Sequence[bytes]
+    ) -> Steps:
+        """Publish a SEND with these headers and a body in parts, for this user, who must have the right to it; None:
+        for whoever may do anything. The result has ``messageID``, and whether it was ``routed``. Raises BrokerError.
+        """
+
+
 @dataclass(frozen=True, slots=True)
 class Managed:
     """The broker, its name, the clients that are connected, and for how long it runs."""
@@ -136,6 +147,8 @@ class Managed:
     """None: the broker has no files that could name some."""
     bodies: BodyRoom | None = None
     """None: no acceptor says how large a message may be, so none is imported."""
+    send: Send | None = None
+    """None: nobody publishes for operators."""
 
     def in_a_moment(self) -> Until:
         """What a step yields that waits for something which tells nobody when it is there, such as the disk."""

@@ -16,6 +16,7 @@ from artemis_py.management.operations.configuration import CONFIGURATION_OPERATI
 from artemis_py.management.operations.connections import CONNECTION_OPERATIONS
 from artemis_py.management.operations.consumers import CONSUMER_OPERATIONS
 from artemis_py.management.operations.dead_letters import DEAD_LETTER_OPERATIONS
+from artemis_py.management.operations.diverts import DIVERT_OPERATIONS
 from artemis_py.management.operations.exporting import EXPORT_OPERATIONS
 from artemis_py.management.operations.importing import IMPORT_OPERATIONS
 from artemis_py.management.operations.jobs import JOB_OPERATIONS
@@ -44,6 +45,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     *JOB_OPERATIONS,
     *ADDRESS_OPERATIONS,
     *ADDRESS_CHANGE_OPERATIONS,
+    *DIVERT_OPERATIONS,
     *SETTINGS_OPERATIONS,
     *CONSUMER_OPERATIONS,
     *CONNECTION_OPERATIONS,

@@ -16,11 +16,11 @@ from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, HTTPSHandler, Request, build_opener
 
 import jwt
-from cryptography.hazmat.primitives.serialization import load_pem_public_key
-from cryptography.x509 import load_pem_x509_certificate
+from cryptography.hazmat.primitives.serialization import load_der_public_key, load_pem_public_key
 
 from artemis_py.config.tables.acceptor import is_loopback
 from artemis_py.errors import AuthenticatorError
+from artemis_py.security.certificate import certificate_of, der_of
 from artemis_py.security.users.reloaded import ReloadedFile
 
 LIFETIME_S: Final = 300.0
@@ -82,7 +82,8 @@ class KeyFile:
             return _Keys({None: secret})
         try:
             if b"BEGIN CERTIFICATE" in content:
-                return _Keys({None: load_pem_x509_certificate(content).public_key()})
+                key = certificate_of(der_of(content[content.index(b"-----BEGIN") :])).key
+                return _Keys({None: load_der_public_key(key)})
             return _Keys({None: load_pem_public_key(content)})
         except ValueError:
             raise KeySourceError("it has no public key in PEM (BEGIN PUBLIC KEY or CERTIFICATE)") from None

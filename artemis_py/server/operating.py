@@ -22,6 +22,7 @@ from artemis_py.server.events.watches import Watches
 from artemis_py.server.gate import SecurityGate
 from artemis_py.server.gateway.described import PATHS
 from artemis_py.server.gateway.opening import routes_for_messages
+from artemis_py.server.gateway.sending import Sending
 from artemis_py.server.http.downloads import Downloads
 from artemis_py.server.http.event_routes import event_routes
 from artemis_py.server.http.guards import guard_of
@@ -82,6 +83,7 @@ def operating(  # noqa: PLR0913 - all but the first five are named where they ar
         configuration=OperatedConfiguration(configuration),
         users=OperatedUsers(loop, lambda: configuration.in_force, gate),
         bodies=_body_room(config, turns.large),
+        send=Sending(turns, ports, gate),
     )
     hub = Hub(broker.notices, loop, broker.holdings, date_ms)
     turns.notifying = notifying = Notifying(broker, hub, turns.schedule)

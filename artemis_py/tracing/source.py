@@ -21,6 +21,7 @@ Spans = list[tuple[int, int]]
 _MESSAGES: Final = frozenset({codec.MESSAGE})
 _NOT_NEEDED: Final = FRAMING | {
     codec.ADDRESS, codec.DUPLICATE, codec.DUPLICATES_CLEARED, codec.REFUSED, codec.DEPTHS, codec.CURSOR,
+    codec.CONFIGURED,
 }  # fmt: skip
 """What no span needs is not decoded."""
 

@@ -72,6 +72,8 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         "thirteen": uri("STOMP", **own, enabledCipherSuites="TLS_AES_128_GCM_SHA256"),
         "new": uri("STOMP", **own, enabledProtocols="TLSv1.3"),
         "hurried": uri("STOMP", **own, handshakeTimeout=300),
+        "brief": uri("STOMP", **own, handshakeTimeout=60000, sslHandshakeTimeout=1),
+        "patient": uri("STOMP", **own, handshakeTimeout=1000, sslHandshakeTimeout=0),
         "narrow": uri("STOMP", **own, maxUnsentBytes=1048576),
         "few": uri("STOMP", **own, connectionsAllowed=1),
         "http": HTTP,
@@ -279,7 +281,18 @@ def test_a_handshake_has_a_deadline(world: World) -> None:
         client.sendall(b"\x16\x03\x01")
         assert client.recv(10) == b""
     assert time.monotonic() - begun_s >= 0.29
-    world.await_said(r"acceptor hurried: .*the handshake took longer than 0.3 s \(handshakeTimeout")
+    world.await_said(r"acceptor hurried: .*took longer than 0.3 s \(sslHandshakeTimeout or handshakeTimeout")
+
+
+def test_the_deadline_of_the_handshake_alone(world: World) -> None:
+    """``sslHandshakeTimeout`` is in seconds, comes before ``handshakeTimeout``, and 0 means no limit."""
+    with socket.create_connection((LOOPBACK, world.port("patient")), WAIT_S) as patient:
+        with socket.create_connection((LOOPBACK, world.port("brief")), WAIT_S) as client:
+            assert client.recv(10) == b""
+        world.await_said(r"acceptor brief: .*took longer than 1 s")
+        with world.context().wrap_socket(patient, server_hostname="localhost") as client:
+            client.sendall(b"CONNECT\naccept-version:1.2\nhost:x\n\n\0")
+            assert client.recv(10).startswith(b"CONNECTED")
 
 
 def test_failures_are_told_at_a_limited_rate(world: World) -> None:

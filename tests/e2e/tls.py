@@ -76,3 +76,10 @@ def converted(source: Path, target: Path, kind: str, alias: str = "broker") -> P
         "-srcalias", alias, "-destkeystore", target, "-deststoretype", kind, "-deststorepass", PASSWORD,
     )  # fmt: skip
     return target
+
+
+def openssl(*arguments: object) -> None:
+    """Runs the command openssl; fails with what it says."""
+    assert OPENSSL is not None
+    done = subprocess.run([OPENSSL, *map(str, arguments)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr

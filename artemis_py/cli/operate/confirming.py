@@ -71,7 +71,10 @@ def _what(operation: Operation, given: Mapping[str, Any], broker: BrokerHttp | N
             text += f", and {argument.destroys}"
     for place, (field, one) in _FIELDS.items():
         if place in text and broker is not None:
-            text = text.replace(place, _several(_count(field, given, broker), one))
+            count = _count(field, given, broker)
+            if place == MESSAGES and given.get("count") is not None:
+                count = min(count, int(given["count"]))
+            text = text.replace(place, _several(count, one))
     for argument in operation.arguments:
         text = text.replace(f"{{{argument.name}}}", str(given.get(argument.name)))
     return text

@@ -18,9 +18,9 @@ WORDS: Final[dict[str, str]] = {
     "producer": "list who has sent to which address of a running broker",
     "transaction": "list the open transactions of a running broker, roll them back, or commit them",
     "acceptor": "list the acceptors of a running broker",
-    "divert": "list the diverts of a running broker",
+    "divert": "list, create, change and destroy the diverts of a running broker",
     "log": "list the files of the log of a running broker",
-    "settings": "show the settings in force in a running broker, and who may do what",
+    "settings": "show and change the settings in force in a running broker, and show who may do what",
 }
 
 

@@ -58,7 +58,8 @@ address-settings, and those of the new file count. With `OFF`, the default, noth
 | an address | `config-delete-addresses` FORCE | all its queues go with their messages, also those that operators \
 or clients made; the address, too. An address that clients made stays, and one where a divert begins |
 | a queue | `config-delete-queues` FORCE | it goes with its messages. Only queues that the file declared before go |
-| a divert | `config-delete-diverts` FORCE | it forwards nothing more. With OFF it stays until the broker restarts |
+| a divert | `config-delete-diverts` FORCE | it forwards nothing more. With OFF it stays until the broker \
+restarts. One that operators made stays |
 
 **FORCE is the only way in which a reload loses messages.** Consumers of a deleted queue are disconnected with an ERROR
 that says so. They have 10 s to be gone, all together. A queue whose consumer is still there then stays; the reload

@@ -8,7 +8,7 @@ from typing import Any, Final
 from artemis_py.config.checks.logins import refusal_of
 from artemis_py.config.checks.tls import check_tls
 from artemis_py.config.draft import AcceptorDraft, Draft
-from artemis_py.config.problems import nearest
+from artemis_py.config.problems import nearest, unless_newer
 from artemis_py.config.tables.acceptor import AcceptorConfig, known_params
 from artemis_py.config.tables.acceptor_params import (
     FOREIGN_PROTOCOLS,
@@ -91,12 +91,9 @@ def _check_params(draft: Draft, each: AcceptorDraft) -> tuple[dict[str, str], st
             continue
         row = rows.get(name)
         if row is None:
-            draft.problems.warning(
-                "left-out",
-                origin,
-                f"acceptor {each.name!r}: unknown parameter {name} is ignored",
-                suggestion=nearest(name, (known for known, at in rows.items() if at.treatment != IGNORED)),
-            )
+            guess = nearest(name, (known for known, at in rows.items() if at.treatment != IGNORED))
+            what = f"acceptor {each.name!r}: unknown parameter {name} is ignored{unless_newer(name, guess)}"
+            draft.problems.warning("left-out", origin, what, suggestion=guess)
             continue
         try:
             value = parse_value(row, text, is_attribute=True)

@@ -1,6 +1,6 @@
 """Names of settings in ``broker.properties`` that differ from the element's name in camel case.
 
-Artemis names properties after the setters of its classes. These names come from Artemis 2.44 and were tried on its
+Artemis names properties after the setters of its classes. These names come from Artemis 2.56 and were tried on its
 parser; ``tests/unit/config/beans.txt`` has the whole list.
 """
 
@@ -15,6 +15,7 @@ CORE_BEANS: Final = {
     "iDCacheSize": "id-cache-size",
     "JMXDomain": "jmx-domain",
     "JMXManagementEnabled": "jmx-management-enabled",
+    "JMXNotificationEnabled": "jmx-notification-enabled",
     "JMXUseBrokerName": "jmx-use-broker-name",
     "journalBufferSize_AIO": "journal-buffer-size",
     "journalBufferSize_NIO": "journal-buffer-size",
@@ -43,6 +44,7 @@ PART_BEANS: Final = {
     "federationConfigurations": "federations",
     "groupingHandlerConfiguration": "grouping-handler",
     "incomingInterceptorClassNames": "remoting-incoming-interceptors",
+    "lockCoordinatorConfigurations": "lock-coordinators",
     "metricsConfiguration": "metrics",
     "metricsPlugin": "metrics-plugin",
     "outgoingInterceptorClassNames": "remoting-outgoing-interceptors",
@@ -59,7 +61,9 @@ INTERNAL_BEANS: Final = {
     "checkForPrimaryServer": "this broker is a single node",
     "configurationUrl": _OF_ARTEMIS_ITSELF,
     "failoverOnServerShutdown": "write HAPolicyConfiguration.failoverOnServerShutdown instead",
+    "federationDownstreamAuthorization": "this version has no federation",
     "fileDeployerScanPeriod": "it has no effect in Artemis either",
+    "jaasConfigs": "logins are configured in login.config, or in the element authentication",
     "journalMaxAtticFiles": "journal files without live records are deleted or retained, never reused",
     "status": _OF_ARTEMIS_ITSELF,
 }

@@ -11,6 +11,7 @@ from artemis_py.config.overlay.bean_names import IGNORED_QUEUE_BEANS, QUEUE_BEAN
 from artemis_py.config.overlay.properties_file import Property
 from artemis_py.config.overlay.values import UnknownKeyError, left_out, property_names, set_value
 from artemis_py.config.read.addresses import drop_unset
+from artemis_py.config.read.server import ignore_lock
 from artemis_py.config.security_settings import PERMISSION_ALIASES, PERMISSIONS
 from artemis_py.config.tables.address_settings import ROUTING_TYPES, AddressSettings
 from artemis_py.config.tables.entities import MULTICAST, DivertConfig, QueueConfig, UserLimits
@@ -134,7 +135,7 @@ def _acceptor(draft: Draft, path: list[str], given: Property, remove: bool) -> N
         if acceptor is not None:
             draft.acceptors.remove(acceptor)
         return
-    known = ("params", "extraParams", "factoryClassName", "name")
+    known = ("params", "extraParams", "factoryClassName", "lockCoordinator", "name")
     if len(path) < 2 or path[1] not in known:
         raise UnknownKeyError(".".join(path[1:]) or name, known)
     if acceptor is None:
@@ -142,6 +143,8 @@ def _acceptor(draft: Draft, path: list[str], given: Property, remove: bool) -> N
         draft.acceptors.append(acceptor)
     if path[1] == "factoryClassName":
         acceptor.scheme = "vm" if "invm" in given.value.lower() else "tcp"
+    elif path[1] == "lockCoordinator" and given.value.strip():
+        ignore_lock(draft, given.origin)
     elif len(path) > 2:
         _acceptor_param(draft, acceptor, ".".join(path[2:]), given, remove)
 

@@ -18,7 +18,7 @@ from artemis_py.config.overlay.retention import RETENTION_BEANS, check_retention
 from artemis_py.config.overlay.shared_store import BEAN as POLICY
 from artemis_py.config.overlay.shared_store import lay_over_policy
 from artemis_py.config.overlay.values import UnknownKeyError, camel, property_names, set_value
-from artemis_py.config.problems import nearest
+from artemis_py.config.problems import nearest, unless_newer
 from artemis_py.config.tables.core_settings import CoreSettings
 from artemis_py.config.tables.fields import names_of
 from artemis_py.config.tables.parts import PARTS
@@ -75,11 +75,10 @@ class _Overlay:
         try:
             self._apply(segments, given)
         except UnknownKeyError as unknown:
+            guess = nearest(unknown.segment, unknown.known)
+            what = f"property {given.key} is ignored: {unknown.segment!r} has no meaning there"
             self._draft.problems.warning(
-                "left-out",
-                given.origin,
-                f"property {given.key} is ignored: {unknown.segment!r} has no meaning there",
-                suggestion=nearest(unknown.segment, unknown.known),
+                "left-out", given.origin, what + unless_newer(unknown.segment, guess), suggestion=guess
             )
 
     def _apply(self, segments: list[str], given: Property) -> None:

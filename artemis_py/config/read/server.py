@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from typing import Final
 
-from artemis_py.config.draft import SecurityDraft, Values
+from artemis_py.config.draft import Draft, SecurityDraft, Values
 from artemis_py.config.problems import nearest
 from artemis_py.config.read.element import Reading
 from artemis_py.config.read.uri import UriError, parse_acceptor
 from artemis_py.config.security_settings import PERMISSION_ALIASES, PERMISSIONS
-from artemis_py.config.tables.entities import CURSOR_TTL_S_DEFAULT, RetentionConfig, UserLimits, UsersFileConfig
+from artemis_py.config.tables.entities import CURSOR_TTL_S_DEFAULT, Origin, RetentionConfig, UserLimits, UsersFileConfig
 from artemis_py.config.tables.fields import BYTES, INT, POSITIVE, make_setting
 from artemis_py.config.tables.parts import PARTS
 from artemis_py.config.xml.source import Element, local_name
@@ -41,6 +41,13 @@ def read_acceptors(reading: Reading, parent: Element) -> None:
             reading.problems.error(origin, f"acceptor: {problem}", value=text.strip(), allowed=problem.allowed)
             continue
         reading.draft.acceptors.append(acceptor)
+        if element.get("lock-coordinator"):
+            ignore_lock(reading.draft, origin)
+
+
+def ignore_lock(draft: Draft, origin: Origin) -> None:
+    """Note that an acceptor does not wait for its ``lock-coordinator``."""
+    draft.ignore("lock-coordinator of an acceptor", origin, PARTS["acceptors/acceptor/@lock-coordinator"].reason)
 
 
 def read_security(reading: Reading, parent: Element) -> None:

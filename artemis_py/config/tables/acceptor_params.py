@@ -298,8 +298,18 @@ _OPENSSL: Final = "TLS is OpenSSL's here"
 
 _TLS: Final = (
     _param(BOOLEAN, "sslEnabled", False, "the port speaks TLS; needs keyStorePath"),
+    _param(
+        LONG,
+        "sslHandshakeTimeout",
+        None,
+        "how long a client may take for the TLS handshake; 0: no limit",
+        unit="s",
+        check=NOT_NEGATIVE,
+        shown="handshakeTimeout, or 10 where that is 0",
+    ),
     _param(TEXT, "keyStorePath", None, "key and certificates of the acceptor: PEM, PEMCFG, PKCS12 or JKS"),
-    _param(TEXT, "keyStorePassword", None, "password of this file and of the key in it"),
+    _param(TEXT, "keyStorePassword", None, "password of this file"),
+    _param(TEXT, "keyPassword", None, "password of the key in it", shown="keyStorePassword"),
     _param(TEXT, "keyStoreAlias", None, "name of the key, if the file has several"),
     _param(TEXT, "trustStorePath", None, "certificates of those who may issue clients' certificates, as keyStorePath"),
     _param(TEXT, "trustStorePassword", None, "password of this file"),
@@ -387,12 +397,17 @@ httpUpgradeEndpoint useServlet servletPath
 """
 _FOREIGN_NAMES: Final = """
 amqpCredits amqpLowCredits amqpMinLargeMessageSize amqpMinCredits amqpIdleTimeout amqpDuplicateDetection
+amqpDrainOnTransientDeliveryErrors amqpLinkQuiesceTimeout ackManagerFlushTimeout maxTransfersPerDelivery
+mirrorMaxPendingAcks pubSubPrefix
 amqpTreatRejectAsUnmodifiedDeliveryFailed amqpUseModifiedForTransientDeliveryErrors
 amqpUseCoreSubscriptionNaming maxFrameSize jmsEnabled initialRemoteMaxFrameSize virtualTopicConsumerWildcards
 virtualTopicConsumerLruCacheMax supportAdvisory suppressInternalManagementObjects openWireMaxPacketSize
-openwireMaxPacketSize useKeepAlive maxInactivityDuration maxInactivityDurationInitalDelay
+openwireMaxPacketSize openwireMaxPacketChunkSize openWireDestinationCacheSize actorThresholdBytes
+openwireUseDuplicateDetectionOnFailover updateClusterClients updateClusterClientsOnRemove
+rebalanceClusterClients useKeepAlive maxInactivityDuration maxInactivityDurationInitalDelay
 defaultMqttSessionExpiryInterval maximumPacketSize receiveMaximum serverKeepAlive topicAliasMaximum
 closeMqttConnectionOnPublishAuthorizationFailure allowLinkStealing maximumInFlightPublishMessages
+defaultMaximumInFlightPublishMessages
 """
 
 TLS_NAMES: Final = frozenset(row.name for row in _TLS)

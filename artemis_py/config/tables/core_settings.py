@@ -35,6 +35,8 @@ _COUNTED_AFTER: Final = "a failed delivery is journaled when it fails"
 _ONE_COUNT: Final = "every failed delivery is journaled, and compaction keeps the last count"
 _IN_JOURNAL: Final = "addresses and queues are stored in the journal"
 _LOCK: Final = "the lock file is in journal-directory"
+_LOCK_CHECKED: Final = "the lock is checked twice a second"
+_LOCK_LOST: Final = "a broker whose lock cannot be confirmed stops at once, since another one may have it"
 _WRITTEN: Final = "files are written with pwrite and fdatasync"
 _DELETED: Final = "journal files without live records are deleted or retained, never reused"
 _NO_BUFFER: Final = "a batch is written when the previous one is durable"
@@ -180,6 +182,7 @@ class CoreSettings:
     )
     suppress_session_notifications: bool = boolean(False, "send no notifications about sessions")
     jmx_management_enabled: bool = boolean(True, "management by JMX", tuning=JAVA)
+    jmx_notification_enabled: bool = boolean(True, "notifications by JMX", tuning=JAVA)
     jmx_domain: str = text("org.apache.activemq.artemis", "domain of the beans that Jolokia names", check=NOT_EMPTY)
     jmx_use_broker_name: bool = boolean(True, "name beans after the broker; false: `broker=artemis`")
     message_counter_enabled: bool = boolean(False, "keep message counters", ignored=NO_MANAGEMENT)
@@ -298,6 +301,15 @@ class CoreSettings:
         "how long a broker with ha-policy waits for the lock before it ends; -1: for ever; one without does not wait",
         unit="ms",
         check=OFF_OR_POSITIVE,
+    )
+    journal_lock_monitor_timeout: int = int64(
+        2000, "how often the lock is checked while it is held", unit="ms", check=POSITIVE, tuning=_LOCK_CHECKED
+    )
+    journal_lock_monitor_max_retries: int = int32(
+        0,
+        "how often a failed check is repeated before the lock counts as lost",
+        check=NOT_NEGATIVE,
+        ignored=_LOCK_LOST,
     )
     log_journal_write_rate: bool = boolean(False, "log the write rate of the journal", tuning=_RATE)
     page_sync_timeout: int | None = int32(

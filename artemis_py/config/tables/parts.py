@@ -87,6 +87,12 @@ _HONOURED: Final = (
     Part("acceptors/acceptor", "a port: `tcp://host:port?parameter=value;…`; see the table of parameters"),
     Part("acceptors/acceptor/@name", "its name in messages and metrics (default: `tcp://host:port`)"),
     Part(
+        "acceptors/acceptor/@lock-coordinator",
+        "opens the port only while this broker holds a lock that several brokers share",
+        IGNORED,
+        "this broker is a single node and opens the port at once",
+    ),
+    Part(
         "resource-limit-settings",
         "limits for users; without security, by the login that a client gives",
     ),
@@ -150,6 +156,7 @@ _WITHOUT: Final = (
     _ignored("cluster-connections", "brokers that form a cluster", SINGLE_NODE),
     _ignored("grouping-handler", "message groups in a cluster", SINGLE_NODE),
     _ignored("bridges", "forwarding to other brokers", "this version has no bridges"),
+    _ignored("lock-coordinators", "locks that several brokers share", SINGLE_NODE),
     _ignored("connection-routers", "redirecting clients to other brokers", SINGLE_NODE),
     *(_ignored(f"ha-policy/{name}", "a broker that is no pair", SINGLE_NODE) for name in ("primary-only", "live-only")),
     _ignored("ha-policy/replication", "a pair that copies its journal; this broker starts standalone", _NO_COPY),

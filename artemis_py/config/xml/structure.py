@@ -14,7 +14,7 @@ import xmlschema
 from lxml import etree
 from xmlschema.validators import XMLSchemaChildrenValidationError, XsdElement
 
-from artemis_py.config.problems import Problems, nearest
+from artemis_py.config.problems import Problems, nearest, unless_newer
 from artemis_py.config.xml.source import CORE_NAMESPACE, Element, Source, local_name
 from artemis_py.config.xml.xsd import schema_file
 
@@ -110,7 +110,7 @@ class StructureCheck:
                 guess = None if hint else nearest(name, own_names)
                 self._flag(
                     element,
-                    f"{tag} has no attribute {name}",
+                    f"{tag} has no attribute {name}" + ("" if hint else _newer(name, guess)),
                     allowed=hint or _listed(own_names, "no attribute at all"),
                     suggestion=guess,
                 )
@@ -169,6 +169,8 @@ class StructureCheck:
         message = f"{local_name(parent)} has no element {name}"
         if elsewhere and suggestion is None:
             message += f"; it belongs into {' or '.join(sorted(elsewhere)[:4])}"
+        else:
+            message += _newer(name, suggestion)
         self._flag(child, message, allowed=_listed(names, "no element at all"), suggestion=suggestion)
 
     def _learn_parents(self, declaration: Any, seen: set[int]) -> None:
@@ -198,6 +200,11 @@ class StructureCheck:
                     "element excludes it",
                     allowed=_expected(error),
                 )
+
+
+def _newer(name: str, guess: str | None) -> str:
+    told = unless_newer(name, guess)
+    return f"{told}: remove it to start without what it asks for" if told else ""
 
 
 def _listed(names: list[str], nothing: str) -> str | None:

@@ -116,7 +116,8 @@ export class Action {
   }
 
   #warning() {
-    const count = this.lost === null ? "the messages" : several(this.lost, "message");
+    const wanted = Number(this.given.count) || Infinity;
+    const count = this.lost === null ? "the messages" : several(Math.min(this.lost, wanted), "message");
     const what = this.operation.destroys.replace("{messages}", count).replace(/\{([^}]+)\}/g, (_, name) => this.given[name] || "…");
     return h(
       "div",

@@ -45,7 +45,7 @@ class Divert:
         self.routing_type = routing_type
         """STRIP, PASS, ANYCAST or MULTICAST."""
         self.origin = origin
-        """Where the file declares it; None: it is the broker's own."""
+        """Where the file declares it; None: an operator made it, or it is the broker's own."""
 
 
 _NONE: Final[list[Queue]] = []

@@ -59,7 +59,7 @@ class AddressChanges:
         if retroactive.is_internal(address.name):
             raise BrokerError(f"Address {address.name} belongs to a retroactive address, and is deleted with it")
         if address.diverts:
-            raise BrokerError(f"Address {address.name} has the divert {address.diverts[0].name}; remove that first")
+            raise BrokerError(f"Address {address.name} has the divert {address.diverts[0].name}; destroy that first")
         if address.queues and not is_forced:
             count = len(address.queues)
             has = "1 queue" if count == 1 else f"{count} queues"

@@ -6,16 +6,16 @@ from dataclasses import replace
 from typing import Any, final
 
 from artemis_py.config.changes.remembered import stays_because
-from artemis_py.config.settings import BrokerConfig, DivertConfig, QueueConfig
+from artemis_py.config.settings import BrokerConfig, QueueConfig
 from artemis_py.config.tables.queue_settings import known_attributes
-from artemis_py.core.addresses.address import Address, Divert
+from artemis_py.core.addresses.address import Address
+from artemis_py.core.destinations.diverts import Diverts
 from artemis_py.core.destinations.registry import Registry
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue.recipe import overflow_for
 from artemis_py.core.reference.auto_delete import AutoDelete
 from artemis_py.errors import Problem
 from artemis_py.records import RecoveredState
-from artemis_py.selector import compile_selector
 
 
 @final
@@ -27,13 +27,14 @@ class Deployment:
     messages it is made anew.
     """
 
-    __slots__ = ("_config", "_kept", "_registry", "_remembered", "kept_back")
+    __slots__ = ("_config", "_diverts", "_kept", "_registry", "_remembered", "kept_back")
 
-    def __init__(self, config: BrokerConfig, registry: Registry, kept: RecoveredState) -> None:
+    def __init__(self, config: BrokerConfig, registry: Registry, diverts: Diverts, kept: RecoveredState) -> None:
         self.kept_back: dict[str, Problem] = {}
         """What the file says of queues, by name, and this start did not do, with its place in the file."""
         self._config = config
         self._registry = registry
+        self._diverts = diverts
         self._kept = kept
         self._remembered = {fields["name"]: fields for fields in kept.queues}
         """What the log says of queues that are not there again yet, by name."""
@@ -55,8 +56,8 @@ class Deployment:
             address.paused = fields.get("paused", False)
         for fields in self._remembered.values():
             self._remember_queue(fields)
-        for divert_config in self._config.diverts:
-            self._deploy_divert(divert_config)
+        for divert in self._diverts.wanted(self._config.diverts).values():
+            self._diverts.put(divert)
         registry.begin_retention()
 
     def _address(self, name: str, *, auto_created: bool) -> Address:
@@ -134,22 +135,6 @@ class Deployment:
         queue.recovery.resume(known, self._registry.last_lsn)
         self._registry.fill_from_past(queue)
         return queue.recovery.fields() != known
-
-    def _deploy_divert(self, config: DivertConfig) -> None:
-        self._address(config.address, auto_created=False).add_divert(divert_of(config))
-
-
-def divert_of(config: DivertConfig) -> Divert:
-    """A divert as declared. Raises SelectorError."""
-    return Divert(
-        config.name,
-        config.routing_name or config.name,
-        config.forwarding_addresses,
-        exclusive=config.exclusive,
-        selector=compile_selector(config.filter) if config.filter else None,
-        routing_type=config.routing_type,
-        origin=config.origin,
-    )
 
 
 def _restore_changes(queue: Queue, fields: dict[str, Any]) -> None:

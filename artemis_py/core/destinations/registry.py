@@ -212,7 +212,7 @@ class Registry:
         address = self.bindings.unbind(queue, host.clock.steady_ms(now_ms))
         if self._notices.is_heard:
             tell_binding(self._notices, BINDING_REMOVED, queue)
-        self._note_listeners(address)
+        self.note_listeners(address)
         if address.temporary and not address.queues:
             self.delete_address(address)
         unfinished = queue.purge(DELETED, now_ms)
@@ -249,11 +249,11 @@ class Registry:
         address = self.bindings.bind(queue)
         self._count_queue(queue, 1)
         self._host.graves.note(queue.reference.rules.dead_letter_address)
-        self._note_listeners(address)
+        self.note_listeners(address)
         if self._notices.is_heard:
             tell_binding(self._notices, BINDING_ADDED, queue)
 
-    def _note_listeners(self, address: Address) -> None:
+    def note_listeners(self, address: Address) -> None:
         """Queues of an address came or went: notifications are published while theirs has any, or a divert."""
         if self._is_ready and address.name == self.config.management_notification_address:
             self._notices.has_queues = bool(address.queues or address.diverts)
@@ -283,7 +283,7 @@ class Registry:
         self._is_ready = True
         listened_to = addresses.get(self.config.management_notification_address)
         if listened_to is not None:
-            self._note_listeners(listened_to)
+            self.note_listeners(listened_to)
 
     def _arrange_retention(self, address: Address) -> None:
         """Give an address the rings that its settings ask for, if any. Those that a restart brought back are used

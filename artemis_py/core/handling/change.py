@@ -100,8 +100,10 @@ class Change(Chore):
 
     @property
     def _has_found_all(self) -> bool:
-        """Was every message found that was chosen by its number?"""
-        ids = self._choice.ids
+        """Was every message found that was chosen by its number, or as many done as are wanted?"""
+        ids, count_max = self._choice.ids, self._choice.count_max
+        if count_max is not None and self.done_count >= count_max:
+            return True
         return ids is not None and self._found_count >= len(ids)
 
     def _look_at(self, sight: Sight, share: Budget, now_ms: int) -> None:

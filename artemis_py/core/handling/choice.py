@@ -18,7 +18,8 @@ _PER_MESSAGE: Final = frozenset({"AMQTimestamp", "AMQExpiration", "AMQSize"})
 @final
 class Choice:
     """Messages by their numbers; or those that a selector matches, and, of dead and expired ones, those that come from
-    one queue or address (``origin``) or went for one ``cause``. What is not given chooses nothing out.
+    one queue or address (``origin``) or went for one ``cause``. What is not given chooses nothing out. A change
+    ends when it is done with the first ``count_max`` of them (None: with all).
     """
 
     def __init__(
@@ -28,7 +29,9 @@ class Choice:
         ids: Iterable[int] | None = None,
         origin: str | None = None,
         cause: str | None = None,
+        count_max: int | None = None,
     ) -> None:
+        self.count_max = count_max
         self.ids = None if ids is None else frozenset(ids)
         self._origin = origin
         self._cause = cause

@@ -27,14 +27,14 @@ AWAITED: Final = "awaited"
 class PublishOutcome:
     """Which queues have one message, or a copy of it that a divert made, and what else became of it.
 
-    Whoever publishes makes one, calls ``watch`` before the message comes to its address, and ``end`` when everything is
+    Whoever publishes makes one, calls ``begin`` before the message comes to its address, and ``end`` when everything is
     on its queues. ``watched`` is ``Host.outcomes``: what nobody asks for costs a look at an empty dictionary for each
     batch.
     """
 
     __slots__ = (
         "_copies_count", "_ids", "_watched", "dropped_by", "dropped_count", "full_address", "has_targets",
-        "is_awaited", "is_duplicate", "looped_count", "queue_count", "taken_by", "unrouted_because",
+        "is_awaited", "is_duplicate", "looped_count", "message_id", "queue_count", "taken_by", "unrouted_because",
     )  # fmt: skip
 
     def __init__(self, watched: dict[int, PublishOutcome]) -> None:
@@ -42,6 +42,8 @@ class PublishOutcome:
         self._ids: list[int] = []
         self._copies_count = 0
         """How many copies for other addresses are on their way."""
+        self.message_id = 0
+        """Its number; 0 before it is published."""
         self.queue_count = 0
         """How many queues took it. A consumer that waits for it counts as its queue."""
         self.taken_by: list[str] = []
@@ -92,8 +94,13 @@ class PublishOutcome:
             return AWAITED
         return NOT_ACCEPTED if self.has_targets else NO_QUEUE
 
+    def begin(self, message_id: int) -> None:
+        """Follow this message from here on."""
+        self.message_id = message_id
+        self.watch(message_id)
+
     def watch(self, message_id: int) -> None:
-        """Follow this message."""
+        """Follow a copy, too."""
         self._ids.append(message_id)
         self._watched[message_id] = self
 

@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterator
 from typing import Final, final
 
 from artemis_py.config.changes.remembered import FORCE, stays_because
-from artemis_py.config.settings import AddressConfig, AddressSettings, BrokerConfig, DivertConfig, QueueConfig
+from artemis_py.config.settings import AddressConfig, AddressSettings, BrokerConfig, QueueConfig
 from artemis_py.config.tables.queue_settings import written_attributes
 from artemis_py.core.addresses import retroactive
-from artemis_py.core.addresses.address import Address, Divert
+from artemis_py.core.addresses.address import Address
 from artemis_py.core.addresses.bindings import Bindings
-from artemis_py.core.addresses.changes import narrow_routing_types, set_diverts
-from artemis_py.core.destinations.deployment import divert_of
+from artemis_py.core.addresses.changes import narrow_routing_types
+from artemis_py.core.destinations.diverts import Diverts
 from artemis_py.core.destinations.registry import Registry
 from artemis_py.core.events import OPERATION
 from artemis_py.core.host import Host
@@ -54,6 +54,7 @@ class Redeployment:
         self,
         host: Host,
         registry: Registry,
+        diverts: Diverts,
         duplicates: Duplicates,
         slow_consumers: SlowConsumers,
         config: BrokerConfig,
@@ -70,6 +71,7 @@ class Redeployment:
         """How many messages were deleted with their queues."""
         self._host = host
         self._registry = registry
+        self._diverts = diverts
         self._bindings: Final[Bindings] = registry.bindings
         self._duplicates = duplicates
         self._slow_consumers = slow_consumers
@@ -80,13 +82,12 @@ class Redeployment:
         self._queues: dict[str, QueueConfig] = {
             queue.name: queue for address in config.addresses for queue in address.queues
         }
-        self._running_diverts: dict[str, Address] = {}
         self._settled: set[str] = set()
         """Addresses whose settings are other ones now."""
 
     def run(self) -> Steps:
         """Everything that a reload changes in the core."""
-        yield from self._settle_addresses()
+        yield from self.settle_addresses()
         yield from self._divert()
         yield from self.delete_undeclared()
         yield from self.deploy()
@@ -94,14 +95,13 @@ class Redeployment:
 
     # ---- settings --------------------------------------------------------------------------------
 
-    def _settle_addresses(self) -> Steps:
+    def settle_addresses(self) -> Steps:
+        """Give every address, and its queues, the settings that are its own now."""
         looks = 0
         for address in list(self._bindings.addresses.values()):
-            if address.diverts:
-                self._running_diverts.update({divert.name: address for divert in address.diverts})
             if address.deleted or retroactive.is_internal(address.name):
                 continue
-            settings = self._config.settings_for(address.name)
+            settings = self._registry.config.settings_for(address.name)  # of another change, if one has come since
             if settings == address.settings:
                 address.settings = settings
                 looks += 1
@@ -146,37 +146,19 @@ class Redeployment:
     # ---- diverts ---------------------------------------------------------------------------------
 
     def _divert(self) -> Steps:
-        wanted = {divert.name: divert for divert in self._config.diverts}
-        for name, address in list(self._running_diverts.items()):
+        wanted = self._diverts.wanted(self._config.diverts)
+        for name, config in list(self._diverts.in_force.items()):
             if name in wanted:
                 continue
-            if address.settings.config_delete_diverts == FORCE:
-                _remove_divert(address, name)
+            address = self._bindings.addresses.get(config.address)
+            if address is not None and address.settings.config_delete_diverts == FORCE:
+                self._diverts.drop(name)
                 yield None
             else:
                 self.left_diverts.add(name)
         for config in wanted.values():
-            self._try(f"divert {config.name}", lambda: self._deploy_divert(config))  # noqa: B023
+            self._try(f"divert {config.name}", lambda: self._diverts.put(config))  # noqa: B023
             yield None
-
-    def _deploy_divert(self, config: DivertConfig) -> None:
-        address = self._running_diverts.get(config.name)
-        divert = divert_of(config)
-        if address is not None and address.name == config.address:
-            diverts = [divert if each.name == config.name else each for each in address.diverts]
-            if [_facts(each) for each in diverts] != [_facts(each) for each in address.diverts]:
-                set_diverts(address, diverts)
-                return
-            for each in address.diverts:
-                if each.name == config.name:
-                    each.origin = config.origin
-            return
-        target = self._bindings.addresses.get(config.address) or self._registry.create_address(
-            config.address, auto_created=False
-        )
-        if address is not None:
-            _remove_divert(address, config.name)
-        target.add_divert(divert)
 
     # ---- deletions -------------------------------------------------------------------------------
 
@@ -213,7 +195,7 @@ class Redeployment:
 
     def _find_undeclared(self, addresses: list[Address], queues: list[Queue]) -> Steps:
         """Add to the lists what is to go."""
-        diverted = {divert.address for divert in self._config.diverts}
+        diverted = {divert.address for divert in self._diverts.wanted(self._config.diverts).values()}
         looks = 0
         for address in list(self._bindings.addresses.values()):
             looks += 1
@@ -357,14 +339,3 @@ def _forget_places(bindings: Bindings, addresses: dict[str, AddressConfig], queu
 
 def _filter_of(queue: Queue) -> str | None:
     return None if queue.selector is None else queue.selector.text
-
-
-def _remove_divert(address: Address, name: str) -> None:
-    set_diverts(address, [each for each in address.diverts if each.name != name])
-
-
-def _facts(divert: Divert) -> tuple[object, ...]:
-    text = None if divert.selector is None else divert.selector.text
-    return (
-        divert.name, divert.routing_name, divert.forwarding_addresses, divert.exclusive, text, divert.routing_type
-    )  # fmt: skip

@@ -160,7 +160,7 @@ class Beans:
             return list(broker.addresses.values())
         if kind is ACCEPTOR:
             return self._config.acceptors
-        return self._config.diverts if kind is DIVERT else (None,)
+        return list(broker.diverts.in_force.values()) if kind is DIVERT else (None,)
 
     def _named(self, kind: BeanKind, name: str) -> Iterator[Bean]:
         broker = self.managed.broker

@@ -104,7 +104,7 @@ BROKER_ATTRIBUTES: Final[dict[str, Attribute]] = by_name(
         ),
         attribute("QueueNames", "String[]", "The names of all queues", lambda it: list(it.managed.broker.queues)),
         attribute(
-            "DivertNames", "String[]", "The names of all diverts", lambda it: [one.name for one in it.config.diverts]
+            "DivertNames", "String[]", "The names of all diverts", lambda it: list(it.managed.broker.diverts.in_force)
         ),
         attribute("PersistenceEnabled", "boolean", "Has it a journal?", lambda it: it.config.persistence_enabled),
         attribute("SecurityEnabled", "boolean", "Do users log in?", lambda it: it.config.security_enabled),

@@ -16,12 +16,14 @@ from artemis_py.errors import BrokerError, NotFoundError
 from artemis_py.management.artemis.beans import BROKER, KINDS, Bean, BeanKind
 from artemis_py.management.artemis.extras import EXTRAS, Extra
 from artemis_py.management.artemis.given import arguments_by_name, typed
+from artemis_py.management.artemis.listed import LISTED
 from artemis_py.management.artemis.problem import failed, illegal
 from artemis_py.management.artemis.results import value_of
+from artemis_py.management.artemis.sent import SENT
 from artemis_py.management.artemis.signature import ATTRIBUTES, Signature, signature_of
 from artemis_py.management.given import given_of
 from artemis_py.management.managed import Managed
-from artemis_py.management.operation import EDIT, VIEW, Operation
+from artemis_py.management.operation import EDIT, Operation
 from artemis_py.management.operations.listing import ALL, PAGE
 from artemis_py.management.steps import Step
 from artemis_py.management.table import OPERATIONS
@@ -61,17 +63,19 @@ class BeanOperation:
     @property
     def right(self) -> str:
         """``view`` or ``edit``."""
-        return self.source.right if isinstance(self.source, Operation) else VIEW
+        return self.source.right
 
     def prepare(self, managed: Managed, bean: Bean, values: Sequence[Any]) -> Call:
         """The call with these arguments, by position. Raises JavaError, BrokerError."""
         signature, source = self.signature, self.source
         if isinstance(source, Extra):
             given = typed(signature, values)
-            names = [parameter.name for parameter in signature.parameters]
             begin = _of_extra(source, managed, bean, given)
-            shown = dict(zip(names, given, strict=True))
-            return Call(signature.name, VIEW, f"{bean.address}.{signature.name}", shown, begin)
+            shown = {
+                parameter.name: MASK if value is not None and parameter.name in source.secrets else value
+                for parameter, value in zip(signature.parameters, given, strict=True)
+            }
+            return Call(signature.name, source.right, f"{bean.address}.{signature.name}", shown, begin)
         sent = _meant(source, arguments_by_name(signature, values))
         if source.on != BROKER.component and bean.kind.component == source.on:
             sent[source.on] = [bean.name]
@@ -85,10 +89,11 @@ class BeanOperation:
     @property
     def secrets(self) -> set[int]:
         """The places of parameters that nobody may be told."""
+        parameters = self.signature.parameters
         if isinstance(self.source, Extra):
-            return set()
+            return {place for place, one in enumerate(parameters) if one.name in self.source.secrets}
         names = {argument.name for argument in self.source.arguments if argument.is_secret}
-        return {place for place, one in enumerate(self.signature.parameters) if one.argument in names}
+        return {place for place, one in enumerate(parameters) if one.argument in names}
 
 
 def _meant(row: Operation, sent: dict[str, Sequence[object]]) -> dict[str, Sequence[object]]:
@@ -110,7 +115,10 @@ def _of_extra(extra: Extra, managed: Managed, bean: Bean, given: list[Any]) -> C
     def begin() -> Steps:
         yield from ()
         try:
-            return extra.work(managed, bean, given)
+            answer = extra.work(managed, bean, given)
+            if isinstance(answer, Generator):
+                answer = yield from answer
+            return answer if extra.signature.key is None else value_of(extra.signature, answer)
         except BrokerError as error:
             raise failed(error, extra.signature.name) from None
 
@@ -148,7 +156,7 @@ def _all(rows: Iterable[Operation]) -> dict[BeanKind, dict[str, list[BeanOperati
         for text in row.mbean:
             if text != ATTRIBUTES:
                 add(BeanOperation(kind_of(row), signature_of(text), row.sentence, row))
-    for extra in EXTRAS:
+    for extra in (*EXTRAS, *LISTED, *SENT):
         add(BeanOperation(extra.kind, extra.signature, extra.sentence, extra))
     return found
 

@@ -135,11 +135,17 @@ class Looks:
             return "its group, of which a message waits for another attempt"
         return None if group.owner is None else f"its group, which belongs to consumer {group.owner.id}"
 
-    def _properties(self, message: Message) -> str:
+    def headers(self, message: Message) -> dict[str, str]:
+        """The headers, each cut at the limit; none if they are very large."""
         head = message.head
         if head.size_bytes > _HEADERS_SHOWN_MAX:
-            return f"{head.size_bytes} bytes of headers"
-        parts = [f"{name}={cut(value, self.limit)}" for name, value in head.properties.items()]
+            return {}
+        return {name: cut(value, self.limit) for name, value in head.properties.items()}
+
+    def _properties(self, message: Message) -> str:
+        if message.head.size_bytes > _HEADERS_SHOWN_MAX:
+            return f"{message.head.size_bytes} bytes of headers"
+        parts = [f"{name}={value}" for name, value in self.headers(message).items()]
         return cut("{" + ", ".join(parts) + "}", TEXT_MAX)
 
     def _preview(self, message: Message) -> str | None:

@@ -107,7 +107,7 @@ DIVERTS: Final[Kind[Diverting]] = Kind(
         Field(
             "declaredAt",
             TEXT,
-            "File and line that declare it; null: it is the broker's own",
+            "File and line that declare it; null: an operator made it, or it is the broker's own",
             lambda it: None if it.divert.origin is None else str(it.divert.origin),
         ),
     ],

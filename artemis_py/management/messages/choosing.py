@@ -18,6 +18,7 @@ NEEDED_FILTER: Final = Argument("filter", TEXT, "a selector, such as region = 'e
 WHICH: Final = Argument(
     "which", TEXT, f"in which state: {ALL}, or some of {', '.join(STATES)}, with commas between", ALL
 )
+COUNT: Final = Argument("count", NUMBER, "at most so many, the first ones of the queue; without it all", None)
 MESSAGE: Final = Argument("message", NUMBER, "the number of the message (messageID)")
 
 
@@ -32,13 +33,16 @@ def selector_of(text: str) -> Selector | None:
 
 
 def choice_of(given: Given) -> Choice:
-    """The messages that ``message``, ``filter``, ``origin`` and ``cause`` mean, as far as they are there. Raises
-    BadRequestError.
+    """The messages that ``message``, ``filter``, ``origin``, ``cause`` and ``count`` mean, as far as they are given.
+    Raises BadRequestError.
     """
     if "message" in given and given["message"] is not None:
         return Choice(ids=(given["message"],))
+    count = given.get("count")
+    if count is not None and count < 1:
+        raise BadRequestError(f"count is 1 or more, and not {count}")
     selector = selector_of(given.get("filter") or "")
-    return Choice(selector, origin=given.get("origin") or None, cause=given.get("cause") or None)
+    return Choice(selector, origin=given.get("origin") or None, cause=given.get("cause") or None, count_max=count)
 
 
 def states_of(text: str) -> tuple[str, ...]:

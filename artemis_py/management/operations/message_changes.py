@@ -16,7 +16,7 @@ from artemis_py.errors import NotFoundError
 from artemis_py.management.lists.field import NUMBER, TEXT
 from artemis_py.management.managed import Given, Managed, Steps, found
 from artemis_py.management.messages.changing import told, told_of_one
-from artemis_py.management.messages.choosing import FILTER, MESSAGE, NEEDED_FILTER, choice_of
+from artemis_py.management.messages.choosing import COUNT, FILTER, MESSAGE, NEEDED_FILTER, choice_of
 from artemis_py.management.messages.looking import look
 from artemis_py.management.operation import EDIT, Argument, Operation
 from artemis_py.management.operations.queues import QUEUE
@@ -135,7 +135,7 @@ def _both(  # noqa: PLR0913 - a row of the table has as many
             sentence=sentence.format("all messages that match"),
             result=f"{participle}: how many; {_LEFT}",
             destroys=destroys.format("{messages}"),
-            arguments=(QUEUE, *arguments, filter),
+            arguments=(QUEUE, *arguments, filter, COUNT),
             work=do_many,
             mbean=() if no_mbean else tuple(f"int {many}({form}) -> {participle}" for form in mbeans[1:]),
             no_mbean=no_mbean,
@@ -148,7 +148,7 @@ MESSAGE_CHANGES: Final = (
         "removeMessage", "removeMessages", "remove", _remove,
         "Remove {}. They are gone, and no dead letters.", "removed", filter=NEEDED_FILTER,
         destroys="{} of queue {{queue}}",
-        mbeans=("long messageID=message", "String filter"),
+        mbeans=("long messageID=message", "String filter", "int flushLimit=_, String filter"),
     ),
     *_both(
         "expireMessage", "expireMessages", "expire", _expire,

@@ -1,12 +1,11 @@
-"""Operations on acceptors, diverts, disks and the journal."""
+"""Operations on acceptors, disks and the journal."""
 
 from __future__ import annotations
 
 from typing import Final
 
 from artemis_py.errors import BrokerError
-from artemis_py.management.lists.places import ACCEPTORS, DISKS, DIVERTS, Diverting
-from artemis_py.management.lists.selection import LOOKS_PER_STEP
+from artemis_py.management.lists.places import ACCEPTORS, DISKS
 from artemis_py.management.managed import Given, Managed, Steps, at_once
 from artemis_py.management.operation import EDIT, VIEW, Operation
 from artemis_py.management.operations.listing import listing, selected
@@ -16,16 +15,6 @@ from artemis_py.management.stored import Stored
 
 def _list_acceptors(managed: Managed, given: Given) -> Steps:
     return (yield from selected(ACCEPTORS, managed.acceptors(), given))
-
-
-def _list_diverts(managed: Managed, given: Given) -> Steps:
-    found: list[Diverting] = []
-    for number, address in enumerate(list(managed.broker.addresses.values()), 1):
-        diverts = address.diverts if address.retention is None else [*address.diverts, address.retention]
-        found += [Diverting(divert, address.name) for divert in diverts]
-        if number % LOOKS_PER_STEP == 0:
-            yield None
-    return (yield from selected(DIVERTS, found, given))
 
 
 def _list_disks(managed: Managed, given: Given) -> Steps:
@@ -61,7 +50,6 @@ def _compact(managed: Managed, given: Given) -> Steps:
 
 PLACE_OPERATIONS: Final = (
     listing("listAcceptors", "/api/acceptors", "acceptor ls", ACCEPTORS, "Acceptors, one row each.", _list_acceptors),
-    listing("listDiverts", "/api/diverts", "divert ls", DIVERTS, "Diverts, one row each.", _list_diverts),
     listing(
         "listDisks",
         "/api/disks",

@@ -11,6 +11,8 @@ from artemis_py.management.artemis.signature import ATTRIBUTES
 from artemis_py.management.lists.field import FLAG, TEXT
 from artemis_py.management.lists.queues import QUEUES
 from artemis_py.management.managed import Given, Managed, Steps, at_once, found
+from artemis_py.management.messages.changing import told
+from artemis_py.management.messages.choosing import COUNT, choice_of
 from artemis_py.management.operation import EDIT, VIEW, Argument, Operation
 from artemis_py.management.operations.listing import listing, selected
 from artemis_py.management.steps import WAIT, Step
@@ -43,6 +45,11 @@ def _changed(managed: Managed, given: Given, change: Callable[[str], None]) -> S
 
 
 def _purge(managed: Managed, given: Given) -> Steps:
+    if given["count"] is not None:
+        queue = found(managed.broker.queues, "queue", given["queue"])
+        change = managed.broker.handling.remove(queue, choice_of(given))
+        yield from told(managed, change)
+        return {"removed": change.done_count}
     return (yield from _removed(managed, given, managed.broker.operations.purge))
 
 
@@ -127,10 +134,10 @@ QUEUE_OPERATIONS: Final = (
         method="POST",
         path="/api/queues/{queue}/purge",
         command="queue purge",
-        sentence="Remove all messages that no consumer has. They are gone, and no dead letters.",
+        sentence="Remove all messages that no consumer has, or the first of them. They are gone, and no dead letters.",
         result="removed: how many messages",
         destroys="{messages} of queue {queue}",
-        arguments=(QUEUE,),
+        arguments=(QUEUE, COUNT),
         work=_purge,
         mbean=("int removeAllMessages() -> removed",),
     ),

@@ -1,22 +1,31 @@
-"""Operations that tell which settings are in force, and who may do what, each with its line of broker.xml."""
+"""Operations on settings: which are in force, and who may do what, each with its line of broker.xml; and changes."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Generator, Sequence
 from dataclasses import replace
 from typing import Final
 
+from artemis_py.config.checks.one_queue import check_queue
+from artemis_py.config.checks.one_setting import check_setting, setting_values
 from artemis_py.config.explain.explanation import Explained, explain_address, explain_queue_config
+from artemis_py.config.overlay.bean_names import SETTING_BEANS
+from artemis_py.config.overlay.values import property_names
 from artemis_py.config.security_settings import PERMISSIONS
-from artemis_py.config.settings import Origin
+from artemis_py.config.settings import AddressSettings, BrokerConfig, Origin
+from artemis_py.config.tables.fields import show
 from artemis_py.core.queue.amending import config_of
-from artemis_py.errors import BadRequestError
+from artemis_py.errors import BadRequestError, BrokerError
 from artemis_py.management.lists.explained import ROLES, SETTINGS, Granted
 from artemis_py.management.lists.field import TEXT
 from artemis_py.management.managed import Given, Managed, Steps, found
-from artemis_py.management.operation import VIEW, Argument, Operation
+from artemis_py.management.operation import EDIT, TEXTS, VIEW, Argument, Operation
 from artemis_py.management.operations.listing import LISTING, selected
+from artemis_py.management.steps import Step
 
 _NAME: Final = Argument("address", TEXT, "the address, or ADDRESS::QUEUE for a queue that is there")
+_CHECKS_PER_STEP: Final = 20
 _SET_WHILE_RUNNING: Final = Origin("an operator or a client", 0)
 
 
@@ -52,12 +61,106 @@ def _of_queue(managed: Managed, name: str) -> list[Explained]:
     return explain_queue_config(managed.broker.config, config, declared=not queue.auto_created)
 
 
+def _add(managed: Managed, given: Given) -> Steps:
+    """Everything is checked before anything is changed: the values, and each queue with them."""
+    broker, match = managed.broker, given["address"]
+    values = setting_values(match, {**_of_json(given["settings"]), **_of_texts(given["values"])}, broker.config)
+    wanted = broker.settings_changes.over(broker.settings_changes.declared, match, values)
+    check_setting(match, wanted)
+    yield from _check(managed, wanted)
+    broker.settings_changes.put(match, values)
+    return (yield from _settled(managed))
+
+
+def _remove(managed: Managed, given: Given) -> Steps:
+    managed.broker.settings_changes.remove(given["address"])
+    return (yield from _settled(managed))
+
+
+def _settled(managed: Managed) -> Steps:
+    """Bring the settings into force for what is there."""
+    redeployment = managed.broker.settle(managed.now_ms, lambda _number, _reason: None)
+    yield from redeployment.settle_addresses()
+    if redeployment.failures:
+        raise BrokerError(f"the settings count from now on, but not everywhere: {'; '.join(redeployment.failures)}")
+    return {"pendingRestart": {queue: ", ".join(sorted(names)) for queue, names in sorted(redeployment.held.items())}}
+
+
+def _check(managed: Managed, wanted: BrokerConfig) -> Generator[Step, None, None]:
+    """Raises BadRequestError for a queue that could not be what its address would say."""
+    for number, queue in enumerate(list(managed.broker.queues.values()), 1):
+        settings = wanted.settings_for(queue.address.name)
+        if not queue.deleted and settings != queue.address.settings and not queue.temporary:
+            check_queue(config_of(queue), (), wanted)
+        if number % _CHECKS_PER_STEP == 0:
+            yield None
+
+
+def _of_texts(texts: Sequence[str]) -> dict[str, str]:
+    pairs = [text.partition("=") for text in texts]
+    wrong = next((name for name, equals, _ in pairs if not equals), None)
+    if wrong is not None:
+        raise BadRequestError(f"{wrong[:100]!r} is no setting; write it as name=value")
+    return {name.strip(): value for name, _, value in pairs}
+
+
+def _of_json(text: str | None) -> dict[str, str]:
+    """By the names of elements; what is null is not given. Raises BadRequestError."""
+    if text is None:
+        return {}
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise BadRequestError(f"the settings are no JSON: {error}") from None
+    if not isinstance(found, dict):
+        raise BadRequestError("the settings must be a JSON object")
+    return {_element(name): show(value) for name, value in found.items() if value is not None}
+
+
+def _element(name: str) -> str:
+    """The element of a name in Artemis' JSON."""
+    row = property_names(AddressSettings).get(name)
+    return SETTING_BEANS.get(name) or (name if row is None else row.name)
+
+
 def _roles(managed: Managed, given: Given) -> Steps:
     setting = managed.broker.config.security.setting_for(given["address"])
     return (yield from selected(ROLES, [Granted(permission, setting) for permission in PERMISSIONS], given))
 
 
+_MATCH: Final = Argument("address", TEXT, "the match, as that of an address-setting in broker.xml: orders.#")
+_RESULT: Final = "pendingRestart: by queue, the attributes that stay as they are until a restart"
+
 SETTINGS_OPERATIONS: Final = (
+    Operation(
+        name="addAddressSettings",
+        right=EDIT,
+        method="POST",
+        path="/api/settings",
+        command="settings set",
+        sentence="Give all addresses that a match covers these settings, in the place of what broker.xml says for the "
+        "same match. A restart and a reload keep them.",
+        result=_RESULT,
+        arguments=(
+            _MATCH,
+            Argument("values", TEXTS, "a setting as name=value, such as max-size-bytes=10M", ()),
+            Argument("settings", TEXT, "settings as a JSON object, by these names or Artemis' (maxSizeBytes)", None),
+        ),
+        work=_add,
+        mbean=("void addAddressSettings(String addressMatch=address, String addressSettingsAsJson=settings)",),
+    ),
+    Operation(
+        name="removeAddressSettings",
+        right=EDIT,
+        method="DELETE",
+        path="/api/settings/{address}",
+        command="settings remove",
+        sentence="Remove the settings that an operator has made for a match: what broker.xml says counts again.",
+        result=_RESULT,
+        arguments=(_MATCH,),
+        work=_remove,
+        mbean=("void removeAddressSettings(String addressMatch=address)",),
+    ),
     Operation(
         name="getAddressSettingsAsJSON",
         right=VIEW,
@@ -69,7 +172,7 @@ SETTINGS_OPERATIONS: Final = (
         arguments=(_NAME, *LISTING),
         lists=SETTINGS,
         work=_settings,
-        no_mbean="Artemis' JSON of settings has other names",
+        no_mbean="Artemis' JSON of settings has other names, and a bean tells it in that form",
     ),
     Operation(
         name="getRolesAsJSON",

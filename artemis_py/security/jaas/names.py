@@ -8,9 +8,10 @@ so names are compared by their parts.
 from __future__ import annotations
 
 import re
-import warnings
 from functools import lru_cache
 from typing import Final, NamedTuple
+
+from artemis_py.security.certificate import certificate_of
 
 _KEYWORDS: Final = {
     "2.5.4.3": "CN",
@@ -42,9 +43,6 @@ _PART: Final = re.compile(
 _ESCAPED: Final = re.compile(r"((?:\\[0-9A-Fa-f]{2})+)|\\(.)", re.DOTALL)
 _REMEMBERED: Final = 1000
 
-# Artemis takes such certificates, too (a country of three letters), and nobody could do anything about the warning.
-warnings.filterwarnings("ignore", message="Attribute's length must be", category=UserWarning)
-
 Parts = tuple[tuple[str, str], ...]
 
 
@@ -58,13 +56,10 @@ class SubjectName(NamedTuple):
 @lru_cache(_REMEMBERED)
 def subject_of(certificate: bytes) -> SubjectName:
     """Return the subject of a certificate in DER. Raises ValueError if that cannot be read."""
-    from cryptography.x509 import load_der_x509_certificate
-
-    subject = load_der_x509_certificate(certificate).subject
     texts: list[str] = []
     parts: list[tuple[str, str]] = []
-    for rdn in reversed(list(subject.rdns)):
-        pairs = [(_keyword(each.oid.dotted_string), _text(each.value)) for each in rdn]
+    for rdn in reversed(certificate_of(certificate).subject):
+        pairs = [(_keyword(oid), value) for oid, value in rdn]
         texts.append(" + ".join(f"{keyword}={_quoted(value)}" for keyword, value in pairs))
         for place, (keyword, value) in enumerate(pairs):
             parts.append((("+" if place else "") + keyword.removeprefix("OID."), value))
@@ -90,10 +85,6 @@ def parts_of(text: str) -> Parts | None:
 
 def _keyword(oid: str) -> str:
     return _KEYWORDS.get(oid) or f"OID.{oid}"
-
-
-def _text(value: str | bytes) -> str:
-    return value if isinstance(value, str) else value.hex()
 
 
 def _quoted(value: str) -> str:

@@ -1,7 +1,8 @@
-"""JKS, the format of Java's key stores until Java 8: read, never written.
+"""JKS, the format of Java's key stores until Java 8, and JCEKS, which protects keys better: read, never written.
 
-The layout is that of ``sun.security.provider.JavaKeyStore`` and, for the protection of keys, ``KeyProtector``. All
-numbers are big-endian. The file ends with a SHA-1 over the password, a fixed text and all bytes before.
+The layout is that of ``sun.security.provider.JavaKeyStore``; keys are protected as by the ``KeyProtector`` beside it,
+or by that of ``com.sun.crypto.provider``. All numbers are big-endian. The file ends with a SHA-1 over the password, a
+fixed text and all bytes before.
 """
 
 from __future__ import annotations
@@ -12,18 +13,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, final
 
-from cryptography import x509
-from cryptography.hazmat.primitives.serialization import load_der_private_key
+from artemis_py.security.certificate import pem_of
+from artemis_py.security.der import read_item, sequence
+from artemis_py.security.stores.pbe import decrypted_cbc
+from artemis_py.security.stores.store import KeyEntry, Store, StoreError, WantedKey, certificates_of, pick
 
-from artemis_py.security.stores.store import KeyEntry, Store, StoreError, pick
-
-MAGIC: Final = b"\xfe\xed\xfe\xed"
+MAGICS: Final = {b"\xfe\xed\xfe\xed": "JKS", b"\xce\xce\xce\xce": "JCEKS"}
+"""How a file begins, and its format."""
+_MAGIC_BYTES: Final = 4
 _WHITENER: Final = b"Mighty Aphrodite"
 _DIGEST_BYTES: Final = 20
-_PROTECTOR: Final = bytes.fromhex("060a2b060104012a02110101")
-"""The object identifier 1.3.6.1.4.1.42.2.17.1.1, which says that the key is protected in the way of JKS."""
+_OF_JKS: Final = "1.3.6.1.4.1.42.2.17.1.1"
+_OF_JCEKS: Final = "1.3.6.1.4.1.42.2.19.1"
+"""How a key is protected."""
 _KEY: Final = 1
 _CERTIFICATE: Final = 2
+_SECRET: Final = 3
+_SALT_BYTES: Final = 8
+_ROUNDS_MAX: Final = 10_000_000
 
 
 @final
@@ -61,24 +68,20 @@ class _Reader:
         return self.take(self.number())
 
 
-def read_jks(path: Path, data: bytes, password: str | None, alias: str | None) -> Store:
-    """Read a store; only the key that is asked for is decrypted. Raises StoreError."""
+def read_jks(path: Path, data: bytes, password: str | None, wanted: WantedKey | None) -> Store:
+    """Read a store; only the wanted key is decrypted, by its own password or else the store's. Raises StoreError."""
     if password is not None:
         _check_trailer(path, data, password)
     try:
-        keys, trusted = _entries(_Reader(data[:-_DIGEST_BYTES]))
+        keys, trusted = _entries(path, _Reader(data[:-_DIGEST_BYTES]))
     except (EOFError, UnicodeDecodeError):
         raise StoreError(f"{path} is damaged: it ends in the middle of an entry; copy it again") from None
-    found = pick(path, list(keys), alias)
+    found = None if wanted is None else pick(path, list(keys), wanted.alias)
     entry: KeyEntry | None = None
-    try:
-        if found is not None:
-            der = _unprotect(path, keys[found].protected, password)
-            chain = tuple(map(x509.load_der_x509_certificate, keys[found].chain))
-            entry = KeyEntry(found, load_der_private_key(der, None), chain)
-        return Store("JKS", entry, tuple(map(x509.load_der_x509_certificate, trusted)), (path,))
-    except ValueError as error:
-        raise StoreError(f"{path} has a key or certificate that cannot be read: {error}") from None
+    if wanted is not None and found is not None:
+        der = _unprotect(path, keys[found].protected, wanted.password)
+        entry = KeyEntry(found, pem_of("PRIVATE KEY", der), certificates_of(path, keys[found].chain))
+    return Store(MAGICS[data[:_MAGIC_BYTES]], entry, certificates_of(path, trusted), (path,))
 
 
 def _check_trailer(path: Path, data: bytes, password: str) -> None:
@@ -91,8 +94,8 @@ def _check_trailer(path: Path, data: bytes, password: str) -> None:
         )
 
 
-def _entries(reader: _Reader) -> tuple[dict[str, _Key], list[bytes]]:
-    reader.take(len(MAGIC))
+def _entries(path: Path, reader: _Reader) -> tuple[dict[str, _Key], list[bytes]]:
+    reader.take(_MAGIC_BYTES)
     version = reader.number()
     keys: dict[str, _Key] = {}
     trusted: list[bytes] = []
@@ -105,22 +108,46 @@ def _entries(reader: _Reader) -> tuple[dict[str, _Key], list[bytes]]:
             keys[alias] = _Key(protected, tuple(reader.certificate(version) for _ in range(reader.number())))
         elif tag == _CERTIFICATE:
             trusted.append(reader.certificate(version))
+        elif tag == _SECRET:
+            raise StoreError(
+                f"{path} has a secret key ({alias}), which only Java can read; remove it: keytool -delete -alias "
+                f"{alias} -storetype JCEKS -keystore {path}"
+            )
         else:
             raise EOFError
     return keys, trusted
 
 
 def _unprotect(path: Path, protected: bytes, password: str | None) -> bytes:
-    """Decrypt a key: salt, the key XOR a chain of digests of the password, and a digest of both as a check."""
+    """Decrypt a key. Returns it as PKCS8 in DER."""
     if password is None:
-        raise StoreError(f"{path} has a key, and a key needs a password: set keyStorePassword")
-    place = protected.find(_PROTECTOR)
-    if place < 0:
+        raise StoreError(f"{path} has a key, and a key needs a password: set keyStorePassword, or keyPassword")
+    plain: bytes | None = None
+    try:
+        algorithm, value = sequence(read_item(protected), 2)[:2]
+        kind, *params = sequence(algorithm)
+        if kind.oid == _OF_JKS:
+            plain = _unprotect_jks(value.octets, password)
+        elif kind.oid == _OF_JCEKS:
+            salt, rounds = sequence(params[0], 2)[:2]
+            plain = _unprotect_jceks(value.octets, password, salt.octets, rounds.number)
+        else:
+            raise StoreError(
+                f"{path}: its key is protected in a way that JKS does not have; convert the store: keytool "
+                f"-importkeystore -srckeystore {path} -destkeystore {path.stem}.p12 -deststoretype PKCS12"
+            )
+    except (ValueError, IndexError) as error:
+        raise StoreError(f"{path} has a key that cannot be read: {error}") from None
+    if plain is None:
         raise StoreError(
-            f"{path}: its key is protected in a way that JKS does not have; convert the store: keytool "
-            f"-importkeystore -srckeystore {path} -destkeystore {path.stem}.p12 -deststoretype PKCS12"
+            f"{path}: the key has another password than keyStorePassword; write it as keyPassword, or correct what is "
+            "there"
         )
-    value = _octets(protected[place + len(_PROTECTOR) :])
+    return plain
+
+
+def _unprotect_jks(value: bytes, password: str) -> bytes | None:
+    """Salt, the key XOR a chain of digests of the password, and a digest of both as a check; None if that fails."""
     salt, cipher, check = value[:_DIGEST_BYTES], value[_DIGEST_BYTES:-_DIGEST_BYTES], value[-_DIGEST_BYTES:]
     secret = password.encode("utf-16-be")
     stream, block = b"", salt
@@ -128,19 +155,24 @@ def _unprotect(path: Path, protected: bytes, password: str | None) -> bytes:
         block = hashlib.sha1(secret + block).digest()
         stream += block
     plain = bytes(one ^ other for one, other in zip(cipher, stream, strict=False))
-    if not hmac.compare_digest(hashlib.sha1(secret + plain).digest(), check):
-        raise StoreError(
-            f"{path}: the key has another password than the store; give it the same one: keytool -keypasswd -keystore "
-            f"{path}"
-        )
+    return plain if hmac.compare_digest(hashlib.sha1(secret + plain).digest(), check) else None
+
+
+def _unprotect_jceks(value: bytes, password: str, salt: bytes, rounds: int) -> bytes | None:
+    """Triple DES, its key and start by MD5 of the password and each half of the salt; None if the password is wrong."""
+    if not 0 < rounds <= _ROUNDS_MAX or len(salt) != _SALT_BYTES:
+        raise ValueError("it is protected with numbers that make no sense")
+    secret = bytes(ord(each) & 0x7F for each in password)
+    half = _SALT_BYTES // 2
+    made = b""
+    for begin in (0, half):
+        block = salt[begin : begin + half]
+        for _ in range(rounds):
+            block = hashlib.md5(block + secret, usedforsecurity=False).digest()
+        made += block
+    try:
+        plain = decrypted_cbc("DES-EDE3", made[:24], made[24:], value)
+        read_item(plain)
+    except ValueError:
+        return None
     return plain
-
-
-def _octets(der: bytes) -> bytes:
-    """The OCTET STRING that follows, behind an optional NULL."""
-    at = 2 if der[:2] == b"\x05\x00" else 0
-    first = der[at + 1]
-    if first < 0x80:
-        return der[at + 2 : at + 2 + first]
-    start = at + 2 + (first & 0x7F)
-    return der[start : start + int.from_bytes(der[at + 2 : start], "big")]

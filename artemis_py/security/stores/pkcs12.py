@@ -1,43 +1,176 @@
-"""PKCS12: one key with its chain, and certificates."""
+"""PKCS12 (RFC 7292): keys with their chains, and certificates. Read, never written."""
 
 from __future__ import annotations
 
+import hashlib
+import hmac
+import ssl
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final, final
 
-from cryptography import x509
-from cryptography.hazmat.primitives.serialization import pkcs12
+from artemis_py.security.certificate import Certificate, chain_from, pem_of
+from artemis_py.security.der import Item, read_item, sequence
+from artemis_py.security.stores.pbe import MAC, ROUNDS_MAX, decrypted, derived, hash_of, key_of
+from artemis_py.security.stores.store import (
+    KeyEntry,
+    Store,
+    StoreError,
+    WantedKey,
+    certificates_of,
+    own_of,
+    pick,
+    refusal_of,
+)
 
-from artemis_py.security.stores.chains import in_order
-from artemis_py.security.stores.store import KeyEntry, Store, StoreError, pick
+_DATA: Final = "1.2.840.113549.1.7.1"
+_ENCRYPTED: Final = "1.2.840.113549.1.7.6"
+_BAG: Final = "1.2.840.113549.1.12.10.1."
+_KEY_BAG, _ENCRYPTED_KEY_BAG, _CERTIFICATE_BAG, _NESTED_BAG = (_BAG + number for number in "1236")
+_X509: Final = "1.2.840.113549.1.9.22.1"
+_FRIENDLY_NAME: Final = "1.2.840.113549.1.9.20"
+_LOCAL_KEY: Final = "1.2.840.113549.1.9.21"
+_PBMAC1: Final = "1.2.840.113549.1.5.14"
+_DIGESTS: Final = {
+    "1.3.14.3.2.26": "sha1",
+    "2.16.840.1.101.3.4.2.4": "sha224",
+    "2.16.840.1.101.3.4.2.1": "sha256",
+    "2.16.840.1.101.3.4.2.2": "sha384",
+    "2.16.840.1.101.3.4.2.3": "sha512",
+    "2.16.840.1.101.3.4.2.5": "sha512_224",
+    "2.16.840.1.101.3.4.2.6": "sha512_256",
+    "1.2.840.113549.2.5": "md5",
+}
+_DEPTH_MAX: Final = 8
 
 
-def read_pkcs12(path: Path, data: bytes, password: str | None, alias: str | None) -> Store:
-    """Read a store. Of several keys only the first one can be read. Raises StoreError."""
+class _WrongPasswordError(Exception):
+    """The store's digest does not fit the password and the content."""
+
+
+@final
+@dataclass(slots=True)
+class _Bags:
+    """What is in the store: keys with their algorithm (None: not encrypted), and certificates; each with the name and
+    the id by which they belong together.
+    """
+
+    keys: list[tuple[str, bytes, Item | None, bytes]] = field(default_factory=list)
+    certificates: list[tuple[bytes, bytes]] = field(default_factory=list)
+
+
+def read_pkcs12(path: Path, data: bytes, password: str | None, wanted: WantedKey | None) -> Store:
+    """Read a store; only the wanted key is decrypted. Raises StoreError."""
     try:
-        found = pkcs12.load_pkcs12(data, None if password is None else password.encode())
-    except ValueError as error:
-        if "password" in str(error).lower() or "mac" in str(error).lower():
-            raise StoreError(
-                f"{path}: the password is wrong, or the file is damaged; try it with: keytool -list -keystore {path}"
-            ) from None
+        bags = _bags(data, password)
+    except _WrongPasswordError:
+        raise StoreError(
+            f"{path}: the password is wrong, or the file is damaged; try it with: keytool -list -keystore {path}"
+        ) from None
+    except (ValueError, IndexError) as error:
         raise StoreError(f"{path} is not a PKCS12 store that can be read: {error}") from None
-    others = tuple(each.certificate for each in found.additional_certs)
-    if found.key is None or found.cert is None:
-        pick(path, [], alias)
-        return Store("PKCS12", None, others, (path,))
-    own = _alias(found.cert)
-    if alias is not None and alias.casefold() != own.casefold():
-        others_named = [_alias(each) for each in found.additional_certs if each.friendly_name]
-        if alias.casefold() in map(str.casefold, others_named):
-            raise StoreError(
-                f"{path} has several keys, and only the first one of a PKCS12 store can be read; give this one a store "
-                f"of its own: keytool -importkeystore -srckeystore {path} -srcalias {alias} -destkeystore {alias}.p12 "
-                "-deststoretype PKCS12"
-            )
-        pick(path, [own, *others_named], alias)
-    chain: tuple[x509.Certificate, ...] = in_order(found.cert.certificate, others)
-    return Store("PKCS12", KeyEntry(own, found.key, chain), others, (path,))
+    certificates = certificates_of(path, [der for der, _ in bags.certificates])
+    found = None if wanted is None else pick(path, [name for name, *_ in bags.keys], wanted.alias)
+    if wanted is None or found is None:
+        return Store("PKCS12", None, certificates, (path,))
+    _, key_id, algorithm, value = next(each for each in bags.keys if each[0] == found)
+    try:
+        key = value if algorithm is None else decrypted(algorithm, value, wanted.password or "")
+    except (ValueError, IndexError) as error:
+        raise StoreError(f"{path} has a key that cannot be read: {error}") from None
+    pem = pem_of("PRIVATE KEY", key)
+    own = _own(path, pem, [each for each, (_, of) in zip(certificates, bags.certificates, strict=True) if of == key_id])
+    own = own or _own(path, pem, certificates)
+    if own is None:
+        raise StoreError(f"{path} has a private key, but no certificate of this key; put the certificate into it, too")
+    others = tuple(each for each in certificates if each is not own)
+    return Store("PKCS12", KeyEntry(found, pem, chain_from(own, others)), others, (path,))
 
 
-def _alias(found: pkcs12.PKCS12Certificate) -> str:
-    return (found.friendly_name or b"").decode("utf-8", "replace")
+def _own(path: Path, key: bytes, certificates: list[Certificate] | tuple[Certificate, ...]) -> Certificate | None:
+    try:
+        return own_of(key, "", certificates)
+    except ssl.SSLError as error:
+        raise StoreError(f"{path}: {refusal_of(error)}") from None
+
+
+def _bags(data: bytes, password: str | None) -> _Bags:
+    """Open everything but the keys. Raises ValueError, IndexError and _WrongPasswordError."""
+    _, safe, *mac = sequence(read_item(data), 2)
+    content = _explicit(sequence(safe, 2), _DATA).octets
+    secret = _checked_password(mac[0], content, password) if mac else password
+    bags = _Bags()
+    for info in sequence(read_item(content), 0):
+        fields = sequence(info, 2)
+        if fields[0].oid == _DATA:
+            _open(bags, _explicit(fields, _DATA).octets, 0)
+        elif fields[0].oid == _ENCRYPTED:
+            _, inside = sequence(_explicit(fields, _ENCRYPTED), 2)[:2]
+            _, algorithm, value = sequence(inside, 3)[:3]
+            _open(bags, decrypted(algorithm, value.octets, secret or ""), 0)
+        else:
+            raise ValueError("a part of it is encrypted for a certificate, not by a password")
+    return bags
+
+
+def _checked_password(mac: Item, content: bytes, password: str | None) -> str | None:
+    """Return the password that fits the digest. None and an empty one are often confused, so each stands for both."""
+    digest, salt, *rest = sequence(mac, 2)
+    algorithm, expected = sequence(digest, 2)[:2]
+    kind, *params = sequence(algorithm)
+    rounds = rest[0].number if rest else 1
+    if not 0 < rounds <= ROUNDS_MAX:
+        raise ValueError("its number of iterations makes no sense")
+    for secret in (password,) if password else (password, None if password == "" else ""):
+        if kind.oid == _PBMAC1:
+            derivation, code = sequence(params[0], 2)[:2]
+            name, key = hash_of(code), key_of(derivation, secret or "", 0)
+        elif kind.oid in _DIGESTS:
+            name = _DIGESTS[kind.oid]
+            key = derived(name, secret, salt.octets, rounds, MAC, hashlib.new(name).digest_size)
+        else:
+            raise ValueError(f"its digest is not known here ({kind.oid})")
+        if hmac.compare_digest(hmac.digest(key, content, name), expected.octets):
+            return secret
+    raise _WrongPasswordError
+
+
+def _open(bags: _Bags, content: bytes, depth: int) -> None:
+    """Add the bags of a SafeContents."""
+    if depth > _DEPTH_MAX:
+        raise ValueError("its parts are in each other too deep")
+    for bag in sequence(read_item(content), 0):
+        kind, value, *attributes = sequence(bag, 2)
+        inside = value.items[0]
+        name, key_id = _attributes(attributes)
+        name = name or str(len(bags.keys) + 1)
+        if kind.oid == _KEY_BAG:
+            bags.keys.append((name, key_id, None, inside.whole))
+        elif kind.oid == _ENCRYPTED_KEY_BAG:
+            algorithm, encrypted = sequence(inside, 2)[:2]
+            bags.keys.append((name, key_id, algorithm, encrypted.octets))
+        elif kind.oid == _CERTIFICATE_BAG:
+            fields = sequence(inside, 2)
+            if fields[0].oid == _X509:
+                bags.certificates.append((fields[1].items[0].octets, key_id))
+        elif kind.oid == _NESTED_BAG:
+            _open(bags, inside.whole, depth + 1)
+
+
+def _attributes(found: list[Item]) -> tuple[str, bytes]:
+    """Return the friendly name and the local key id; empty if they are missing."""
+    name, key_id = "", b""
+    for attribute in found[0].items if found else ():
+        kind, values = sequence(attribute, 2)[:2]
+        if kind.oid == _FRIENDLY_NAME and values.items:
+            name = values.items[0].content.decode("utf-16-be", "replace")
+        elif kind.oid == _LOCAL_KEY and values.items:
+            key_id = values.items[0].octets
+    return name, key_id
+
+
+def _explicit(fields: list[Item], kind: str) -> Item:
+    """Return the content of a ContentInfo of this kind."""
+    if fields[0].oid != kind:
+        raise ValueError("it is signed by a certificate, not protected by a password")
+    return fields[1].items[0]

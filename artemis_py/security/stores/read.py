@@ -8,41 +8,34 @@ from pathlib import Path
 from typing import Final
 
 from artemis_py.config.overlay.properties_file import parse_properties
-from artemis_py.security.stores.jks import MAGIC as JKS
-from artemis_py.security.stores.jks import read_jks
+from artemis_py.security.stores.jks import MAGICS, read_jks
 from artemis_py.security.stores.pem import read_pem
 from artemis_py.security.stores.pkcs12 import read_pkcs12
-from artemis_py.security.stores.store import Store, StoreError
+from artemis_py.security.stores.store import Store, StoreError, WantedKey
 
-_JCEKS: Final = b"\xce\xce\xce\xce"
 _SIZE_MAX: Final = 16 << 20
 _CLASS_PATH: Final = "classpath:"
 _SOURCE: Final = "source."
 
 
-def read_store(path: Path, password: str | None, alias: str | None = None) -> Store:
-    """Read a store of any format. ``alias`` names its key; without it the store's only key is meant. Raises
-    StoreError.
-    """
+def read_store(path: Path, password: str | None, wanted: WantedKey | None = None) -> Store:
+    """Read a store of any format, with the ``wanted`` key; None: only its certificates. Raises StoreError."""
     data = _content(path)
-    if data.startswith(JKS):
-        return read_jks(path, data, password, alias)
-    if data.startswith(_JCEKS):
-        raise StoreError(
-            f"{path} is a JCEKS store, which only Java can read; convert it: keytool -importkeystore -srckeystore "
-            f"{path} -srcstoretype JCEKS -destkeystore {path.stem}.p12 -deststoretype PKCS12"
-        )
+    if wanted is not None and wanted.password is None:
+        wanted = WantedKey(wanted.alias, password)
+    if data[:4] in MAGICS:
+        return read_jks(path, data, password, wanted)
     if data[:1] == b"\x30":
-        return read_pkcs12(path, data, password, alias)
+        return read_pkcs12(path, data, password, wanted)
     if b"-----BEGIN " in data:
-        return read_pem([(path, data)], password)
+        return read_pem([(path, data)], wanted)
     sources = _sources(path, data)
     if sources:
-        store = read_pem([(source, _content(source)) for source in sources], password)
+        store = read_pem([(source, _content(source)) for source in sources], wanted)
         return Store("PEMCFG", store.key, store.trusted, (path, *sources))
     raise StoreError(
-        f"{path} is no key or trust store: it is not PEM, PEMCFG (lines source.NAME=file), PKCS12 or JKS; look at it "
-        f"with: keytool -list -keystore {path}"
+        f"{path} is no key or trust store: it is not PEM, PEMCFG (lines source.NAME=file), PKCS12, JKS or JCEKS; look "
+        f"at it with: keytool -list -keystore {path}"
     )
 
 

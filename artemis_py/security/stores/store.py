@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import warnings
+import os
+import ssl
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import final
-
-from cryptography import x509
-from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from typing import Final, final
 
 from artemis_py.errors import ArtemisError
+from artemis_py.security.certificate import Certificate, certificate_of
 
-# Both occur in stores that Java reads. The first is checked by clients, if by anybody; the second is of authorities of
-# the last century.
-warnings.filterwarnings("ignore", message="Attribute's length must be", category=UserWarning)
-warnings.filterwarnings("ignore", message="Parsed a serial number which wasn't positive", category=UserWarning)
+_OF_ANOTHER_KEY: Final = ("KEY_VALUES_MISMATCH", "KEY_TYPE_MISMATCH")
+_REMEDIES: Final = {
+    "CA_MD_TOO_WEAK": "; its signature uses a hash that is not secure any more; have it signed with SHA-256",
+    "EE_KEY_TOO_SMALL": "; its key is too short to be secure; make one of 2048 bits (RSA) or 256 bits (EC) or more",
+    "CA_KEY_TOO_SMALL": "; the key of its issuer is too short to be secure; get a certificate of another one",
+}
 
 
 class StoreError(ArtemisError):
@@ -25,17 +26,29 @@ class StoreError(ArtemisError):
 
 @final
 @dataclass(frozen=True, slots=True)
+class WantedKey:
+    """Which key of a store is meant: its ``alias`` (None: the only one) and its password (None: that of the store)."""
+
+    alias: str | None = None
+    password: str | None = field(default=None, repr=False)
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class KeyEntry:
-    """A private key and its certificates, the key's own first."""
+    """A private key in PEM and its certificates, the key's own first. ``password`` is that of an encrypted key."""
 
     alias: str
-    key: PrivateKeyTypes = field(repr=False)
-    chain: tuple[x509.Certificate, ...]
+    key: bytes = field(repr=False)
+    chain: tuple[Certificate, ...]
+    password: str = field(default="", repr=False)
 
-    def as_pem(self) -> bytes:
-        """The chain and the key, not encrypted: only for memory."""
-        key = self.key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-        return b"".join(one.public_bytes(Encoding.PEM) for one in self.chain) + key
+    def load_into(self, context: ssl.SSLContext) -> None:
+        """Give key and chain to OpenSSL, which takes only files, by one in memory: no key goes to the disk. Raises
+        ssl.SSLError.
+        """
+        with MemoryFile(b"".join(one.pem for one in self.chain) + self.key) as path:
+            context.load_cert_chain(path, password=self.password)
 
 
 @final
@@ -45,13 +58,66 @@ class Store:
 
     format: str
     key: KeyEntry | None
-    trusted: tuple[x509.Certificate, ...]
+    trusted: tuple[Certificate, ...]
     files: tuple[Path, ...]
 
 
-def trusted_as_pem(certificates: tuple[x509.Certificate, ...]) -> str:
-    """Certificates as one PEM text."""
-    return "".join(one.public_bytes(Encoding.PEM).decode("ascii") for one in certificates)
+@final
+class MemoryFile:
+    """A file in memory with a name that OpenSSL can open."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._descriptor = -1
+
+    def __enter__(self) -> str:
+        self._descriptor = os.memfd_create("store", os.MFD_CLOEXEC)
+        view = memoryview(self._data)
+        while view:
+            view = view[os.write(self._descriptor, view) :]
+        return f"/proc/self/fd/{self._descriptor}"
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._descriptor)
+
+
+def certificates_of(path: Path, found: Iterable[bytes]) -> tuple[Certificate, ...]:
+    """Read the certificates of a store, each in DER. Raises StoreError."""
+    try:
+        return tuple(map(certificate_of, found))
+    except ValueError as error:
+        raise StoreError(f"{path} has a certificate that cannot be read: {error}") from None
+
+
+def own_of(key: bytes, password: str, certificates: Iterable[Certificate]) -> Certificate | None:
+    """Return the certificate of a private key in PEM: OpenSSL says whether they belong together. Raises ssl.SSLError
+    if it cannot read the key.
+    """
+    refused: ssl.SSLError | None = None
+    for each in certificates:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.set_ciphers("ALL:@SECLEVEL=0")  # only the question whether they belong together
+        try:
+            KeyEntry("", key, (each,), password).load_into(context)
+        except ssl.SSLError as error:
+            if error.reason not in _OF_ANOTHER_KEY:
+                refused = error
+        else:
+            return each
+    if refused is not None:
+        raise refused
+    return None
+
+
+def refusal_of(error: ssl.SSLError) -> str:
+    """Return why OpenSSL does not take a key with its certificates, and the next step."""
+    reason = getattr(error, "reason", None)
+    if reason is None:
+        return (
+            "OpenSSL cannot read the key or a certificate; see what it says: openssl x509 -text -in, openssl pkey -in"
+        )
+    told = reason.replace("_", " ").lower()
+    return f"OpenSSL does not accept the key or certificate: {told}{_REMEDIES.get(reason, '')}"
 
 
 def pick(path: Path, aliases: list[str], wanted: str | None) -> str | None:

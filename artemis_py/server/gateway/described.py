@@ -78,10 +78,11 @@ _SENT: Final = {
         "duplicate": {"type": "boolean", "description": "Was it dropped, because its duplicate id was here before?"},
         "queues": {"type": "integer", "description": "On how many queues it is, with those that diverts lead to."},
         "dropped": {"type": "integer", "description": "How many further queues, full and rings, dropped it at once."},
+        "messageID": {"type": "integer", "description": "The number of the message; 0: it was a duplicate."},
         "persistent": {"type": "boolean"},
         "size": {"type": "integer", "description": "Of the body, in bytes."},
     },
-    "required": ["address", "routed", "duplicate", "queues", "dropped", "persistent", "size"],
+    "required": ["address", "routed", "duplicate", "queues", "dropped", "messageID", "persistent", "size"],
     "additionalProperties": False,
 }
 _REPLY: Final = {

@@ -99,6 +99,7 @@ class Posting:
             "duplicate": outcome.is_duplicate,
             "queues": outcome.queue_count - outcome.dropped_count,
             "dropped": outcome.dropped_count,
+            "messageID": 0 if outcome.is_duplicate else outcome.message_id,
             "persistent": frame.shape.persistent,
             "size": sum(map(len, parts)),
         }

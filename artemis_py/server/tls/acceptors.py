@@ -16,7 +16,7 @@ from artemis_py.server.tls.context import Loaded, TlsFiles, shown_date
 from artemis_py.server.tls.handshakes import Handshakes
 from artemis_py.server.tls.link import TlsLink
 from artemis_py.server.tls.reload import Reload
-from artemis_py.server.tls.site import TlsSite
+from artemis_py.server.tls.site import HANDSHAKE_S, TlsSite
 
 WARN_BEFORE_S: Final = 14 * 86_400
 """How long before its end a certificate shows in ``/health``."""
@@ -53,9 +53,9 @@ class TlsAcceptors:
     ) -> Callable[[], asyncio.BaseProtocol]:
         """Return what makes the protocols of sockets. ``connect`` makes those of clients after the handshake."""
         files, loaded = self._loaded.pop(acceptor.name)
-        handshake_ms = acceptor.int_param("handshakeTimeout")
+        limit_s = _handshake_s(acceptor)
         site = TlsSite(
-            acceptor.name, self._loop, loaded, connect, self._handshakes, handshake_ms, self._complaints, self._holdings
+            acceptor.name, self._loop, loaded, connect, self._handshakes, limit_s, self._complaints, self._holdings
         )
         self.sites.append(site)
         if acceptor.bool_param("sslAutoReload"):
@@ -110,3 +110,10 @@ class TlsAcceptors:
         if self._watching is not None:
             self._watching.cancel()
         self._handshakes.stop()
+
+
+def _handshake_s(acceptor: AcceptorConfig) -> float:
+    """How long a handshake may take; 0: no limit."""
+    if acceptor.text_param("sslHandshakeTimeout") is not None:
+        return float(acceptor.int_param("sslHandshakeTimeout"))
+    return acceptor.int_param("handshakeTimeout") / 1000 or HANDSHAKE_S

@@ -15,15 +15,15 @@ from pathlib import Path
 from typing import Final, final
 from urllib.parse import unquote
 
-from cryptography import x509
-from cryptography.hazmat.primitives.serialization import Encoding
-
 from artemis_py.config.settings import AcceptorConfig, BrokerConfig
 from artemis_py.config.tables.tls import OPENSSL_NAMES, TLS13_SUITES, TLS_VERSIONS
 from artemis_py.errors import ConfigError
+from artemis_py.security.certificate import TIMES, der_of, pem_of, seconds_of
+from artemis_py.security.der import read_item, sequence
+from artemis_py.security.jaas.names import subject_of
 from artemis_py.security.masked import acceptor_password
 from artemis_py.security.stores.read import read_store
-from artemis_py.security.stores.store import Store, StoreError, trusted_as_pem
+from artemis_py.security.stores.store import MemoryFile, Store, StoreError, WantedKey, refusal_of
 
 _VERSIONS: Final = dict(zip(TLS_VERSIONS, (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3), strict=True))
 
@@ -96,7 +96,8 @@ class TlsFiles:
         assert key_path is not None  # else the configuration refuses the acceptor
         trust_path, crl_path = self._path("trustStorePath"), self._path("crlPath")
         self.paths = tuple(path for path in (key_path, trust_path, crl_path) if path is not None)
-        own = read_store(key_path, self._password("keyStorePassword"), acceptor.text_param("keyStoreAlias"))
+        key = WantedKey(acceptor.text_param("keyStoreAlias"), self._password("keyPassword"))
+        own = read_store(key_path, self._password("keyStorePassword"), key)
         self.paths = tuple(dict.fromkeys((*own.files, *self.paths)))
         if own.key is None:
             raise StoreError(f"{key_path} has certificates but no private key, so it can only be a trust store")
@@ -118,9 +119,9 @@ class TlsFiles:
         if wanted is not None:
             context.sni_callback = _name_check(re.compile(wanted).fullmatch)
         chain = own.key.chain
-        begins_s = max(one.not_valid_before_utc.timestamp() for one in chain)
-        expires_s = min(one.not_valid_after_utc.timestamp() for one in chain)
-        return Loaded(context, begins_s, expires_s, chain[0].subject.rfc4514_string())
+        begins_s = max(one.begins_s for one in chain)
+        expires_s = min(one.expires_s for one in chain)
+        return Loaded(context, begins_s, expires_s, subject_of(chain[0].der).text)
 
     def _path(self, name: str) -> Path | None:
         """The file that a parameter names: a URL, a path from the working directory, or one beside broker.xml."""
@@ -160,21 +161,25 @@ def _set_versions(context: ssl.SSLContext, acceptor: AcceptorConfig) -> None:
 
 
 def _load_key(context: ssl.SSLContext, store: Store) -> None:
-    """Give the key to OpenSSL, which takes only files, by one in memory: no key goes to the disk."""
     assert store.key is not None
-    with _MemoryFile(store.key.as_pem()) as path:
-        try:
-            context.load_cert_chain(path)
-        except ssl.SSLError as error:
-            raise StoreError(
-                f"{store.files[0]}: OpenSSL does not accept the key or certificate: {_told(error)}"
-            ) from None
+    if not store.key.chain:
+        raise StoreError(f"{store.files[0]} has the key without a certificate; add the certificate to it")
+    try:
+        store.key.load_into(context)
+    except ssl.SSLError as error:
+        raise StoreError(f"{store.files[0]}: {refusal_of(error)}") from None
 
 
 def _trust(context: ssl.SSLContext, path: Path, store: Store) -> None:
     if not store.trusted:
         raise StoreError(f"{path} has no certificate of an issuer, so no client could have one; add it to the file")
-    context.load_verify_locations(cadata=trusted_as_pem(store.trusted))
+    for each in store.trusted:
+        try:
+            context.load_verify_locations(cadata=each.der)
+        except ssl.SSLError as error:
+            raise StoreError(
+                f"{path}: OpenSSL does not accept the certificate of {subject_of(each.der).text}: {_told(error)}"
+            ) from None
 
 
 def _load_revoked(context: ssl.SSLContext, path: Path) -> None:
@@ -183,18 +188,25 @@ def _load_revoked(context: ssl.SSLContext, path: Path) -> None:
     except OSError as error:
         raise StoreError(f"{path} (crlPath) cannot be read: {error.strerror or error}") from None
     try:
-        found = x509.load_pem_x509_crl(data) if b"-----BEGIN" in data else x509.load_der_x509_crl(data)
-    except ValueError as error:
+        data = der_of(data[data.index(b"-----BEGIN") :]) if b"-----BEGIN" in data else data
+        until = _next_update(data)
+        with MemoryFile(pem_of("X509 CRL", data)) as name:
+            context.load_verify_locations(cafile=name)
+    except (ValueError, ssl.SSLError) as error:
         raise StoreError(f"{path} (crlPath) is not a list of revoked certificates: {error}") from None
-    until = found.next_update_utc
-    if until is not None and until < datetime.now(UTC):
+    if until is not None and until < datetime.now(UTC).timestamp():
         raise StoreError(
-            f"{path} (crlPath) is out of date since {shown_date(until.timestamp())}, so every client with a "
-            "certificate would be refused; get a new one from the issuer"
+            f"{path} (crlPath) is out of date since {shown_date(until)}, so every client with a certificate would be "
+            "refused; get a new one from the issuer"
         )
-    with _MemoryFile(found.public_bytes(Encoding.PEM)) as name:
-        context.load_verify_locations(cafile=name)
     context.verify_flags |= ssl.VERIFY_CRL_CHECK_LEAF
+
+
+def _next_update(data: bytes) -> float | None:
+    """When a list in DER goes out of date, in seconds since 1970; None if it does not say. Raises ValueError."""
+    fields = sequence(sequence(read_item(data), 3)[0], 3)
+    times = [each for each in fields if each.tag in TIMES]
+    return seconds_of(times[1]) if len(times) > 1 else None
 
 
 def _name_check(matches: Callable[[str], object]) -> Callable[[ssl.SSLObject, str | None, ssl.SSLContext], int | None]:
@@ -207,25 +219,6 @@ def _name_check(matches: Callable[[str], object]) -> Callable[[ssl.SSLObject, st
 
 def _told(error: ssl.SSLError) -> str:
     return (error.reason or str(error)).replace("_", " ").lower()
-
-
-@final
-class _MemoryFile:
-    """A file in memory with a name that OpenSSL can open."""
-
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-        self._descriptor = -1
-
-    def __enter__(self) -> str:
-        self._descriptor = os.memfd_create("store", os.MFD_CLOEXEC)
-        view = memoryview(self._data)
-        while view:
-            view = view[os.write(self._descriptor, view) :]
-        return f"/proc/self/fd/{self._descriptor}"
-
-    def __exit__(self, *_: object) -> None:
-        os.close(self._descriptor)
 
 
 def check_files(config: BrokerConfig) -> list[tuple[AcceptorConfig, str, bool]]:

@@ -32,7 +32,8 @@ class TlsLink(asyncio.BufferedProtocol):
     """The protocol of the socket. Reads into the site's one buffer, so a connection without traffic holds none."""
 
     __slots__ = (
-        "_deadline", "_has_all", "_is_due", "_peer", "_protocol", "_raw", "_records", "_site", "_transport", "network",
+        "_deadline", "_has_all", "_is_due", "_is_shaking", "_peer", "_protocol", "_raw", "_records", "_site",
+        "_transport", "network",
     )  # fmt: skip
 
     def __init__(self, site: TlsSite) -> None:
@@ -44,6 +45,8 @@ class TlsLink(asyncio.BufferedProtocol):
         """Who gets the decrypted bytes; None until the handshake is complete."""
         self._transport: TlsTransport | None = None
         self._deadline: asyncio.TimerHandle | None = None
+        self._is_shaking = False
+        """Is the handshake under way?"""
         self._has_all = False
         """Has the client ended its side?"""
         self._is_due = False
@@ -61,8 +64,11 @@ class TlsLink(asyncio.BufferedProtocol):
         self._peer = shown_address(peer)
         self.network = network_of(peer[0] if peer else "")
         site.handshakes.begin(self)
-        late = f"the handshake took longer than {site.handshake_s:g} s (handshakeTimeout of the acceptor)"
-        self._deadline = site.loop.call_later(site.handshake_s, self.give_up, "late", late)
+        self._is_shaking = True
+        if site.handshake_s:
+            setting = "sslHandshakeTimeout or handshakeTimeout of the acceptor"
+            late = f"the handshake took longer than {site.handshake_s:g} s ({setting})"
+            self._deadline = site.loop.call_later(site.handshake_s, self.give_up, "late", late)
 
     def _receive(self, data: memoryview) -> None:
         """Bytes of the handshake arrived."""
@@ -112,6 +118,8 @@ class TlsLink(asyncio.BufferedProtocol):
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
+        if self._is_shaking:
+            self._is_shaking = False
             self._site.handshakes.end(self)
             self._site.ended(result, self._peer, reason)
 

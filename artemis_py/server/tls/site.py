@@ -13,8 +13,8 @@ from artemis_py.server.tls.context import Loaded
 from artemis_py.server.tls.handshakes import Handshakes
 
 READ_BYTES: Final = 65536
-HANDSHAKE_MS: Final = 10_000
-"""How long a handshake may take where ``handshakeTimeout`` is 0."""
+HANDSHAKE_S: Final = 10.0
+"""How long a handshake may take where ``sslHandshakeTimeout`` says nothing and ``handshakeTimeout`` is 0."""
 RESULTS: Final = ("ok", "failed", "plain", "late", "left", "crowded")
 """How handshakes end: complete; refused by one side; the client spoke no TLS; it took too long; it left; too many."""
 
@@ -32,7 +32,7 @@ class TlsSite:
         loaded: Loaded,
         connect: Callable[[], asyncio.BaseProtocol],
         handshakes: Handshakes,
-        handshake_ms: int,
+        handshake_s: float,
         complaints: Complaints,
         holdings: Holdings,
     ) -> None:
@@ -41,7 +41,8 @@ class TlsSite:
         self.loaded = loaded
         self.make_protocol = connect
         self.handshakes = handshakes
-        self.handshake_s = (handshake_ms or HANDSHAKE_MS) / 1000
+        self.handshake_s = handshake_s
+        """How long a handshake may take; 0: no limit."""
         self.counts = dict.fromkeys(RESULTS, 0)
         self.buffer = memoryview(bytearray(READ_BYTES))
         """What was just read from any socket, encrypted."""

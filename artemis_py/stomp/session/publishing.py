@@ -277,11 +277,11 @@ class Publishing:
         """
         state, message = self._state, batch.messages[0]
         if self._outcome is not None:
-            self._outcome.watch(message.id)
+            self._outcome.begin(message.id)
         if not state.tells_routing:
             return self._publish(batch)
         outcome = PublishOutcome(state.broker.host.outcomes)
-        outcome.watch(message.id)
+        outcome.begin(message.id)
         try:
             return self._publish(batch)
         finally:

@@ -73,6 +73,7 @@ DEPTHS: Final = 26
 BROKER: Final = 27
 TRANSACTION: Final = 28
 """Has no payload: it marks its GROUP as a client's transaction."""
+CONFIGURED: Final = 29
 
 RECORD_NAMES: Final = {
     BATCH: "batch", MESSAGE: "message", SETTLED: "settled", ATTEMPTED: "attempted", DUE: "due", ADDRESS: "address",
@@ -82,6 +83,7 @@ RECORD_NAMES: Final = {
     PAGE_DROPPED: "page-dropped", PAGE_PLACES: "page-places", PAGED: "paged",
     SESSION: "session", CONSUMER: "consumer", ORIGIN: "origin", REFUSED: "refused", DEPTHS: "depths",
     BROKER: "broker", CURSOR: "cursor", TRANSACTION: "transaction",
+    CONFIGURED: "configured",
 }  # fmt: skip
 FLAG_TRANSIENT: Final = 1
 """For a message in a page: not persistent, so lost in a restart."""

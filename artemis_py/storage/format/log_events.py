@@ -444,7 +444,15 @@ _OF_FIELDS: Final[dict[int, Callable[[Event, dict[str, Any]], Event]]] = {
 }
 """Events of JSON records, other than changes of bindings."""
 _CHANGES: Final = frozenset(
-    {codec.ADDRESS, codec.QUEUE, codec.QUEUE_DELETED, codec.DUPLICATE, codec.DUPLICATES_CLEARED, codec.CURSOR}
+    {
+        codec.ADDRESS,
+        codec.QUEUE,
+        codec.QUEUE_DELETED,
+        codec.DUPLICATE,
+        codec.DUPLICATES_CLEARED,
+        codec.CURSOR,
+        codec.CONFIGURED,
+    }
 )
 FRAMING: Final = frozenset({codec.BATCH, codec.GROUP, codec.TRANSACTION, codec.ORIGIN, codec.PAGE_PLACES})
 """The types of records that become ``Framing``."""

@@ -1,4 +1,4 @@
-"""A second copy of addresses, queues and cursors, in a file next to the journal.
+"""A second copy of addresses, queues, cursors and what operators configured, in a file next to the journal.
 
 The journal is authoritative. The copy is read only if part of the journal is damaged or missing, to restore lost
 records about bindings: without its QUEUE record, no one could say which queue messages belong to. So the copy is not
@@ -21,7 +21,7 @@ from artemis_py.storage.journal.index import Index
 
 NAME: Final = "journal-bindings.copy"
 KIND: Final = 3
-COPIED: Final = frozenset({codec.ADDRESS, codec.QUEUE, codec.QUEUE_DELETED, codec.CURSOR})
+COPIED: Final = frozenset({codec.ADDRESS, codec.QUEUE, codec.QUEUE_DELETED, codec.CURSOR, codec.CONFIGURED})
 _UNFINISHED: Final = NAME + ".part"
 _SLICE: Final = 500
 """How many records are rewritten at once: a few milliseconds of the committer's thread, for which batches wait."""
@@ -68,6 +68,7 @@ class BindingsCopy:
                 (codec.ADDRESS, list(index.addresses.values())),
                 (codec.QUEUE, list(index.queues.values())),
                 (codec.CURSOR, list(index.cursors.values())),
+                (codec.CONFIGURED, list(index.configured.values())),
             )
             self._committer.later(partial(self._begin, bindings, last_lsn))
 

@@ -55,6 +55,8 @@ class Index:
         self.queues: dict[int, dict[str, Any]] = {}
         self.duplicate_ids: dict[str, list[str]] = {}
         self.cursors: dict[str, dict[str, Any]] = {}
+        self.configured: dict[tuple[str, str], dict[str, Any]] = {}
+        """By kind and name."""
         self.home: dict[int, Segment] = {}
         """The segment of each living message."""
         self.pages = PageIndex()
@@ -208,6 +210,7 @@ class Index:
             self.pages.recovered_state(),
             self.message_id_max,
             self.queue_id_max,
+            configured=list(self.configured.values()),
         )
 
     # ---- bindings --------------------------------------------------------------------------------
@@ -237,6 +240,14 @@ class Index:
             self.cursors.pop(fields["name"], None)
         else:
             self.cursors[fields["name"]] = fields
+
+    def set_configured(self, fields: dict[str, Any]) -> None:
+        """An operator configured something besides addresses and queues, or (``deleted``) undid it."""
+        key = fields["kind"], fields["name"]
+        if fields.get("deleted"):
+            self.configured.pop(key, None)
+        else:
+            self.configured[key] = fields
 
     def add_duplicate_id(self, address: str, duplicate_id: str, keep: int) -> None:
         """An address received a duplicate id; beyond twice ``keep`` the oldest are forgotten."""

@@ -85,7 +85,7 @@ class Journal(Durability):
         self.records = make_records(start, settings, self.segments, self._copy)
         if settings.retains:
             self.records.story = LogStory(self.records, settings.broker_name)
-        if index.queues or index.addresses or index.cursors:
+        if index.queues or index.addresses or index.cursors or index.configured:
             self._copy.hand_over(self.records.last_lsn)
         for stream, number in index.pages.orphans:
             self.records.append(codec.PAGE_DROPPED, page_codec.encode_page_dropped(stream, number))

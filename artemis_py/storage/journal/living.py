@@ -14,7 +14,9 @@ from artemis_py.storage.journal.index import Index
 
 
 def binding_records(index: Index, duplicate_ids_kept: int) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Addresses, queues, duplicate ids (the newest first) and cursors: the type of each record and its fields."""
+    """Addresses, queues, duplicate ids (the newest first), cursors and what operators configured: the type of each
+    record and its fields.
+    """
     for fields in index.addresses.values():
         yield codec.ADDRESS, fields
     for fields in index.queues.values():
@@ -24,6 +26,8 @@ def binding_records(index: Index, duplicate_ids_kept: int) -> Iterator[tuple[int
             yield codec.DUPLICATE, {"address": address, "id": duplicate_id, "again": True}
     for fields in index.cursors.values():
         yield codec.CURSOR, fields
+    for fields in index.configured.values():
+        yield codec.CONFIGURED, fields
 
 
 def page_records(index: Index) -> Iterator[tuple[int, bytes]]:

@@ -212,6 +212,10 @@ class RecordWriter(RecordLog):
         self.index.add_duplicate_id(address, duplicate_id, self._duplicate_ids_kept)
         return self._append_binding(codec.DUPLICATE, {"address": address, "id": duplicate_id})
 
+    def configured(self, fields: dict[str, Any]) -> int:
+        self.index.set_configured(fields)
+        return self._append_binding(codec.CONFIGURED, fields)
+
     def cursor_changed(self, fields: dict[str, Any]) -> int:
         """A cursor was moved or (``deleted``) dropped (``retention/cursors.py``). Returns the record's lsn."""
         self.index.set_cursor(fields)

@@ -147,7 +147,15 @@ _PAGE_RECORDS: Final[dict[int, Callable[[Index, bytes], None]]] = {
 
 
 _BINDINGS: Final = frozenset(
-    {codec.ADDRESS, codec.QUEUE, codec.QUEUE_DELETED, codec.DUPLICATE, codec.DUPLICATES_CLEARED, codec.CURSOR}
+    {
+        codec.ADDRESS,
+        codec.QUEUE,
+        codec.QUEUE_DELETED,
+        codec.DUPLICATE,
+        codec.DUPLICATES_CLEARED,
+        codec.CURSOR,
+        codec.CONFIGURED,
+    }
 )
 
 
@@ -166,6 +174,8 @@ def _apply_binding(replayed: Replayed, kind: int, payload: bytes, segment: Segme
         replayed.deleted.add(fields["id"])
     elif kind == codec.CURSOR:
         index.set_cursor(fields)
+    elif kind == codec.CONFIGURED:
+        index.set_configured(fields)
     elif kind == codec.DUPLICATE:
         replayed.see(fields["address"], fields["id"], again=fields.get("again", False))
     elif kind == codec.DUPLICATES_CLEARED:

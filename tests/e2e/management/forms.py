@@ -181,7 +181,7 @@ def _arguments(row: Operation, scene: Scene, signature: Signature) -> Iterator[o
     left = {name: value for name, value in scene.arguments.items() if kind_of(row).component != name}
     for parameter in signature.parameters:
         if parameter.argument == NOTHING:
-            yield True
+            yield {"java.util.Map": {}, "int": 1}.get(parameter.type, True)
         elif parameter.is_by_name:
             known, ours = parameter.renamed
             yield json.dumps({known if name == ours else name: value for name, value in left.items()})

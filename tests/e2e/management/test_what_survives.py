@@ -65,8 +65,23 @@ def test_what_a_restart_knows(tmp_path: Path, how: str) -> None:
         changed(told, "DELETE", "/api/queues/odd%20%2F%20name?auto-delete-address=true")
         changed(told, "POST", "/api/queues?name=short")
         changed(told, "DELETE", "/api/queues/short?auto-delete-address=true")
+        setting = {"address": "news", "values": ["max-delivery-attempts=3", "max-size-bytes=1M"]}
+        changed(told, "POST", "/api/settings", **setting)
+        changed(told, "POST", "/api/settings", **{**setting, "address": "gone"})
+        changed(told, "DELETE", "/api/settings/gone")
+        twice = {"name": "twice", "address": "orders", "forwarding-address": "jobs", "filter-string": "kind = 'a'"}
+        changed(told, "POST", "/api/diverts", **twice)
+        changed(told, "PATCH", "/api/diverts/twice", **{"forwarding-address": "short"})
+        changed(told, "POST", "/api/diverts", **{**twice, "name": "gone"})
+        changed(told, "DELETE", "/api/diverts/gone")
         end(told, how)
     with begun(tmp_path) as told:
+        shown = {name: told.ask("GET", f"/api/settings/{name}?where=isDefault=false")[1] for name in ("news", "gone")}
+        ours = {row["name"]: row["value"] for row in shown["news"]["data"] if row["declaredAt"] == "an operator"}
+        assert ours == {"max-delivery-attempts": "3", "max-size-bytes": "1048576"}
+        assert not [row for row in shown["gone"]["data"] if row["declaredAt"] == "an operator"]
+        (divert,) = told.ask("GET", "/api/diverts")[1]["data"]
+        assert (divert["name"], divert["forwardingAddress"], divert["filter"]) == ("twice", "short", "kind = 'a'")
         chores, jobs = told.queue("chores"), told.queue("jobs")
         told_of = ("address", "maxConsumers", "ringSize", "filter", "enabled", "life")
         assert {name: chores[name] for name in told_of} == {

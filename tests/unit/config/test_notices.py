@@ -13,6 +13,12 @@ from tests.unit.config.documents import load_core, problems_of, queue, setting, 
 
 _RETENTION = '<journal-retention-directory period="7" unit="DAYS">kept</journal-retention-directory>'
 
+LOCKS = """<lock-coordinators><lock-coordinator name="l" auto-start="false"><class-name>x</class-name>
+<lock-id>i</lock-id><check-period>5</check-period><properties><property key="k" value="v"/></properties>
+</lock-coordinator></lock-coordinators>"""
+MIRROR = """<broker-connections><amqp-connection name="m" uri="tcp://h:1" lock-coordinator="l"><federation>
+<local-address-policy name="p" allow-wildcard-groupings="true"/></federation></amqp-connection></broker-connections>"""
+
 
 def ignored(core: str) -> list[str]:
     return [warning for warning in warnings_of(core) if " is ignored: " in warning]
@@ -50,6 +56,14 @@ def test_what_makes_no_difference_is_not_named(core: str) -> None:
         ("<metrics><jvm-gc>true</jvm-gc></metrics>", "metrics"),
         (queue(inside="<user>u</user>"), "user"),
         ("<ha-policy><live-only><scale-down/></live-only></ha-policy>", "live-only"),
+        (LOCKS, "lock-coordinators"),
+        (
+            '<acceptors><acceptor name="a" lock-coordinator="l">vm://0</acceptor></acceptors>',
+            "lock-coordinator of an acceptor",
+        ),
+        ('<federations downstream-authorization="r"><federation name="f"/></federations>', "federations"),
+        ("<journal-lock-monitor-max-retries>3</journal-lock-monitor-max-retries>", "journal-lock-monitor-max-retries"),
+        (MIRROR, "broker-connections"),
     ],
 )
 def test_what_makes_a_difference_is_named(core: str, name: str) -> None:

@@ -207,3 +207,32 @@ def test_very_many_unknown_attributes_cost_what_they_are() -> None:
     """
     _cpu_s_of_attributes(1)
     assert any(_cpu_s_of_attributes(40_000) < 25 * _cpu_s_of_attributes(5_000) for _ in range(5))
+
+
+@pytest.mark.parametrize(
+    ("core", "name", "nearest"),
+    [
+        ("<journal-lock-owner-timeout>1</journal-lock-owner-timeout>", "journal-lock-owner-timeout",
+         "journal-lock-monitor-timeout"),
+        ("<star-routing/>", "star-routing", None),
+        ('<acceptors><acceptor name="a" zone="z">vm://0</acceptor></acceptors>', "zone", None),
+        (setting("<max-replicas>1</max-replicas>"), "max-replicas", None),
+    ],
+)  # fmt: skip
+def test_what_a_newer_artemis_may_have_is_said_to_be_so(core: str, name: str, nearest: str | None) -> None:
+    (problem,) = (each for each in problems_of(core) if each.severity == "error")
+    assert f" {name}; Artemis up to 2.56 does not know it either" in problem.message
+    assert "may belong to a newer one: remove it to start without" in problem.message
+    assert problem.suggestion == nearest
+
+
+@pytest.mark.parametrize(
+    ("core", "name"),
+    [
+        ("<naem>x</naem>", "name"),
+        ("<journal-lock-acquisition-timeuot>1</journal-lock-acquisition-timeuot>", "journal-lock-acquisition-timeout"),
+    ],
+)
+def test_a_slip_is_only_a_slip(core: str, name: str) -> None:
+    (problem,) = (each for each in problems_of(core) if each.severity == "error")
+    assert (problem.suggestion, "newer" in problem.message) == (name, False)

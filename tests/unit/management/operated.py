@@ -75,7 +75,11 @@ class Operated:
         """What an operation answers: a row, or the rows of a list. Hyphens are underscores here. Raises BrokerError."""
         sent = {name.replace("_", "-"): [value] for name, value in arguments.items()}
         operation = BY_ID[id]
-        self._work = operation.begin(self.managed, given_of(operation, sent))
+        return self.carry_out(operation.begin(self.managed, given_of(operation, sent)))
+
+    def carry_out(self, work: Steps) -> Any:
+        """What a work answers: a row, or the rows of a list. Raises BrokerError."""
+        self._work = work
         self._failure, self.steps = None, 0
         self._world.turns.schedule()
         self._world.settle()

@@ -76,7 +76,7 @@ def test_an_address_with_a_divert_stays() -> None:
     )
     one = Bench(core="<addresses><address name='q'><anycast/></address></addresses>" + divert)
     operated = Operated(one.world)
-    with pytest.raises(BrokerError, match="Address q has the divert d; remove that first"):
+    with pytest.raises(BrokerError, match="Address q has the divert d; destroy that first"):
         operated.do("deleteAddress", address="q", force=True)
     (row,) = operated.do("listDiverts")
     assert (row["name"], row["address"], row["forwardingAddress"], row["exclusive"]) == ("d", "q", "r", False)

@@ -3,34 +3,54 @@
 from __future__ import annotations
 
 import shutil
+import ssl
 import struct
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from artemis_py.security.stores.read import read_store
-from artemis_py.security.stores.store import StoreError
+from artemis_py.security.stores.store import Store, StoreError, WantedKey
 from tests.certificates import PASSWORD, Authority, Issued
-from tests.e2e.tls import converted, keytool, needs_keytool
+from tests.e2e.tls import converted, keytool, needs_keytool, needs_openssl, openssl
 
 ABOVE = Authority("Above")
 AUTHORITY = Authority("Between", ABOVE)
 OWN = AUTHORITY.issue("broker")
 
 
-def assert_is(path: Path, issued: Issued, kind: str, password: str | None = PASSWORD, alias: str | None = None) -> None:
-    store = read_store(path, password, alias)
+def assert_is(
+    path: Path,
+    issued: Issued,
+    kind: str,
+    password: str | None = PASSWORD,
+    alias: str | None = None,
+    key_password: str | None = None,
+) -> None:
+    store = read_store(path, password, WantedKey(alias, key_password))
     assert store.format == kind
     assert store.key is not None
-    assert store.key.chain == (issued.certificate, *issued.issuers)
-    assert store.key.key.public_key() == issued.key.public_key()
+    assert [one.der for one in store.key.chain] == [der(one) for one in (issued.certificate, *issued.issuers)]
+    store.key.load_into(ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER))  # OpenSSL checks that the key belongs to it
     assert path in store.files
 
 
-def refusal(path: Path, password: str | None = PASSWORD, alias: str | None = None) -> str:
+def der(certificate: x509.Certificate) -> bytes:
+    return certificate.public_bytes(Encoding.DER)
+
+
+def trusted(store: Store) -> list[bytes]:
+    return [one.der for one in store.trusted]
+
+
+def refusal(
+    path: Path, password: str | None = PASSWORD, alias: str | None = None, key_password: str | None = None
+) -> str:
     with pytest.raises(StoreError) as caught:
-        read_store(path, password, alias)
+        read_store(path, password, WantedKey(alias, key_password))
     assert str(path.parent) in str(caught.value)
     assert PASSWORD not in str(caught.value)
     return str(caught.value)
@@ -94,7 +114,7 @@ def test_a_trust_store_of_pem(tmp_path: Path) -> None:
     path.write_bytes(b"# all of them\n" + issued_pem(AUTHORITY) + issued_pem(ABOVE))
     store = read_store(path, None)
     assert store.key is None
-    assert store.trusted == (AUTHORITY.certificate, ABOVE.certificate)
+    assert trusted(store) == [der(AUTHORITY.certificate), der(ABOVE.certificate)]
 
 
 # ---- PKCS12 --------------------------------------------------------------------------------------
@@ -114,7 +134,7 @@ def test_pkcs12_made_here(tmp_path: Path) -> None:
 
 
 @needs_keytool
-@pytest.mark.parametrize("kind", ["PKCS12", "JKS"])
+@pytest.mark.parametrize("kind", ["PKCS12", "JKS", "JCEKS"])
 def test_keytool_makes_a_key_store(tmp_path: Path, kind: str) -> None:
     path = converted(OWN.pkcs12(tmp_path / "source.p12"), tmp_path / "broker.store", kind)
     assert_is(path, OWN, kind)
@@ -124,7 +144,7 @@ def test_keytool_makes_a_key_store(tmp_path: Path, kind: str) -> None:
 
 
 @needs_keytool
-@pytest.mark.parametrize("kind", ["PKCS12", "JKS"])
+@pytest.mark.parametrize("kind", ["PKCS12", "JKS", "JCEKS"])
 def test_keytool_makes_a_trust_store(tmp_path: Path, kind: str) -> None:
     path = tmp_path / "trust.store"
     for name, authority in (("one", AUTHORITY), ("two", ABOVE)):
@@ -136,45 +156,95 @@ def test_keytool_makes_a_trust_store(tmp_path: Path, kind: str) -> None:
     store = read_store(path, PASSWORD)
     assert store.format == kind
     assert store.key is None
-    assert set(store.trusted) == {AUTHORITY.certificate, ABOVE.certificate}
+    assert set(trusted(store)) == {der(AUTHORITY.certificate), der(ABOVE.certificate)}
 
 
 @needs_keytool
-def test_several_keys_in_a_jks(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["JKS", "JCEKS", "PKCS12"])
+def test_each_of_several_keys_is_read_by_its_alias(tmp_path: Path, kind: str) -> None:
     other = AUTHORITY.issue("other")
-    path = converted(OWN.pkcs12(tmp_path / "one.p12"), tmp_path / "both.jks", "JKS")
-    converted(other.pkcs12(tmp_path / "two.p12", "zweiter-schlüssel"), path, "JKS", "zweiter-schlüssel")
-    assert_is(path, OWN, "JKS", alias="broker")
-    assert_is(path, other, "JKS", alias="Zweiter-Schlüssel")
-    assert "has 2 keys" in refusal(path)
+    path = converted(OWN.pkcs12(tmp_path / "one.p12"), tmp_path / "both.store", kind)
+    converted(other.pkcs12(tmp_path / "two.p12", "zweiter-schlüssel"), path, kind, "zweiter-schlüssel")
+    assert_is(path, OWN, kind, alias="broker")
+    assert_is(path, other, kind, alias="Zweiter-Schlüssel")
+    assert "has 2 keys (" in refusal(path)
+    assert read_store(path, PASSWORD).key is None  # as a trust store it needs no alias
 
 
 @needs_keytool
-def test_several_keys_in_a_pkcs12_are_refused_with_the_line_that_helps(tmp_path: Path) -> None:
-    path = OWN.pkcs12(tmp_path / "both.p12")
-    converted(AUTHORITY.issue("other").pkcs12(tmp_path / "two.p12", "second"), path, "PKCS12", "second")
-    assert_is(path, OWN, "PKCS12", alias="broker")
-    told = refusal(path, alias="second")
-    assert "keytool -importkeystore" in told
-    line = told.partition("keytool ")[2].replace("second.p12", str(tmp_path / "second.p12"))
-    keytool(*line.split(), "-srcstorepass", PASSWORD, "-deststorepass", PASSWORD)
-    assert read_store(tmp_path / "second.p12", PASSWORD, "second").key is not None
+@pytest.mark.parametrize("kind", ["JKS", "JCEKS"])
+def test_a_key_with_a_password_of_its_own(tmp_path: Path, kind: str) -> None:
+    path = converted(OWN.pkcs12(tmp_path / "source.p12"), tmp_path / "broker.store", kind)
+    keytool(
+        "-keypasswd", "-alias", "broker", "-keystore", path, "-storetype", kind, "-storepass", PASSWORD,
+        "-new", "something else",
+    )  # fmt: skip
+    assert "the key has another password than keyStorePassword; write it as keyPassword" in refusal(path)
+    assert "write it as keyPassword, or correct what is there" in refusal(path, key_password="wrong")
+    assert_is(path, OWN, kind, key_password="something else")
+    assert read_store(path, PASSWORD).key is None  # as a trust store it needs no password of a key
 
 
 @needs_keytool
-def test_a_key_with_another_password_than_its_jks(tmp_path: Path) -> None:
-    path = converted(OWN.pkcs12(tmp_path / "source.p12"), tmp_path / "broker.jks", "JKS")
-    keytool("-keypasswd", "-alias", "broker", "-keystore", path, "-storepass", PASSWORD, "-new", "something else")
-    assert "the key has another password than the store" in refusal(path)
-
-
-@needs_keytool
-def test_jceks_is_refused_with_the_line_that_converts_it(tmp_path: Path) -> None:
+def test_a_secret_key_in_a_jceks_is_named(tmp_path: Path) -> None:
     path = converted(OWN.pkcs12(tmp_path / "source.p12"), tmp_path / "broker.jceks", "JCEKS")
+    keytool(
+        "-genseckey", "-alias", "hidden", "-keyalg", "AES", "-keysize", "128", "-keystore", path, "-storetype", "JCEKS",
+        "-storepass", PASSWORD,
+    )  # fmt: skip
     told = refusal(path)
-    line = told.partition("keytool ")[2].replace("broker.p12", str(tmp_path / "broker.p12"))
-    keytool(*line.split(), "-noprompt", "-srcstorepass", PASSWORD, "-deststorepass", PASSWORD)
-    assert_is(tmp_path / "broker.p12", OWN, "PKCS12")
+    assert "has a secret key (hidden), which only Java can read" in told
+    keytool(*told.partition("keytool ")[2].split(), "-storepass", PASSWORD)
+    assert_is(path, OWN, "JCEKS")
+
+
+@needs_openssl
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("-legacy",),
+        ("-legacy", "-keypbe", "PBE-SHA1-RC4-128", "-certpbe", "PBE-SHA1-RC2-128"),
+        ("-legacy", "-keypbe", "PBE-SHA1-2DES", "-certpbe", "PBE-SHA1-RC4-40", "-macalg", "md5"),
+        ("-keypbe", "NONE", "-certpbe", "NONE"),
+        ("-keypbe", "AES-128-CBC", "-certpbe", "DES-EDE3-CBC", "-macalg", "sha512"),
+        ("-keypbe", "AES-192-CBC", "-certpbe", "AES-256-CBC", "-nomac"),
+    ],
+    ids=" ".join,
+)  # fmt: skip
+def test_pkcs12_is_encrypted_in_many_ways(tmp_path: Path, options: tuple[str, ...]) -> None:
+    source, path = OWN.pem(tmp_path / "source.pem"), tmp_path / "broker.p12"
+    made = ("pkcs12", "-export", "-in", source, "-name", "broker", "-out", path, "-passout", f"pass:{PASSWORD}")
+    openssl(*made, *options)
+    assert_is(path, OWN, "PKCS12")
+    assert_is(path, OWN, "PKCS12", alias="broker")
+    if "-nomac" not in options and options != ("-keypbe", "NONE", "-certpbe", "NONE"):
+        assert "the password is wrong" in refusal(path, "wrong")
+        assert "the password is wrong" in refusal(path, None)
+
+
+@needs_openssl
+def test_pkcs12_without_a_password(tmp_path: Path) -> None:
+    source, path = OWN.pem(tmp_path / "source.pem"), tmp_path / "broker.p12"
+    openssl("pkcs12", "-export", "-in", source, "-out", path, "-passout", "pass:")
+    assert_is(path, OWN, "PKCS12", "")
+    assert_is(path, OWN, "PKCS12", None)
+
+
+@needs_openssl
+def test_no_damage_of_a_pkcs12_surprises(tmp_path: Path) -> None:
+    source, path = OWN.pem(tmp_path / "source.pem"), tmp_path / "broker.p12"
+    openssl("pkcs12", "-export", "-in", source, "-out", path, "-passout", f"pass:{PASSWORD}", "-iter", "1")
+    data = path.read_bytes()
+    for at in range(0, len(data), 5):
+        path.write_bytes(data[:at] + bytes([data[at] ^ 0x11]) + data[at + 1 :])
+        refusal_or_store(path)
+        path.write_bytes(data[:at])
+        refusal_or_store(path)
+
+
+def refusal_or_store(path: Path) -> None:
+    with suppress(StoreError):
+        read_store(path, PASSWORD, WantedKey())
 
 
 @needs_keytool
@@ -192,11 +262,11 @@ def test_every_damage_of_a_jks_is_found(tmp_path: Path) -> None:
 
 
 def test_a_jks_without_a_password_is_only_read_for_its_certificates(tmp_path: Path) -> None:
-    der = AUTHORITY.certificate.public_bytes(Encoding.DER)
-    entry = struct.pack(">IH2sQ", 2, 2, b"ca", 0) + struct.pack(">H5sI", 5, b"X.509", len(der)) + der
+    content = der(AUTHORITY.certificate)
+    entry = struct.pack(">IH2sQ", 2, 2, b"ca", 0) + struct.pack(">H5sI", 5, b"X.509", len(content)) + content
     path = tmp_path / "trust.jks"
     path.write_bytes(b"\xfe\xed\xfe\xed" + struct.pack(">II", 2, 1) + entry + bytes(20))
-    assert read_store(path, None).trusted == (AUTHORITY.certificate,)
+    assert trusted(read_store(path, None)) == [der(AUTHORITY.certificate)]
 
 
 @pytest.mark.parametrize("content", [b"", b"hello", b"\x00" * 100, b"source of nothing\n", b"a=b\n"])
@@ -210,7 +280,6 @@ def test_a_missing_file(tmp_path: Path) -> None:
     assert "cannot be read: No such file or directory" in refusal(tmp_path / "missing")
 
 
-@pytest.mark.filterwarnings("ignore:Parsed a serial number")
 def test_the_keys_of_a_real_java() -> None:
     """The list of public authorities that comes with each JDK."""
     java = shutil.which("java")

@@ -99,6 +99,29 @@ def _no_longer_there(told: Told, answer: Any) -> None:
 
 _NEWS: Final = "/api/addresses?address=news"
 
+_DIVERT: Final = "/api/diverts?name=twice&address=orders&forwarding-address=jobs"
+
+
+def _diverts(count: int) -> Callable[[Told, Any], None]:
+    """A message that is sent to orders goes to so many of orders and jobs."""
+
+    def check(told: Told, _answer: Any) -> None:
+        told.send("orders", 1)
+        assert [told.queue(name)["messageCount"] for name in ("orders", "jobs")] == [1, count]
+
+    return check
+
+
+def _attempts(count: str) -> Callable[[Told, Any], None]:
+    """The setting max-delivery-attempts of orders is in force so."""
+
+    def check(told: Told, _answer: Any) -> None:
+        (row,) = told.ask("GET", "/api/settings/orders?where=name=max-delivery-attempts")[1]["data"]
+        assert row["value"] == count
+
+    return check
+
+
 DESTINATIONS: Final[dict[str, Scene]] = {
     "createQueue": Scene(
         {"name": "work"},
@@ -133,5 +156,17 @@ DESTINATIONS: Final[dict[str, Scene]] = {
     "address.resume": Scene({"address": "orders"}, holds(paused=False), _posted("/api/addresses/orders/pause")),
     "address.block": Scene({"address": "orders"}, holds(blocked=True)),
     "address.unblock": Scene({"address": "orders"}, holds(blocked=False), _posted("/api/addresses/orders/block")),
+    "createDivert": Scene(
+        {"name": "twice", "address": "orders", "forwarding-address": "jobs", "exclusive": "false"}, _diverts(1)
+    ),
+    "updateDivert": Scene({"name": "twice", "forwarding-address": "shop"}, _diverts(0), _posted(_DIVERT)),
+    "destroyDivert": Scene({"name": "twice"}, _diverts(0), _posted(_DIVERT)),
+    "addAddressSettings": Scene(
+        {"address": "orders", "settings": '{"maxDeliveryAttempts": 3}'},
+        _attempts("3"),
+    ),
+    "removeAddressSettings": Scene(
+        {"address": "orders"}, _attempts("10"), _posted("/api/settings?address=orders&values=max-delivery-attempts=3")
+    ),
     "address.purge": Scene({"address": "orders"}, _purged, _sent("orders", 2)),
 }

@@ -1,0 +1,154 @@
+"""Operations on diverts."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from artemis_py.config.settings import DivertConfig
+from artemis_py.config.tables.entities import DIVERT_ROUTING_TYPES
+from artemis_py.core.broker import Broker
+from artemis_py.errors import BadRequestError
+from artemis_py.management.lists.field import FLAG, TEXT, Row
+from artemis_py.management.lists.places import DIVERTS, Diverting
+from artemis_py.management.lists.selection import LOOKS_PER_STEP
+from artemis_py.management.managed import Given, Managed, Steps, at_once
+from artemis_py.management.operation import EDIT, Argument, Operation
+from artemis_py.management.operations.listing import listing, selected
+
+_TRANSFORMER: Final = "transformer-configuration"
+
+
+def _list(managed: Managed, given: Given) -> Steps:
+    found: list[Diverting] = []
+    for number, address in enumerate(list(managed.broker.addresses.values()), 1):
+        diverts = address.diverts if address.retention is None else [*address.diverts, address.retention]
+        found += [Diverting(divert, address.name) for divert in diverts]
+        if number % LOOKS_PER_STEP == 0:
+            yield None
+    return (yield from selected(DIVERTS, found, given))
+
+
+def _create(managed: Managed, given: Given) -> Steps:
+    config = DivertConfig(name=given["name"], address=given["address"], **_values(given))
+    managed.broker.diverts.create(config)
+    return at_once(_row(managed.broker, config.name))
+
+
+def _update(managed: Managed, given: Given) -> Steps:
+    managed.broker.diverts.update(given["name"], _values(given))
+    return at_once(_row(managed.broker, given["name"]))
+
+
+def _destroy(managed: Managed, given: Given) -> Steps:
+    managed.broker.diverts.destroy(given["name"])
+    return at_once({"destroyed": 1})
+
+
+def _values(given: Given) -> dict[str, Any]:
+    """The attributes that were given. Raises BadRequestError."""
+    if given[_TRANSFORMER]:
+        raise BadRequestError("a transformer is a Java class, and cannot run here; create the divert without one")
+    values: dict[str, Any] = {}
+    if given["forwarding-address"] is not None:
+        values["forwarding_addresses"] = tuple(text.strip() for text in given["forwarding-address"].split(","))
+    if given["filter-string"] is not None:
+        values["filter"] = given["filter-string"].strip() or None
+    if given["routing-type"] is not None:
+        values["routing_type"] = given["routing-type"].upper()
+        if values["routing_type"] not in DIVERT_ROUTING_TYPES:
+            raise BadRequestError(f"routing-type is one of {', '.join(DIVERT_ROUTING_TYPES)}")
+    for argument in ("routing-name", "exclusive"):
+        if given[argument] is not None:
+            values[argument.replace("-", "_")] = given[argument]
+    return values
+
+
+def _row(broker: Broker, name: str) -> Row:
+    address = broker.addresses[broker.diverts.in_force[name].address]
+    divert = next(each for each in address.diverts if each.name == name)
+    return DIVERTS.row(Diverting(divert, address.name))
+
+
+_NAME: Final = Argument("name", TEXT, "the name of the divert")
+_FORWARDING: Final = "the address that gets them; several have commas between"
+_ATTRIBUTES: Final = (
+    Argument("filter-string", TEXT, "a selector that messages must match; empty: all are diverted", None),
+    Argument(
+        "routing-type",
+        TEXT,
+        "routing type of what is forwarded: STRIP (none), PASS (the message's own), ANYCAST or MULTICAST; STRIP where "
+        "nothing is said",
+        None,
+    ),
+    Argument("exclusive", FLAG, "forward only, and give nothing to the queues of the address", None),
+    Argument("routing-name", TEXT, "its name in routing; else its name", None),
+    Argument(_TRANSFORMER, TEXT, "a Java class that changes messages: must be empty, since none can run here", None),
+)
+_POSITIONS: Final = (
+    "String name, String routingName, String address, String forwardingAddress, boolean exclusive, "
+    f"String filterString, String transformerClassName={_TRANSFORMER}"
+)
+_CHANGED: Final = (
+    f"String name, String forwardingAddress, String filterString, String transformerClassName={_TRANSFORMER}"
+)
+
+DIVERT_OPERATIONS: Final = (
+    listing("listDiverts", "/api/diverts", "divert ls", DIVERTS, "Diverts, one row each.", _list),
+    Operation(
+        name="createDivert",
+        right=EDIT,
+        method="POST",
+        path="/api/diverts",
+        command="divert create",
+        sentence="Create a divert, which copies or moves what is sent to an address to others. The address is made if "
+        "there is none. A restart and a reload have it again, but where broker.xml declares one of this name, that one "
+        "counts.",
+        result="the fields of the divert",
+        arguments=(
+            _NAME,
+            Argument("address", TEXT, "the address whose messages it diverts"),
+            Argument("forwarding-address", TEXT, _FORWARDING),
+            *_ATTRIBUTES,
+        ),
+        shows=DIVERTS,
+        work=_create,
+        mbean=(
+            "void createDivert(String divertConfiguration={})",
+            f"void createDivert({_POSITIONS})",
+            f"void createDivert({_POSITIONS}, String routingType)",
+            f"void createDivert({_POSITIONS}, String transformerPropertiesAsJSON=_, String routingType)",
+            f"void createDivert({_POSITIONS}, Map transformerProperties=_, String routingType)",
+        ),
+    ),
+    Operation(
+        name="updateDivert",
+        right=EDIT,
+        method="PATCH",
+        path="/api/diverts/{name}",
+        command="divert update",
+        sentence="Change a divert, for what is sent from now on. A restart or a reload gives one that broker.xml "
+        "declares what the file says.",
+        result="the fields of the divert",
+        arguments=(_NAME, Argument("forwarding-address", TEXT, _FORWARDING, None), *_ATTRIBUTES),
+        shows=DIVERTS,
+        work=_update,
+        mbean=(
+            "void updateDivert(String divertConfiguration={})",
+            f"void updateDivert({_CHANGED}, Map transformerProperties=_, String routingType)",
+        ),
+    ),
+    Operation(
+        name="destroyDivert",
+        right=EDIT,
+        method="DELETE",
+        path="/api/diverts/{name}",
+        command="divert destroy",
+        sentence="Destroy a divert. What it has forwarded stays where it is. A restart or a reload makes it again if "
+        "broker.xml declares it.",
+        result="destroyed: 1",
+        destroys="divert {name}",
+        arguments=(_NAME,),
+        work=_destroy,
+        mbean=("void destroyDivert(String name)",),
+    ),
+)

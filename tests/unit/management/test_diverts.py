@@ -1,0 +1,210 @@
+"""Diverts that operators make: at once, after a restart, and beside those that broker.xml declares."""
+
+from __future__ import annotations
+
+import pytest
+
+from artemis_py.errors import BadRequestError, BrokerError, NotFoundError
+from tests.queues.bench import Bench
+from tests.queues.life import Life
+from tests.unit.core.parts import NOW_MS
+from tests.unit.management.operated import Operated
+from tests.wire.in_process import configuration
+
+QUEUES = """<addresses><address name='q'><anycast><queue name='q'/></anycast></address>
+<address name='r'><anycast><queue name='r'/></anycast></address>
+<address name='s'><anycast><queue name='s'/></anycast></address></addresses>"""
+DECLARED = """<diverts><divert name='d'><address>q</address><forwarding-address>r</forwarding-address></divert>
+</diverts>"""
+
+
+def bench(more: str = "") -> tuple[Bench, Operated]:
+    one = Bench(core=QUEUES + more)
+    return one, Operated(one.world)
+
+
+def counts(one: Bench | Life) -> tuple[int, ...]:
+    """How many messages are on q, r and s."""
+    queues = (one.world if isinstance(one, Bench) else one.broker).broker.queues
+    return tuple(queues[name].message_count if name in queues else 0 for name in "qrs")
+
+
+def names(operated: Operated) -> list[str]:
+    return [row["name"] for row in operated.do("listDiverts")]
+
+
+# ---- create, update, destroy -------------------------------------------------------------------------
+
+
+def test_it_works_from_then_on() -> None:
+    one, operated = bench()
+    one.send("before")
+    row = operated.do("createDivert", name="d", address="q", forwarding_address="r, s", filter_string="kind = 'a'")
+    assert {name: row[name] for name in ("name", "address", "forwardingAddress", "exclusive", "filter")} == {
+        "name": "d", "address": "q", "forwardingAddress": "r,s", "exclusive": False, "filter": "kind = 'a'",
+    }  # fmt: skip
+    assert (row["routingType"], row["declaredAt"]) == ("STRIP", None)
+    one.send("not this")
+    one.send("this", "kind:a")
+    assert counts(one) == (3, 1, 1)
+    operated.do("updateDivert", name="d", exclusive=True, forwarding_address="s", filter_string="")
+    one.send("all")
+    assert counts(one) == (3, 1, 2)
+    assert operated.do("destroyDivert", name="d") == {"destroyed": 1}
+    one.send("after")
+    assert (counts(one), names(operated)) == ((4, 1, 2), [])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "said"),
+    [
+        ({"name": ""}, BadRequestError, "needs a name"),
+        ({"forwarding_address": "r,,s"}, BadRequestError, "an address to forward to"),
+        ({"address": "q::q"}, BadRequestError, "'q::q' is no address that a divert can have"),
+        ({"filter_string": "a = "}, BadRequestError, "the filter is no valid selector"),
+        ({"routing_type": "ANY"}, BadRequestError, "routing-type is one of STRIP, PASS, ANYCAST, MULTICAST"),
+        ({"transformer_configuration": "org.example.T"}, BadRequestError, "a transformer is a Java class"),
+        ({"name": "d"}, BrokerError, "Divert d already exists on address q"),
+    ],
+)
+def test_what_is_refused_changes_nothing(arguments: dict[str, object], error: type[Exception], said: str) -> None:
+    one, operated = bench(DECLARED)
+    with pytest.raises(error, match=said):
+        operated.do("createDivert", **{"name": "e", "address": "new", "forwarding_address": "r", **arguments})
+    assert names(operated) == ["d"]
+    assert "new" not in one.world.broker.addresses
+    refused = {name: value for name, value in arguments.items() if name not in ("name", "address")}
+    if refused:
+        with pytest.raises(error, match=said):
+            operated.do("updateDivert", name="d", **refused)
+        assert operated.do("listDiverts")[0]["forwardingAddress"] == "r"
+
+
+def test_one_that_is_not_there() -> None:
+    _, operated = bench()
+    for id in ("updateDivert", "destroyDivert"):
+        with pytest.raises(NotFoundError, match="there is no divert d"):
+            operated.do(id, name="d")
+
+
+def test_it_makes_its_address_and_keeps_it() -> None:
+    one, operated = bench()
+    operated.do("createDivert", name="d", address="new", forwarding_address="r")
+    one.send("x", to="new")
+    assert counts(one) == (0, 1, 0)
+    with pytest.raises(BrokerError, match="Address new has the divert d; destroy that first"):
+        operated.do("deleteAddress", address="new", force=True)
+    operated.do("destroyDivert", name="d")
+    operated.do("deleteAddress", address="new", force=True)
+    assert "new" not in one.world.broker.addresses
+
+
+# ---- after a restart ---------------------------------------------------------------------------------
+
+
+def life(core: str = "", old: Life | None = None) -> tuple[Life, Operated]:
+    one = Life("", None if old is None else old.disk, instead=QUEUES, core=core)
+    return one, Operated(one.broker)
+
+
+def after(old: Life, core: str = "") -> tuple[Life, Operated]:
+    old.broker.drain()
+    return life(core, old)
+
+
+def test_it_is_there_after_a_restart_as_it_was_changed() -> None:
+    one, operated = life()
+    operated.do("createDivert", name="d", address="q", forwarding_address="r")
+    operated.do("updateDivert", name="d", forwarding_address="s", exclusive=True, routing_type="anycast")
+    operated.do("createDivert", name="gone", address="q", forwarding_address="r")
+    operated.do("destroyDivert", name="gone")
+    one, operated = after(one)
+    assert names(operated) == ["d"]
+    one.send(one.client(), "x")
+    assert counts(one) == (0, 0, 1)
+    operated.do("destroyDivert", name="d")
+    one, operated = after(one)
+    assert names(operated) == []
+
+
+def test_one_that_the_file_declares_is_what_the_file_says() -> None:
+    one, operated = life(DECLARED)
+    operated.do("updateDivert", name="d", forwarding_address="s")
+    one.send(one.client(), "x")
+    assert counts(one) == (1, 0, 1)
+    one, operated = after(one, DECLARED)
+    assert operated.do("listDiverts")[0]["forwardingAddress"] == "r"
+    operated.do("destroyDivert", name="d")
+    assert names(operated) == []
+    one, operated = after(one, DECLARED)
+    assert names(operated) == ["d"]
+
+
+def test_one_that_the_file_declares_only_for_a_while() -> None:
+    """What an operator made does not go because a file changed."""
+    one, operated = life()
+    operated.do("createDivert", name="d", address="q", forwarding_address="s")
+    one, operated = after(one, DECLARED)
+    assert operated.do("listDiverts")[0]["forwardingAddress"] == "r"
+    one, operated = after(one)
+    assert operated.do("listDiverts")[0]["forwardingAddress"] == "s"
+
+
+def test_a_journal_that_is_compacted_keeps_it() -> None:
+    one, operated = life()
+    operated.do("createDivert", name="d", address="q", forwarding_address="s")
+    client = one.client()
+    for number in range(200):
+        one.send(client, f"{number}" * 500, to="r")
+        operated.do("queue.removeAllMessages", queue="r")
+    one, operated = after(one)
+    assert names(operated) == ["d"]
+
+
+# ---- at a reload -------------------------------------------------------------------------------------
+
+
+def reload(one: Bench, more: str, settings: str = "") -> None:
+    config = configuration(QUEUES + more + settings)
+    redeployment = one.world.broker.redeploy(config, lambda: NOW_MS, lambda number, reason: None)
+    for _ in redeployment.run():
+        pass
+    assert redeployment.failures == []
+
+
+FORCE = """<address-settings><address-setting match='#'><config-delete-diverts>FORCE</config-delete-diverts>
+<config-delete-addresses>FORCE</config-delete-addresses></address-setting></address-settings>"""
+
+
+def test_a_reload_leaves_it_alone() -> None:
+    one, operated = bench(DECLARED)
+    operated.do("createDivert", name="e", address="new", forwarding_address="s")
+    operated.do("createDivert", name="f", address="q", forwarding_address="s")
+    reload(one, "", FORCE)
+    assert sorted(names(operated)) == ["e", "f"]
+    one.send("x", to="new")
+    one.send("y")
+    assert counts(one) == (1, 0, 2)
+
+
+def test_a_reload_brings_back_what_the_file_declares() -> None:
+    one, operated = bench(DECLARED)
+    operated.do("updateDivert", name="d", forwarding_address="s")
+    reload(one, DECLARED)
+    assert operated.do("listDiverts")[0]["forwardingAddress"] == "r"
+    operated.do("destroyDivert", name="d")
+    reload(one, DECLARED)
+    assert names(operated) == ["d"]
+
+
+def test_a_file_that_begins_and_ceases_to_declare_it() -> None:
+    one, operated = bench()
+    operated.do("createDivert", name="d", address="q", forwarding_address="s")
+    reload(one, DECLARED.replace("<address>q", "<address>s"))
+    (row,) = operated.do("listDiverts")
+    assert (row["address"], row["forwardingAddress"]) == ("s", "r")
+    reload(one, "", FORCE)
+    (row,) = operated.do("listDiverts")
+    assert (row["address"], row["forwardingAddress"]) == ("q", "s")
+    one.send("x")
+    assert counts(one) == (1, 0, 1)

@@ -1,0 +1,161 @@
+"""Address-settings that operators make: at once, after a restart and a reload, and in the form of Artemis' beans."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from artemis_py.errors import BadRequestError, BrokerError, NotFoundError
+from artemis_py.management.artemis.beans import BROKER, Beans
+from artemis_py.management.artemis.operations import chosen
+from tests.queues.bench import Bench
+from tests.queues.life import Life
+from tests.unit.core.parts import NOW_MS
+from tests.unit.management.operated import Operated
+from tests.wire.in_process import configuration
+
+QUEUES = "<addresses><address name='q'><anycast><queue name='q'/></anycast></address></addresses>"
+FILE = """<address-settings><address-setting match='#'><max-delivery-attempts>7</max-delivery-attempts>
+</address-setting><address-setting match='q'><default-ring-size>2</default-ring-size></address-setting>
+</address-settings>"""
+
+
+def bench(core: str = QUEUES + FILE) -> tuple[Bench, Operated]:
+    one = Bench(core=core)
+    return one, Operated(one.world)
+
+
+def setting(operated: Operated, name: str, address: str = "q") -> tuple[Any, Any]:
+    """The value in force, and who said it."""
+    (row,) = operated.do("getAddressSettingsAsJSON", address=address, where=f"name={name}")
+    return row["value"], row["declaredAt"]
+
+
+# ---- at once -----------------------------------------------------------------------------------------
+
+
+def test_they_count_at_once_for_what_is_there_and_what_comes() -> None:
+    one, operated = bench()
+    for number in range(4):
+        one.send(str(number))
+    assert one.count() == 2
+    value, place = setting(operated, "default-ring-size")
+    assert (value, "broker.xml" in place) == ("2", True)
+    answer = operated.do("addAddressSettings", address="q", values="default-ring-size=3")
+    assert answer == {"pendingRestart": {}}
+    assert setting(operated, "default-ring-size") == ("3", "an operator")
+    for number in range(4):
+        one.send(str(number))
+    assert one.count() == 3
+    operated.do(
+        "addAddressSettings", address="new.#", settings=json.dumps({"maxDeliveryAttempts": 3, "max-size-bytes": "1M"})
+    )
+    operated.do("createQueue", name="new.one")
+    address = one.world.broker.addresses["new.one"]
+    assert (address.settings.max_delivery_attempts, address.settings.max_size_bytes) == (3, 1024**2)
+    assert operated.do("removeAddressSettings", address="new.#") == {"pendingRestart": {}}
+    assert address.settings.max_delivery_attempts == 7
+
+
+def test_they_stand_in_the_place_of_the_files() -> None:
+    """As in Artemis: what the file says for the same match does not count; other matches do."""
+    one, operated = bench()
+    operated.do("addAddressSettings", address="q", values="max-delivery-attempts=1")
+    settings = one.world.broker.addresses["q"].settings
+    assert (settings.default_ring_size, settings.max_delivery_attempts) == (-1, 1)
+    operated.do("removeAddressSettings", address="q")
+    settings = one.world.broker.addresses["q"].settings
+    assert (settings.default_ring_size, settings.max_delivery_attempts) == (2, 7)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"values": "max-size-byte=1"}, "there is no address-setting 'max-size-byte'; did you mean 'max-size-bytes'"),
+        ({"values": "max-size-bytes=much"}, "max-size-bytes has a wrong value 'much'"),
+        ({"values": "max-size-bytes"}, "write it as name=value"),
+        ({"settings": "{"}, "the settings are no JSON"),
+        ({"settings": "[1]"}, "must be a JSON object"),
+        ({"settings": '{"nonsense": 1}'}, "there is no address-setting 'nonsense'"),
+        ({"address": "a.#.b*", "values": "max-size-bytes=1"}, "b*"),
+        ({"values": "default-queue-type=sorted"}, "has no sort key"),
+        ({"values": "default-consumer-selector=a ="}, "is not a valid selector"),
+    ],
+)
+def test_what_is_refused_changes_nothing(given: dict[str, str], said: str) -> None:
+    one, operated = bench()
+    before = one.world.broker.addresses["q"].settings
+    with pytest.raises(BadRequestError, match=said):
+        operated.do("addAddressSettings", **{"address": "q", **given})
+    assert one.world.broker.addresses["q"].settings == before
+
+
+def test_what_cannot_be_removed() -> None:
+    _, operated = bench()
+    with pytest.raises(BrokerError, match=r"the address-setting q is that of broker\.xml; change it there"):
+        operated.do("removeAddressSettings", address="q")
+    with pytest.raises(NotFoundError, match="no operator has made an address-setting for 'x'"):
+        operated.do("removeAddressSettings", address="x")
+
+
+# ---- afterwards --------------------------------------------------------------------------------------
+
+
+def again(old: Life) -> tuple[Life, Operated]:
+    old.broker.drain()
+    life = Life("", old.disk, instead=QUEUES, core=FILE)
+    return life, Operated(life.broker)
+
+
+def test_a_restart_has_them() -> None:
+    life = Life("", instead=QUEUES, core=FILE)
+    operated = Operated(life.broker)
+    operated.do("addAddressSettings", address="q", values="default-ring-size=5")
+    operated.do("addAddressSettings", address="x", values="max-delivery-attempts=2")
+    operated.do("removeAddressSettings", address="x")
+    life, operated = again(life)
+    broker = life.broker.broker
+    assert broker.addresses["q"].settings.default_ring_size == 5
+    assert broker.config.settings_for("x").max_delivery_attempts == 7
+    operated.do("removeAddressSettings", address="q")
+    life, operated = again(life)
+    assert life.broker.broker.addresses["q"].settings.default_ring_size == 2
+
+
+def test_a_reload_keeps_them() -> None:
+    one, operated = bench()
+    operated.do("addAddressSettings", address="q", values="default-ring-size=5")
+    config = configuration(QUEUES + FILE.replace(">2<", ">9<").replace(">7<", ">8<"))
+    redeployment = one.world.broker.redeploy(config, lambda: NOW_MS, lambda number, reason: None)
+    for _ in redeployment.run():
+        pass
+    settings = one.world.broker.addresses["q"].settings
+    assert (settings.default_ring_size, settings.max_delivery_attempts) == (5, 8)
+    operated.do("removeAddressSettings", address="q")
+    assert one.world.broker.addresses["q"].settings.default_ring_size == 9
+
+
+# ---- as Artemis' beans say it ------------------------------------------------------------------------
+
+
+def test_the_json_of_a_bean() -> None:
+    _, operated = bench()
+
+    def call(name: str, *values: Any) -> Any:
+        bean = Beans(operated.managed, operated.managed.broker.config).named(BROKER, "b")
+        assert bean is not None
+        return operated.carry_out(
+            chosen(BROKER, name, "b", len(values)).prepare(operated.managed, bean, values).begin()
+        )
+
+    given = {"addressFullMessagePolicy": "DROP", "maxSizeBytes": 1000, "autoCreateQueues": False, "expiryAddress": None}
+    assert call("addAddressSettings(java.lang.String,java.lang.String)", "x.#", json.dumps(given)) is None
+    told = json.loads(call("getAddressSettingsAsJSON(java.lang.String)", "x.y"))
+    assert {name: told[name] for name in ("addressFullMessagePolicy", "maxSizeBytes", "autoCreateQueues")} == {
+        "addressFullMessagePolicy": "DROP", "maxSizeBytes": 1000, "autoCreateQueues": False,
+    }  # fmt: skip
+    assert told["maxDeliveryAttempts"] == 7
+    assert "queuePrefetch" not in told
+    assert call("removeAddressSettings(java.lang.String)", "x.#") is None
