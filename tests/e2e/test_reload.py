@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -342,9 +343,8 @@ def test_acceptors_come_and_go(tmp_path: Path) -> None:
 
 
 def port_of(it: Edited, name: str) -> int:
-    lines = [line for line in it.broker.said.splitlines() if line.startswith("listening")]
-    found = [line for line in lines if f"(acceptor {name})" in line]
-    return int(found[-1].split()[2].rpartition(":")[2]) if found else 0
+    found = re.findall(rf"listening on \S+:(\d+) for .* \(acceptor {name}\)$", it.broker.said, re.MULTILINE)
+    return int(found[-1]) if found else 0
 
 
 # ---- deletions -------------------------------------------------------------------------------------

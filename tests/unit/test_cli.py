@@ -13,6 +13,7 @@ import pytest
 
 from artemis_py.cli import main as cli
 from artemis_py.errors import ArtemisError, BrokerError, ConfigError, Problem
+from artemis_py.log_codes import MEANINGS
 from artemis_py.version import IS_COMPILED, VERSION
 
 
@@ -195,3 +196,9 @@ sys.exit(main())
     (tmp_path / "none.xml").write_text("<configuration xmlns='urn:activemq'/>", "utf-8")
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False)
     assert (done.returncode, done.stderr) == (130, "artemis-py: interrupted\n")
+
+
+def test_every_code_of_the_log_is_in_its_document() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "monitoring.md").read_text("utf-8")
+    for code, meaning in MEANINGS.items():
+        assert f"| `{code}` | {meaning} |" in text

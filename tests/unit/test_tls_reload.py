@@ -33,7 +33,7 @@ class Look:
 async def test_a_look_that_fails_is_told_and_the_others_go_on() -> None:
     told: list[str] = []
     config: Any = SimpleNamespace(configuration_file_refresh_period=1)
-    complaints: Any = SimpleNamespace(tell=told.append)
+    complaints: Any = SimpleNamespace(tell=lambda line, **_: told.append(line))
     acceptors = TlsAcceptors(config, asyncio.get_running_loop(), complaints, cast(Any, None))
     broken, sound = Look(RuntimeError("odd")), Look()
     acceptors._reloads += cast(list[Reload], [broken, sound])

@@ -9,6 +9,7 @@ import pytest
 
 from artemis_py.config.reader import load, loads
 from artemis_py.config.xml.source import find_doctype
+from artemis_py.config.xml.syntax_errors import in_our_words
 from artemis_py.errors import ConfigError, Problem
 from tests.unit.config.documents import document, load_core
 
@@ -254,3 +255,10 @@ def test_windows_line_ends(tmp_path: Path) -> None:
     path = tmp_path / "broker.xml"
     path.write_bytes(document("<name>x</name>\n<max-disk-usage>101</max-disk-usage>").replace("\n", "\r\n").encode())
     assert [each.line for each in refusal(path)] == [4]
+
+
+def test_the_parsers_own_words_are_not_shown() -> None:
+    told = in_our_words("ERR_TAG_NAME_MISMATCH", "Opening and ending tag mismatch: core line 3 and unparsable")
+    assert told == "<core> of line 3 is closed by something that is no end tag"
+    told = in_our_words("ERR_TAG_NAME_MISMATCH", "Opening and ending tag mismatch: core line 3 and name")
+    assert told == "<core> of line 3 is closed by </name>"

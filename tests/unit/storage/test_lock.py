@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import re
 import socket
 import stat
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -119,14 +121,14 @@ def test_the_host_of_an_owner_is_one_word() -> None:
 
 def _refuse_directories(monkeypatch: pytest.MonkeyPatch) -> None:
     """As a network file system does."""
-    lock_file = lock_module.fcntl.flock
+    lock_file = fcntl.flock
 
     def flock(descriptor: int, how: int) -> None:
         if stat.S_ISDIR(os.fstat(descriptor).st_mode):
             raise OSError(errno.ENOLCK, "No locks available")
         lock_file(descriptor, how)
 
-    monkeypatch.setattr(lock_module.fcntl, "flock", flock)
+    monkeypatch.setattr(fcntl, "flock", flock)
 
 
 def _refuse_to_open(monkeypatch: pytest.MonkeyPatch, path: Path) -> None:
@@ -182,7 +184,7 @@ def test_a_new_file_is_good_once_the_owner_of_a_removed_one_has_ended(
     for name in others:
         (tmp_path / name).write_bytes(b"")
     waits: list[float] = []
-    monkeypatch.setattr(lock_module.time, "sleep", waits.append)
+    monkeypatch.setattr(time, "sleep", waits.append)
     _refuse_directories(monkeypatch)
     first = DirectoryLock(tmp_path)
     (tmp_path / "server.lock").unlink()
@@ -211,7 +213,7 @@ def test_a_file_that_names_nobody_is_written_again_and_said_once(
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patched:
-        patched.setattr(lock_module.os, "pwrite", full)
+        patched.setattr(os, "pwrite", full)
         assert "cannot be written" in (lock.confirm() or "")
         assert lock.confirm() is None, "once is enough"
     assert "it names this one again" in (lock.confirm() or "")
