@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from websockets.sync.client import connect as connect_web
 
-from tests.e2e.broker_process import STOMP, BrokerProcess, configuration, running
+from tests.e2e.broker_process import STOMP, WAIT_S, BrokerProcess, configuration, running
 from tests.e2e.stomp_socket import StompSocket, frame
 
 PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
