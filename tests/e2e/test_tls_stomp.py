@@ -348,7 +348,7 @@ def test_memory_of_tls_is_counted_and_given_back(world: World) -> None:
 
 def test_websocket_over_tls(world: World) -> None:
     url = f"wss://localhost:{world.port('stomp')}/"
-    with connect(url, ssl=world.context(), subprotocols=["v12.stomp"], max_size=None) as client:  # type: ignore[list-item]
+    with connect(url, ssl=world.context(), subprotocols=["v12.stomp"], max_size=None, open_timeout=WAIT_S) as client:  # type: ignore[list-item]
         client.send(b"CONNECT\naccept-version:1.2\nhost:x\n\n\0")
         assert bytes(client.recv(WAIT_S, decode=False)).startswith(b"CONNECTED\n")
         client.send(b"SUBSCRIBE\nid:1\ndestination:tls.web\nack:auto\nreceipt:1\n\n\0")

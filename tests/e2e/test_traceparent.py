@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from websockets.sync.client import connect as connect_web
 
-from tests.e2e.broker_process import STOMP, BrokerProcess, configuration, running
+from tests.e2e.broker_process import STOMP, WAIT_S, BrokerProcess, configuration, running
 from tests.e2e.stomp_socket import StompSocket, frame
 
 PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
@@ -101,7 +101,7 @@ def test_a_transaction(client: StompSocket) -> None:
 
 
 def test_over_websocket(broker: BrokerProcess, client: StompSocket) -> None:
-    with connect_web(f"ws://127.0.0.1:{broker.port}", subprotocols=["v12.stomp"]) as web:
+    with connect_web(f"ws://127.0.0.1:{broker.port}", subprotocols=["v12.stomp"], open_timeout=WAIT_S) as web:
         web.send(frame("CONNECT", {"accept-version": "1.2", "host": "broker"}).decode())
         web.recv(10)
         web.send(frame("SUBSCRIBE", {"destination": "/queue/web", "id": "1", "ack": "auto"}).decode())

@@ -8,7 +8,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = "artemis_py"
-SKIPPED_FOLDERS = frozenset({"build", "dist", "data", "__pycache__"})
+SKIPPED_AT_THE_TOP = frozenset({"build", "dist", "data"})
 
 
 @functools.cache
@@ -29,7 +29,7 @@ def project_files() -> tuple[Path, ...]:
 
 def _is_skipped(path: Path) -> bool:
     parts = path.relative_to(ROOT).parts
-    return any(part.startswith(".") or part in SKIPPED_FOLDERS for part in parts)
+    return parts[0] in SKIPPED_AT_THE_TOP or any(part.startswith(".") or part == "__pycache__" for part in parts)
 
 
 def python_files(*folders: str) -> list[Path]:
