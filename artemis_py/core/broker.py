@@ -39,6 +39,7 @@ from artemis_py.core.routing.router import Router
 from artemis_py.core.slow_consumers import SlowConsumers
 from artemis_py.core.sweep import Sweep
 from artemis_py.core.telling import tell_consumer
+from artemis_py.core.timing.clock import NEVER_MS
 from artemis_py.message import Head, LargeBody, Message
 from artemis_py.records import PageLog, RecordLog, RecoveredState
 
@@ -111,6 +112,7 @@ class Broker:
         restore_streams(kept.streams, kept.stream, self.registry, self.streams)
         self.log.now_ms = now_ms
         self.registry.give_retained()
+        self._wait()
         self.started = True
 
     def redeploy(
@@ -219,16 +221,27 @@ class Broker:
     def tick(self, now_ms: int) -> None:
         """Do what is due at ``now_ms``: schedules, redelivery delays, gates, expiry scans, deletions."""
         self.log.now_ms = now_ms
+        is_due = self.clock.due_ms <= now_ms - self.clock.shift_ms
+        if not is_due and not self.agenda.chores:
+            return
         self.budget.allow(_TICK_PARTS)
-        self.timers.look_at_clock(self.clock.shift_ms, now_ms)
-        due_ms = self.next_due_ms()
-        if due_ms is not None and due_ms <= now_ms and self._due.run(now_ms):
-            self._sweep.run(now_ms)
-            self.slow_consumers.run(now_ms)
-        if self.agenda:
+        if is_due:
+            self.clock.due_ms = NEVER_MS
+            self.timers.look_at_clock(self.clock.shift_ms, now_ms)
+            if self._due.run(now_ms):
+                self._sweep.run(now_ms)
+                self.slow_consumers.run(now_ms)
+            self._wait()
+        if self.agenda.chores:
             share = self.budget.lend()
             self._work_off(share, now_ms)
             self.budget.take_back(share)
+
+    def _wait(self) -> None:
+        """Say what the parts wait for."""
+        due_ms = self.next_due_ms()
+        if due_ms is not None:
+            self.clock.wait_until(due_ms - self.clock.shift_ms)
 
     def _work_off(self, budget: Budget, now_ms: int) -> None:
         """Go on with what was decided and is not done."""
@@ -269,14 +282,15 @@ class Broker:
         """Everything of the turn has happened: tell a log that is retained what its readers cannot add up."""
         if self.enqueuer.begun:
             self.enqueuer.take_begun()  # copies for which nobody waits
-        if self.log.story.end_turn():
-            self.log.story.depths(depths_of(self.queues.values(), self.enqueuer.coming()))
+        story = self.log.story
+        if story.is_told and story.end_turn():
+            story.depths(depths_of(self.queues.values(), self.enqueuer.coming()))
 
     def finish(self, now_ms: int) -> None:
         """The broker stops: carry out to its end what was decided."""
         self.handling.stop()
         unlimited = Budget()
-        while self.agenda:
+        while self.agenda.chores:
             self._work_off(unlimited, now_ms)
         self.forwarding.flush(now_ms)
         self.started = False
@@ -285,7 +299,7 @@ class Broker:
     def has_ready(self) -> bool:
         """Is there something left to do in another turn?"""
         now_ms = self.log.now_ms
-        return bool(self.host.ready or self.agenda) or self.timers.is_behind(now_ms, self.clock.steady_ms(now_ms))
+        return bool(self.host.ready or self.agenda.chores) or self.clock.due_ms <= now_ms - self.clock.shift_ms
 
     def next_due_ms(self) -> int | None:
         """The date at which ``tick`` has something to do next if nobody sets the clock until then, or None."""

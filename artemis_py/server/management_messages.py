@@ -39,13 +39,8 @@ class ManagementMessages:
         self._schedule = schedule
         self._complain = complain
         self._broker = beans.managed.broker
-        self._answers: deque[tuple[Pending, Request, str, bool]] = deque()
-        """With the body of the reply, and whether it was done."""
-
-    @property
-    def is_due(self) -> bool:
-        """Is there a reply to send?"""
-        return len(self._answers) > 0
+        self.answers: deque[tuple[Pending, Request, str, bool]] = deque()
+        """Replies to send: each with its body, and whether what was asked for was done."""
 
     def receive(self, request: Request) -> Pending:
         """Begin to carry out a request."""
@@ -70,7 +65,7 @@ class ManagementMessages:
         if call.right == EDIT:
             audit.tell(call.id, call.given, request.user, request.peer, "done" if failure is None else str(failure))
         if failure is None:
-            self._answers.append((pending, request, work.result(), True))
+            self.answers.append((pending, request, work.result(), True))
         elif isinstance(failure, BrokerError | JavaError):
             self._refuse(pending, request, str(failure))
         else:
@@ -80,12 +75,12 @@ class ManagementMessages:
         self._schedule()
 
     def _refuse(self, pending: Pending, request: Request, why: str) -> None:
-        self._answers.append((pending, request, json.dumps([why], ensure_ascii=False), False))
+        self.answers.append((pending, request, json.dumps([why], ensure_ascii=False), False))
 
     def run(self, now_ms: int) -> None:
         """Send the replies that are ready; those who asked go on."""
-        while self._answers:
-            pending, request, body, has_succeeded = self._answers.popleft()
+        while self.answers:
+            pending, request, body, has_succeeded = self.answers.popleft()
             pending.done = True
             if request.reply_to is not None:
                 self._reply(request, request.reply_to, body, has_succeeded, now_ms)

@@ -32,18 +32,6 @@ class TurnInput:
         self._budget = budget
         self._isolation = isolation
 
-    def read(self, now_ms: int) -> None:
-        """Process the input of connections, each within its share."""
-
-        def read(connection: Client, stop_at: int) -> bool:
-            try:
-                return connection.read(now_ms, stop_at)
-            except Exception as error:
-                self._isolation.cut_off(connection, "read", error)
-                return False
-
-        self.rota.serve(self._budget, read)
-
     def take_in(self, now_ms: int) -> None:
         """Handle lost connections, and let senders whose wait is over continue."""
         if self.lost:
@@ -53,7 +41,7 @@ class TurnInput:
                     self.lost.append(connection)  # its input is processed first
                 else:
                     connection.lost(now_ms)
-        if self.blocked:
+        if self.blocked.awaited:
             self._let_blocked_go_on(now_ms)
 
     def _let_blocked_go_on(self, now_ms: int) -> None:

@@ -24,7 +24,7 @@ class Desk:
         self.turns_wanted = 0
         self.unsynced: list[Callable[[], None]] = []
         monkeypatch.setattr(module, "perf_counter_ns", self.tick)
-        self.calls = Calls(self.loop, self.want_turn, self.unsynced.append)
+        self.calls = Calls(self.loop, Clock(), self.want_turn, self.unsynced.append)
 
     def tick(self) -> int:
         self.now_ns += 100_000

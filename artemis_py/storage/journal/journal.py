@@ -30,7 +30,8 @@ from artemis_py.storage.journal.story import LogStory
 from artemis_py.storage.pages.files import PageFiles
 
 _INLINE_BYTES_MAX: Final = 65536
-_CHORES_EVERY_MS: Final = 10_000
+_ROUND_EVERY_MS: Final = 10_000
+"""How often the files are looked through although nothing was recorded, also after the clock was set."""
 _NS_PER_SECOND: Final = 1_000_000_000
 _SYNC_BOUNDS_NS: Final = [bound_us * 1_000 for bound_us in (
     50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000, 1_000_000
@@ -74,10 +75,14 @@ class Journal(Durability):
         self._committer = committer
         self._settings = settings
         self._chores = care.chores
-        self._chores_due_ms = 0
+        self._round_due_ms = 0
         self._pages = pages
         self._replaces = False
         """Has a copy of something been gathered whose original is in a file that will be removed?"""
+        self._rests = False
+        """Had the last ``seal`` nothing to do? Then the next one has nothing to do either until something is recorded or
+        has become durable, or the next regular round is due.
+        """
         self._syncing = False
         """Does the batch being written end with a sync?"""
         self._sync_times = Histogram(_SYNC_BOUNDS_NS, _NS_PER_SECOND)
@@ -134,6 +139,7 @@ class Journal(Durability):
         """Note the batch that has become durable, if any, and remove files that waited for it."""
         done = self._committer.finished()
         if done is not None:
+            self._rests = False
             self.durable_lsn = done.lsn
             if self._syncing:
                 self.syncs += 1
@@ -148,17 +154,21 @@ class Journal(Durability):
         self.was_inline = False
         if self._committer.busy or self._committer.failure is not None:
             return
-        records = self.records
-        if self._chores is not None and not 0 < self._chores_due_ms - records.now_ms <= _CHORES_EVERY_MS:
-            self._chores_due_ms = records.now_ms + _CHORES_EVERY_MS
-            self._committer.later(self._chores)
-            self._committer.later(self.files.departure.retry)
+        records, pages = self.records, self._pages
+        is_round = not 0 < self._round_due_ms - records.now_ms <= _ROUND_EVERY_MS
+        if self._rests and not (is_round or records.pending):
+            if pages is None or not (pages.gathering or pages.dropped):
+                return
+        if is_round:
+            self._round_due_ms = records.now_ms + _ROUND_EVERY_MS
+            if self._chores is not None:
+                self._committer.later(self._chores)
+                self._committer.later(self.files.departure.retry)
         moved = self.compaction.moved()
         if moved:
             self.write_again(moved)
         if not self.segments[0].live:
             self._let_empty_go()
-        pages = self._pages
         writes: list[Write] = []
         if pages is not None:
             writes = pages.take_writes()
@@ -173,6 +183,7 @@ class Journal(Durability):
             self.files.retire(self.durable_lsn)
             if pages is not None:
                 pages.delete_doomed(self.durable_lsn, self._committer.later)
+            self._rests = True
             return
         if self.inline and commit.size_bytes <= _INLINE_BYTES_MAX:
             self._committer.run_now(commit)
@@ -202,6 +213,11 @@ class Journal(Durability):
         taken.gathered.place(segment.written_bytes, len(data), records.last_lsn, records.now_ms, file.is_needed)
         self.files.wrote(len(data), records.last_lsn, taken.gathered)
         return Commit([*writes, write], records.last_lsn)
+
+    def compact(self) -> None:
+        """Write again, in the next turns, what lives in all files but the current one."""
+        self.compaction.ask()
+        self._rests = False
 
     def finish(self) -> None:
         """Close the current segment and note the end of the journal. Call it when nothing more will be written."""
