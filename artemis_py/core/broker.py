@@ -200,7 +200,8 @@ class Broker:
 
     def begin_turn(self, units: int, now_ms: int) -> None:
         """A turn begins, with a budget of so many units."""
-        self.budget.refill(units)
+        budget = self.budget
+        budget.left = budget.turn_units = units
         self.host.turn_ms = now_ms
 
     def take_in(self) -> None:
@@ -253,7 +254,9 @@ class Broker:
 
     def dispatch(self, now_ms: int) -> None:
         """Offer what is ready to consumers, and publish the copies that this and the turn so far brought forth."""
-        self.budget.allow(_DISPATCH_PARTS)
+        budget = self.budget
+        if budget.left < budget.turn_units // _DISPATCH_PARTS:
+            budget.allow(_DISPATCH_PARTS)
         ready = self.host.ready
         for _ in range(len(ready)):
             reference = ready.popleft()
@@ -264,9 +267,10 @@ class Broker:
                     queue.dispatch(now_ms)
                 except Exception as error:
                     set_aside(self.host, queue, "dispatch", error)
-            if self.budget.is_spent:
+            if budget.left <= 0:
                 break
-        if self.forwarding.is_due:
+        copies = self.host.copies
+        if copies.is_open or copies.dead or copies.expired or self.forwards.waiting:
             self.forwarding.flush(now_ms)
         self.log.message_id = self.host.message_id
         self.log.queue_id = self.registry.queue_id

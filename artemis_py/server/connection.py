@@ -241,7 +241,9 @@ class Connection(asyncio.BufferedProtocol):
         if awaited is not None and not was_blocked:
             turns.input.blocked.add(self, awaited)
         has_more = self.intake.has_more
-        self.socket.let_read(reads=awaited is None and not has_more)
+        reads = awaited is None and not has_more
+        if reads is not self.socket.reads:
+            self.socket.let_read(reads=reads)
         turns.output.mark_dirty(self)
         return has_more
 
@@ -303,7 +305,16 @@ class Connection(asyncio.BufferedProtocol):
             turns.stats.bytes_out += socket.send(parts, session, turns.large, now_ms)
             if flow is not None and socket.flow is None:  # the flow has ended, so consumers may get more
                 turns.schedule()
-        self.weigh()
+        if (
+            self.weight is not NOTHING
+            or session.out.segments
+            or self.intake is not session
+            or socket.flow is not None
+            or not session.is_light
+            or socket.transport is None
+            or socket.transport.get_write_buffer_size()
+        ):
+            self.weigh()
         if self._eof or session.is_closing:
             self._end(now_ms)
 

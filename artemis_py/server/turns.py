@@ -210,7 +210,7 @@ class Turns:
         broker.end_turn()
         durability.seal()
         large = self.large
-        if large is not None and large.has_work:
+        if large is not None and (large.released or large.leaving or large.intake.coming):
             large.seal(broker.log.last_lsn, durability.durable_lsn)
         output.flush(now_ms)
         if self.guard.holders:
@@ -248,7 +248,9 @@ class Turns:
             return True
         if broker.clock.due_ms <= broker.log.now_ms - broker.clock.shift_ms:
             return True
-        if (self.notifying is not None and broker.notices.noted) or (self.managing is not None and self.managing.answers):
+        if self.notifying is not None and broker.notices.noted:
+            return True
+        if self.managing is not None and self.managing.answers:
             return True
         if self.input.blocked.awaited and self.input.blocked.has_ready:
             return True

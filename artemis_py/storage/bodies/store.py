@@ -78,7 +78,7 @@ class LargeStore(BodyStore):
         """The same bodies, and the former ones, for readers of the log."""
         self.released: deque[int] = deque()
         """The bodies that holders have released since the last ``seal``, once for each of them."""
-        self._leaving: deque[tuple[int, list[LargeFile]]] = deque()
+        self.leaving: deque[tuple[int, list[LargeFile]]] = deque()
         """Files to remove once the log is durable up to an lsn."""
         self._fetched: deque[Piece] = deque()
         names = disk.names()
@@ -96,12 +96,7 @@ class LargeStore(BodyStore):
     @property
     def has_pending(self) -> bool:
         """Is something not yet written, or does a file wait for the log before its removal?"""
-        return self.intake.has_pending or self._writer.busy or bool(self.released or self._leaving)
-
-    @property
-    def has_work(self) -> bool:
-        """Has ``seal`` something to do?"""
-        return bool(self.released or self._leaving or self.intake.coming)
+        return self.intake.has_pending or self._writer.busy or bool(self.released or self.leaving)
 
     def counts(self) -> dict[str, int]:
         """Figures for the metrics, by the last part of their name."""
@@ -207,8 +202,8 @@ class LargeStore(BodyStore):
             self._write()
         if self.released:
             self._let_go(last_lsn)
-        while self._leaving and self._leaving[0][0] <= durable_lsn:
-            self._writer.later(partial(self._remove, self._leaving.popleft()[1]))
+        while self.leaving and self.leaving[0][0] <= durable_lsn:
+            self._writer.later(partial(self._remove, self.leaving.popleft()[1]))
 
     def _write(self) -> None:
         """The number of a start is stored before its first body: a logged body may be gone before the next start, and
@@ -233,7 +228,7 @@ class LargeStore(BodyStore):
                 files.append(file)
         if files:
             self.past.begin_to_retire(files)
-            self._leaving.append((last_lsn, files))
+            self.leaving.append((last_lsn, files))
 
     # ---- in the writer's thread ------------------------------------------------------------------
 

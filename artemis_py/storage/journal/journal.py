@@ -80,9 +80,11 @@ class Journal(Durability):
         self._replaces = False
         """Has a copy of something been gathered whose original is in a file that will be removed?"""
         self._rests = False
-        """Had the last ``seal`` nothing to do? Then the next one has nothing to do either until something is recorded or
-        has become durable, or the next regular round is due.
+        """Had the last ``seal`` nothing to do? Then the next one has nothing to do either until something is recorded
+        or has become durable, or the next regular round is due.
         """
+        self._began_file = False
+        """Is the last batch the first of its file?"""
         self._syncing = False
         """Does the batch being written end with a sync?"""
         self._sync_times = Histogram(_SYNC_BOUNDS_NS, _NS_PER_SECOND)
@@ -145,10 +147,12 @@ class Journal(Durability):
                 self.syncs += 1
                 self._sync_times.note(done.duration_ns)
             self.files.became_durable(synced=self._syncing)
-            self.files.retire(self.durable_lsn)
-            if self._pages is not None:
-                self._pages.written()
-                self._pages.delete_doomed(self.durable_lsn, self._committer.later)
+            if self.files.retiring:
+                self.files.retire(self.durable_lsn)
+            pages = self._pages
+            if pages is not None and (pages.flying or pages.early or pages.doomed):
+                pages.written()
+                pages.delete_doomed(self.durable_lsn, self._committer.later)
 
     def seal(self) -> None:
         self.was_inline = False
@@ -171,9 +175,11 @@ class Journal(Durability):
             self._let_empty_go()
         writes: list[Write] = []
         if pages is not None:
-            writes = pages.take_writes()
-            pages.stamp_dropped(self._end_lsn)
             pages.now_ms = records.now_ms
+            if pages.gathering:
+                writes = pages.take_writes()
+            if pages.dropped:
+                pages.stamp_dropped(self._end_lsn)
         if records.pending:
             commit = self._make_commit(writes)
         elif writes:
@@ -191,8 +197,10 @@ class Journal(Durability):
             self.poll()
         else:
             self._committer.submit(commit)
-        self._copy.hand_over(records.last_lsn)
-        self.files.provide_spares()
+        if self._copy.noted or self._copy.wants_anew:
+            self._copy.hand_over(records.last_lsn)
+        if is_round or self._began_file:
+            self.files.provide_spares()
 
     def _make_commit(self, writes: list[Write]) -> Commit:
         """A batch of everything gathered. ``writes`` come first, because its records refer to them."""
@@ -201,6 +209,7 @@ class Journal(Durability):
         batch = codec.Batch(self.batches, records.now_ms, records.message_id, records.queue_id)
         taken = records.take(codec.encode_batch(batch))
         file = self.files.new_file(records.now_ms)
+        self._began_file = file.is_needed
         data = b"".join([file.header, *taken.records])
         sync = (taken.is_transactional and settings.sync_transactional) or (
             taken.is_non_transactional and settings.sync_non_transactional

@@ -67,14 +67,14 @@ class PageFiles(PageLog):
         """The tail of each stream's last page."""
         self.gathering: dict[_Tail, None] = {}
         """Tails with gathered messages. A turn handles only these, however many streams there are."""
-        self._flying: list[_Tail] = []
+        self.flying: list[_Tail] = []
         """Tails that are being written."""
-        self._early: list[tuple[Page, int]] = []
+        self.early: list[tuple[Page, int]] = []
         """Parts that were requested but are not yet written."""
         self._arrived: deque[Chunk] = deque()
         self.dropped: list[Page] = []
         """Pages dropped since the last batch."""
-        self._doomed: deque[tuple[int, Page]] = deque()
+        self.doomed: deque[tuple[int, Page]] = deque()
 
     # ---- writing ---------------------------------------------------------------------------------
 
@@ -108,9 +108,9 @@ class PageFiles(PageLog):
     def take_writes(self) -> list[Write]:
         """Everything gathered, for the next batch; call ``written`` when that is done."""
         writes: list[Write] = []
-        self._flying = list(self.gathering)
+        self.flying = list(self.gathering)
         self.gathering.clear()
-        for tail in self._flying:
+        for tail in self.flying:
             data = b"".join(tail.gathered)
             name = page_name(tail.page.stream, tail.page.number)
             create_bytes = 0 if tail.is_new else -1
@@ -132,13 +132,13 @@ class PageFiles(PageLog):
 
     def written(self) -> None:
         """The last taken writes are done."""
-        flying, self._flying = self._flying, []
+        flying, self.flying = self.flying, []
         for tail in flying:
             self.backlog_bytes -= tail.flying_bytes
             tail.written_bytes += tail.flying_bytes
             tail.flying_bytes = 0
             self._close(tail)
-        early, self._early = self._early, []
+        early, self.early = self.early, []
         for page, offset in early:
             self.request(page, offset)
 
@@ -154,7 +154,7 @@ class PageFiles(PageLog):
         tail = self._tails.get((page.stream, page.number))
         end = page.size_bytes if tail is None else tail.written_bytes
         if offset >= end:
-            self._early.append((page, offset))
+            self.early.append((page, offset))
             return
         self._reader.later(lambda: self._fetch(page, offset, end))
 
@@ -203,13 +203,13 @@ class PageFiles(PageLog):
     def stamp_dropped(self, lsn: int) -> None:
         """A turn ends: pages dropped in it are removed when the log is durable up to ``lsn``."""
         for page in self.dropped:
-            self._doomed.append((lsn, page))
+            self.doomed.append((lsn, page))
         self.dropped.clear()
 
     def delete_doomed(self, durable_lsn: int, later: Callable[[Callable[[], None]], None]) -> None:
         """Remove the files of dropped pages; a damaged one is kept under another name."""
-        while self._doomed and self._doomed[0][0] <= durable_lsn:
-            page = self._doomed.popleft()[1]
+        while self.doomed and self.doomed[0][0] <= durable_lsn:
+            page = self.doomed.popleft()[1]
             later(lambda page=page: self._delete(page))  # type: ignore[misc]
 
     def _delete(self, page: Page) -> None:
