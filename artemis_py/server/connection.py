@@ -296,7 +296,8 @@ class Connection(asyncio.BufferedProtocol):
         """Write what is durable, and close when the session is over and everything is written."""
         self.is_dirty = False
         turns, session, socket = self._turns, self.session, self.socket
-        if socket.transport is None:
+        transport = socket.transport
+        if transport is None:
             return
         segments = session.out.segments
         parts = session.out.take(durable_lsn) if segments and segments[0][0] <= durable_lsn else []
@@ -311,8 +312,7 @@ class Connection(asyncio.BufferedProtocol):
             or self.intake is not session
             or socket.flow is not None
             or not session.is_light
-            or socket.transport is None
-            or socket.transport.get_write_buffer_size()
+            or transport.get_write_buffer_size()
         ):
             self.weigh()
         if self._eof or session.is_closing:

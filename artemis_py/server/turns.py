@@ -176,7 +176,7 @@ class Turns:
         self._wakeup.has_ended = True
         self.on_failure(failure)
 
-    def _run(self, now_ms: int) -> None:
+    def _run(self, now_ms: int) -> None:  # noqa: PLR0912 - the whole order of a turn, on one page
         started_ns = perf_counter_ns()
         broker, clock, durability, output = self.broker, self.broker.clock, self._durability, self.output
         steady_ms = now_ms - clock.shift_ms

@@ -160,14 +160,11 @@ class Journal(Durability):
             return
         records, pages = self.records, self._pages
         is_round = not 0 < self._round_due_ms - records.now_ms <= _ROUND_EVERY_MS
-        if self._rests and not (is_round or records.pending):
-            if pages is None or not (pages.gathering or pages.dropped):
-                return
+        has_pages = pages is not None and bool(pages.gathering or pages.dropped)
+        if self._rests and not (is_round or records.pending or has_pages):
+            return
         if is_round:
-            self._round_due_ms = records.now_ms + _ROUND_EVERY_MS
-            if self._chores is not None:
-                self._committer.later(self._chores)
-                self._committer.later(self.files.departure.retry)
+            self._begin_round()
         moved = self.compaction.moved()
         if moved:
             self.write_again(moved)
@@ -201,6 +198,13 @@ class Journal(Durability):
             self._copy.hand_over(records.last_lsn)
         if is_round or self._began_file:
             self.files.provide_spares()
+
+    def _begin_round(self) -> None:
+        """Have the regular chores done in the committer's thread."""
+        self._round_due_ms = self.records.now_ms + _ROUND_EVERY_MS
+        if self._chores is not None:
+            self._committer.later(self._chores)
+            self._committer.later(self.files.departure.retry)
 
     def _make_commit(self, writes: list[Write]) -> Commit:
         """A batch of everything gathered. ``writes`` come first, because its records refer to them."""
