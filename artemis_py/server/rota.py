@@ -48,9 +48,11 @@ class Rota:
         self.count += 1
 
     def serve(self, budget: Budget, now_ms: int, cut_off: Callable[[Client, str, Exception], None]) -> None:
-        """One turn, if somebody waits. ``Client.read`` processes input until the budget is down to what it is told, but
+        """One turn. ``Client.read`` processes input until the budget is down to what it is told, but
         at least a little, and returns whether there is more. If it raises, ``cut_off`` ends that connection.
         """
+        if not self.count:
+            return
         units = max(min(budget.left, TURN_UNITS) // INPUT_SHARE, 1)
         end = budget.left - units
         quantum = max(units // self.count, min(units, QUANTUM_MIN))
