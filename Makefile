@@ -5,6 +5,7 @@ PIP := $(PY) -m pip install --quiet --disable-pip-version-check
 CONFIG ?= broker.xml
 ARGS ?=
 ROUNDS ?= 3
+EXCHANGE ?= publish
 COMPILED_TESTS := tests/unit/core tests/unit/stomp tests/unit/storage tests/queues tests/wire tests/model tests/sim tests/e2e
 
 # Where it is set, each of the hundreds of processes that tests start would compile all modules anew.
@@ -12,7 +13,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install compile interpreted fresh run test test-compiled check bench soak explore docs dashboards clean
+.PHONY: help install compile interpreted fresh run test test-compiled check bench way soak explore docs dashboards clean
 
 help: ## list the targets
 	@echo "artemis_py: a message broker in Python. Targets:"
@@ -56,6 +57,9 @@ check: $(VENV)/.installed-dev ## ruff, mypy --strict and the tidy tests
 bench: $(VENV)/.installed-dev ## start the broker (compiled, where that can be) and the peers found here, measure them, print one table
 	-@$(PY) tools/compile.py
 	$(PY) -m bench $(ARGS)
+
+way: $(VENV)/.installed fresh ## print the way of a message, file by file (EXCHANGE=publish, durable, deliver, work or hundred)
+	@$(PY) tools/way.py --guide $(EXCHANGE)
 
 soak: $(VENV)/.installed-test fresh ## run the model and slow tests with many more examples, and a new seed
 	$(PY) -m pytest -m "model or slow or takes_turns" --hypothesis-profile=soak --timeout=3600 --seed new $(ARGS)

@@ -80,7 +80,7 @@ def header_name(text: str) -> HeaderName:
 
 class Account:
     """The memory of one address: each message counts once, however many queues refer to it. ``total`` is the account of
-    all addresses.
+    all addresses, and has none above it.
     """
 
     __slots__ = ("_total", "message_count", "size_bytes")
@@ -94,8 +94,10 @@ class Account:
         """Add messages with this total size."""
         self.message_count += count
         self.size_bytes += size_bytes
-        if self._total is not None:
-            self._total.charge(count, size_bytes)
+        total = self._total
+        if total is not None:
+            total.message_count += count
+            total.size_bytes += size_bytes
 
     def credit(self, count: int, size_bytes: int) -> None:
         """Remove messages with this total size."""

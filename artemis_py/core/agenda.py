@@ -33,20 +33,21 @@ class Chore(ABC):
 class Agenda:
     """The unfinished chores. Each gets its share of a turn, so none holds up another."""
 
-    __slots__ = ("_chores", "_share", "broken")
+    __slots__ = ("_share", "broken", "chores")
 
     def __init__(self) -> None:
         self.broken: list[tuple[str, Exception]] = []
         """Chores that raised an exception, by the name of their class. Whoever reports them takes them out."""
-        self._chores: deque[Chore] = deque()
+        self.chores: deque[Chore] = deque()
+        """Those that are not done."""
         self._share = Budget()
 
     def __len__(self) -> int:
-        return len(self._chores)
+        return len(self.chores)
 
     def add(self, chore: Chore) -> None:
         """Have a chore done, from the next ``run`` on."""
-        self._chores.append(chore)
+        self.chores.append(chore)
 
     def run(self, budget: Budget, now_ms: int) -> None:
         """Go around the chores once at most. The first chore gets on in any case: a turn that others have used up must
@@ -55,7 +56,7 @@ class Agenda:
         A chore that raises an exception leaves the shares of the others alone. It is noted in ``broken`` and goes on if
         ``Chore.recover`` says so. StorageError passes: the disk failed.
         """
-        chores = self._chores
+        chores = self.chores
         share = self._share
         for waiting in range(len(chores), 0, -1):
             units = max(budget.left // waiting, 1)

@@ -42,6 +42,7 @@ from artemis_py.core.routing.router import Router
 from artemis_py.core.slow_consumers import SlowConsumers
 from artemis_py.core.sweep import Sweep
 from artemis_py.core.telling import tell_consumer
+from artemis_py.core.timing.clock import NEVER_MS
 from artemis_py.errors import Problem
 from artemis_py.message import Head, LargeBody, Message
 from artemis_py.records import PageLog, RecordLog, RecoveredState
@@ -128,6 +129,7 @@ class Broker:
         self.log.now_ms = now_ms
         self._sweep.begin_with(now_ms)
         self.registry.give_retained()
+        self._wait()
         self.started = True
 
     def redeploy(
@@ -223,7 +225,8 @@ class Broker:
 
     def begin_turn(self, units: int, now_ms: int) -> None:
         """A turn begins, with a budget of so many units."""
-        self.budget.refill(units)
+        budget = self.budget
+        budget.left = budget.turn_units = units
         self.host.turn_ms = now_ms
 
     def take_in(self) -> None:
@@ -244,16 +247,27 @@ class Broker:
     def tick(self, now_ms: int) -> None:
         """Do what is due at ``now_ms``: schedules, redelivery delays, gates, expiry scans, deletions."""
         self.log.now_ms = now_ms
+        is_due = self.clock.due_ms <= now_ms - self.clock.shift_ms
+        if not is_due and not self.agenda.chores:
+            return
         self.budget.allow(_TICK_PARTS)
-        self.timers.look_at_clock(self.clock.shift_ms, now_ms)
-        due_ms = self.next_due_ms()
-        if due_ms is not None and due_ms <= now_ms and self._due.run(now_ms):
-            self._sweep.run(now_ms)
-            self.slow_consumers.run(now_ms)
-        if self.agenda:
+        if is_due:
+            self.clock.due_ms = NEVER_MS
+            self.timers.look_at_clock(self.clock.shift_ms, now_ms)
+            if self._due.run(now_ms):
+                self._sweep.run(now_ms)
+                self.slow_consumers.run(now_ms)
+            self._wait()
+        if self.agenda.chores:
             share = self.budget.lend()
             self._work_off(share, now_ms)
             self.budget.take_back(share)
+
+    def _wait(self) -> None:
+        """Say what the parts wait for."""
+        due_ms = self.next_due_ms()
+        if due_ms is not None:
+            self.clock.wait_until(due_ms - self.clock.shift_ms)
 
     def _work_off(self, budget: Budget, now_ms: int) -> None:
         """Go on with what was decided and is not done."""
@@ -265,7 +279,9 @@ class Broker:
 
     def dispatch(self, now_ms: int) -> None:
         """Offer what is ready to consumers, and publish the copies that this and the turn so far brought forth."""
-        self.budget.allow(_DISPATCH_PARTS)
+        budget = self.budget
+        if budget.left < budget.turn_units // _DISPATCH_PARTS:
+            budget.allow(_DISPATCH_PARTS)
         ready = self.host.ready
         for _ in range(len(ready)):
             reference = ready.popleft()
@@ -276,9 +292,10 @@ class Broker:
                     queue.dispatch(now_ms)
                 except Exception as error:
                     set_aside(self.host, queue, "dispatch", error)
-            if self.budget.is_spent:
+            if budget.left <= 0:
                 break
-        if self.forwarding.is_due:
+        copies = self.host.copies
+        if copies.is_open or copies.dead or copies.expired or self.forwards.waiting:
             self.forwarding.flush(now_ms)
         self.log.message_id = self.host.message_id
         self.log.queue_id = self.registry.queue_id
@@ -294,14 +311,15 @@ class Broker:
         """Everything of the turn has happened: tell a log that is retained what its readers cannot add up."""
         if self.enqueuer.begun:
             self.enqueuer.take_begun()  # copies for which nobody waits
-        if self.log.story.end_turn():
-            self.log.story.depths(depths_of(self.queues.values(), self.enqueuer.coming()))
+        story = self.log.story
+        if story.is_told and story.end_turn():
+            story.depths(depths_of(self.queues.values(), self.enqueuer.coming()))
 
     def finish(self, now_ms: int) -> None:
         """The broker stops: carry out to its end what was decided."""
         self.handling.stop()
         unlimited = Budget()
-        while self.agenda:
+        while self.agenda.chores:
             self._work_off(unlimited, now_ms)
         self.forwarding.flush(now_ms)
         self.started = False
@@ -310,7 +328,7 @@ class Broker:
     def has_ready(self) -> bool:
         """Is there something left to do in another turn?"""
         now_ms = self.log.now_ms
-        return bool(self.host.ready or self.agenda) or self.timers.is_behind(now_ms, self.clock.steady_ms(now_ms))
+        return bool(self.host.ready or self.agenda.chores) or self.clock.due_ms <= now_ms - self.clock.shift_ms
 
     def next_due_ms(self) -> int | None:
         """The date at which ``tick`` has something to do next if nobody sets the clock until then, or None."""

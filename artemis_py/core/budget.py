@@ -33,11 +33,11 @@ class Budget:
     and goes on in a later turn. Without ``refill`` there is no limit (tests, recovery).
     """
 
-    __slots__ = ("_turn_units", "left")
+    __slots__ = ("left", "turn_units")
 
     def __init__(self) -> None:
         self.left = maxsize
-        self._turn_units = maxsize
+        self.turn_units = maxsize
 
     def must_put_off(self, units: int) -> bool:
         """Must work of ``units``, which can wait, be put off because the budget is overdrawn? Small work need not,
@@ -45,29 +45,29 @@ class Budget:
         """
         if self.left >= 0:
             return False
-        return units > max(self._turn_units // _PIECES, _PIECE_UNITS_MIN) or self.left < -OVERDRAFT_UNITS
+        return units > max(self.turn_units // _PIECES, _PIECE_UNITS_MIN) or self.left < -OVERDRAFT_UNITS
 
     def refill(self, units: int) -> None:
         """Begin a new turn with this many units."""
-        self.left = self._turn_units = units
+        self.left = self.turn_units = units
 
     def allow(self, parts: int) -> None:
         """Give the next step of the turn at least one in ``parts`` of the turn's units, whatever the steps before it
         took. Clients that send without end must not keep others from getting anything.
         """
-        least = self._turn_units // parts
+        least = self.turn_units // parts
         if self.left < least:
             self.left = least
 
     def lend(self) -> Budget:
         """The share of this turn's work that may go on in later turns. ``take_back`` ends it."""
         share = Budget()
-        share.refill(min(self.left, self._turn_units // WORK_PARTS))
+        share.refill(min(self.left, self.turn_units // WORK_PARTS))
         return share
 
     def take_back(self, share: Budget) -> None:
         """Count what was spent of a share."""
-        self.left -= share._turn_units - share.left
+        self.left -= share.turn_units - share.left
 
     def spend(self, units: int) -> None:
         """Count work that was done."""

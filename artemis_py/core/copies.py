@@ -29,13 +29,9 @@ class Copies:
         self.dead: list[tuple[QueueReference, Message, str]] = []
         self.expired: list[tuple[QueueReference, Message, str]] = []
         """Each with the reason that its copy names."""
+        self.is_open = False
+        """Is there a group to end?"""
         self._log = log
-        self._is_open = False
-
-    @property
-    def are_due(self) -> bool:
-        """Are there copies to make, or a group to end?"""
-        return bool(self.dead or self.expired or self._is_open)
 
     def note_dead(self, queue: QueueReference, message: Message, reason: str) -> None:
         """The message failed for the last time: a copy belongs on the dead-letter address."""
@@ -59,12 +55,12 @@ class Copies:
         self._open()
 
     def _open(self) -> None:
-        if not self._is_open:
-            self._is_open = True
+        if not self.is_open:
+            self.is_open = True
             self._log.begin_group()
 
     def close(self) -> None:
         """All copies are made: end the group."""
-        if self._is_open:
-            self._is_open = False
+        if self.is_open:
+            self.is_open = False
             self._log.end_group()

@@ -101,28 +101,23 @@ class Events:
     def __init__(self) -> None:
         self.counts: dict[str, int] = {}
         """How often each code was noted since the start."""
-        self._noted: dict[tuple[str, str, str], Event] = {}
+        self.noted: dict[tuple[str, str, str], Event] = {}
 
     def note(self, code: str, queue: str, fields: dict[str, str | int], *, kind: str = "", count: int = 1) -> None:
         """Note an event. Events with the same code, queue and ``kind`` are reported together, with the latest
         fields.
         """
         self.counts[code] = self.counts.get(code, 0) + count
-        noted = self._noted.get((code, queue, kind))
+        noted = self.noted.get((code, queue, kind))
         if noted is not None:
             noted.count += count
             noted.fields = fields
-        elif len(self._noted) < NOTED_MAX:
-            self._noted[code, queue, kind] = Event(code, queue, fields, count)
-
-    @property
-    def is_empty(self) -> bool:
-        """Was nothing noted?"""
-        return not self._noted
+        elif len(self.noted) < NOTED_MAX:
+            self.noted[code, queue, kind] = Event(code, queue, fields, count)
 
     def take(self) -> list[Event]:
         """Take the noted events, in order. They are forgotten here."""
-        noted, self._noted = self._noted, {}
+        noted, self.noted = self.noted, {}
         return list(noted.values())
 
 

@@ -105,7 +105,8 @@ class Holdings:
         """Is the limit reached even without what transactions hold? Then every address is full. What a transaction
         holds must not keep its own COMMIT, or that of others, from an address.
         """
-        return 0 < self.bytes_max <= self.total_bytes - self._by_kind[TRANSACTIONS]
+        held_bytes = self._others_bytes + self.messages.size_bytes - self._by_kind[TRANSACTIONS]
+        return 0 < self.bytes_max <= held_bytes
 
     def by_kind(self) -> dict[str, int]:
         """Bytes by the name of the kind."""

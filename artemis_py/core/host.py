@@ -34,7 +34,7 @@ class Host:
         """What the turn that runs may still do."""
         self.agenda = Agenda()
         """What was decided and is larger than a turn."""
-        self.timers = Timers()
+        self.timers = Timers(self.clock)
         self.copies = Copies(log)
         self.events = Events()
         """What the operational log is to tell."""

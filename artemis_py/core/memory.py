@@ -40,6 +40,8 @@ class Memory:
     def has_room_for(self, count: int, size_bytes: int) -> bool:
         """Would ``count`` messages of ``size_bytes`` together stay within the limits?"""
         account = self.account
-        if 0 < self.bytes_max < account.size_bytes + size_bytes or self.holdings.leaves_no_room:
+        if 0 < self.bytes_max < account.size_bytes + size_bytes:
+            return False
+        if self.holdings.bytes_max > 0 and self.holdings.leaves_no_room:
             return False
         return not 0 < self.messages_max < account.message_count + count

@@ -76,19 +76,17 @@ class Notice:
 class Notices:
     """Those that were not taken yet."""
 
-    __slots__ = ("_has_queues", "_is_listened_to", "_noted", "is_heard", "lost")
+    __slots__ = ("_has_queues", "_is_listened_to", "is_heard", "lost", "noted")
 
     def __init__(self) -> None:
         self.is_heard = False
         """Does anybody listen? Nothing is to be noted otherwise."""
         self.lost = 0
         """How many were not noted since they were last taken, because there were too many."""
-        self._noted: list[Notice] = []
+        self.noted: list[Notice] = []
+        """Those that were not taken yet, in order."""
         self._has_queues = False
         self._is_listened_to = False
-
-    def __len__(self) -> int:
-        return len(self._noted)
 
     @property
     def has_queues(self) -> bool:
@@ -112,16 +110,16 @@ class Notices:
 
     def note(self, type: str, fields: Fields) -> None:
         """Note one. To be called only if ``is_heard``."""
-        if len(self._noted) < NOTED_MAX:
-            self._noted.append(Notice(type, fields))
+        if len(self.noted) < NOTED_MAX:
+            self.noted.append(Notice(type, fields))
         else:
             self.lost += 1
 
     def take(self, count_max: int) -> list[Notice]:
         """Take some of what was noted, in order; at the end comes how much could not be noted."""
-        noted = self._noted
-        taken, self._noted = noted[:count_max], noted[count_max:]
-        if self.lost and not self._noted:
+        noted = self.noted
+        taken, self.noted = noted[:count_max], noted[count_max:]
+        if self.lost and not self.noted:
             taken.append(Notice(LOST, {"count": self.lost}))
             self.lost = 0
         return taken

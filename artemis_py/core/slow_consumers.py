@@ -86,7 +86,12 @@ class SlowConsumers(Chore):
             return
         steady_ms = self._host.clock.steady_ms(now_ms)
         self._watches[queue.id] = _Watch(queue, steady_ms)
-        self._due.add(steady_ms + _period_ms(queue.address.settings), queue.id)
+        self._wait(queue.id, steady_ms + _period_ms(queue.address.settings))
+
+    def _wait(self, queue_id: int, steady_ms: int) -> None:
+        """Look at a queue at this steady time."""
+        self._due.add(steady_ms, queue_id)
+        self._host.clock.wait_until(steady_ms)
 
     def next_due_ms(self) -> int | None:
         """The steady time of the next look; None when no queue is watched."""
@@ -144,7 +149,7 @@ class SlowConsumers(Chore):
             return False
         watch.place = 0
         watch.since_ms, watch.added = steady_ms, queue.contents.tally.added
-        self._due.add(steady_ms + _period_ms(settings), queue.id)
+        self._wait(queue.id, steady_ms + _period_ms(settings))
         return True
 
     def _found(self, queue: Queue, consumer: Consumer, settled: int, span_ms: int) -> None:

@@ -17,21 +17,22 @@ class Blocked:
     first.
     """
 
-    __slots__ = ("_awaited", "_senders", "_spent_ns", "_until_ns", "_waiting")
+    __slots__ = ("_senders", "_spent_ns", "_until_ns", "_waiting", "awaited")
 
     def __init__(self) -> None:
         self._senders: set[Client] = set()
         """Those that have logged in: others wait for their login."""
         self._spent_ns = 0
         self._until_ns = 0
-        self._awaited: dict[Client, Awaited] = {}
+        self.awaited: dict[Client, Awaited] = {}
+        """What each of them waits for."""
         self._waiting: dict[Awaited, dict[Client, None]] = {}
 
     def __len__(self) -> int:
-        return len(self._awaited)
+        return len(self.awaited)
 
     def __iter__(self) -> Iterator[Client]:
-        return iter(self._awaited)
+        return iter(self.awaited)
 
     def counts(self) -> list[tuple[Awaited, int]]:
         """What is waited for, and how many connections wait for each."""
@@ -50,12 +51,12 @@ class Blocked:
         if connection.session.is_open:
             self.spent_ns()
             self._senders.add(connection)
-        self._awaited[connection] = awaited
+        self.awaited[connection] = awaited
         self._waiting.setdefault(awaited, {})[connection] = None
 
     def discard(self, connection: Client) -> None:
         """A connection no longer waits, if it did."""
-        awaited = self._awaited.pop(connection, None)
+        awaited = self.awaited.pop(connection, None)
         if awaited is None:
             return
         if connection in self._senders:
@@ -92,7 +93,7 @@ class Blocked:
 
     def next_of(self, count: int) -> list[Client]:
         """Some of all waiting connections; each call returns others until all had their turn."""
-        chosen = list(islice(self._awaited, count))
+        chosen = list(islice(self.awaited, count))
         for connection in chosen:
-            self._awaited[connection] = self._awaited.pop(connection)
+            self.awaited[connection] = self.awaited.pop(connection)
         return chosen

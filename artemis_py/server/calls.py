@@ -8,6 +8,7 @@ from collections.abc import Callable
 from time import perf_counter_ns
 from typing import Any, Final, NamedTuple, cast, final
 
+from artemis_py.core.timing.clock import Clock
 from artemis_py.errors import StorageError
 from artemis_py.management.steps import AnySteps, Awaited, Coming, Step, Until
 
@@ -36,15 +37,19 @@ class Calls:
     waits for that. ``schedule`` has a turn run soon.
     """
 
-    __slots__ = ("_awaiting", "_loop", "_schedule", "_sleeping", "_when_durable", "_works")
+    __slots__ = ("_awaiting", "_clock", "_loop", "_schedule", "_sleeping", "_when_durable", "_works", "is_due")
 
     def __init__(
         self,
         loop: asyncio.AbstractEventLoop,
+        clock: Clock,
         schedule: Callable[[], None],
         when_durable: Callable[[Callable[[], None]], None],
     ) -> None:
+        self.is_due = False
+        """Is a work under way?"""
         self._loop = loop
+        self._clock = clock
         self._schedule = schedule
         self._when_durable = when_durable
         self._works: deque[_Begun] = deque()
@@ -78,6 +83,7 @@ class Calls:
 
     def _go_on_with(self, begun: _Begun) -> None:
         self._works.append(begun)
+        self.is_due = True
         self._schedule()
 
     def _given_up(self, future: asyncio.Future[Any]) -> None:
@@ -101,7 +107,8 @@ class Calls:
         for _ in range(len(self._works)):
             self._go_on(self._works.popleft(), until_ns)
             if perf_counter_ns() >= until_ns:
-                return
+                break
+        self.is_due = len(self) > 0
 
     def _go_on(self, begun: _Begun, until_ns: int) -> None:
         if begun.is_vain:
@@ -129,6 +136,7 @@ class Calls:
             self._works.append(begun)
         elif isinstance(step, Until):
             self._sleeping.append((step.steady_ms, begun))
+            self._clock.wait_until(step.steady_ms)
         elif hasattr(step, "add_done_callback"):
             coming = cast(Coming, step)
             if not begun.changes:

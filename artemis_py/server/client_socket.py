@@ -30,7 +30,7 @@ could lose the ERROR.
 class ClientSocket:
     """Owns the transport, None before the client connects and after it is gone, and the flow of output."""
 
-    __slots__ = ("_descriptor", "_is_plain", "_reads", "flow", "framing", "linger_until_ms", "transport", "writable")
+    __slots__ = ("_descriptor", "_is_plain", "flow", "framing", "linger_until_ms", "reads", "transport", "writable")
 
     def __init__(self) -> None:
         self.transport: asyncio.Transport | None = None
@@ -46,7 +46,8 @@ class ClientSocket:
         """The socket; -1 before and after."""
         self._is_plain = True
         """Are the socket's bytes the client's own (no TLS)?"""
-        self._reads = True
+        self.reads = True
+        """Is the client read?"""
 
     def set_up(self, transport: asyncio.Transport) -> None:
         """Find the descriptor, and whether there is TLS between it and the client."""
@@ -71,8 +72,8 @@ class ClientSocket:
     def let_read(self, *, reads: bool) -> None:
         """Read from the socket, or stop reading."""
         transport = self.transport
-        if reads != self._reads and transport is not None and not transport.is_closing():
-            self._reads = reads
+        if reads != self.reads and transport is not None and not transport.is_closing():
+            self.reads = reads
             if reads:
                 transport.resume_reading()
             else:

@@ -98,5 +98,5 @@ class Clocks:
                 "heart-beats and delays do not"
             )
         self._ahead_ns = ahead_ns
-        self._clock.shift_ms = (ahead_ns - self._first_ns) // NS_PER_MS
+        self._clock.set_ahead((ahead_ns - self._first_ns) // NS_PER_MS)
         return ahead_ns

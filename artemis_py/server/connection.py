@@ -241,7 +241,9 @@ class Connection(asyncio.BufferedProtocol):
         if awaited is not None and not was_blocked:
             turns.input.blocked.add(self, awaited)
         has_more = self.intake.has_more
-        self.socket.let_read(reads=awaited is None and not has_more)
+        reads = awaited is None and not has_more
+        if reads is not self.socket.reads:
+            self.socket.let_read(reads=reads)
         turns.output.mark_dirty(self)
         return has_more
 
@@ -294,7 +296,8 @@ class Connection(asyncio.BufferedProtocol):
         """Write what is durable, and close when the session is over and everything is written."""
         self.is_dirty = False
         turns, session, socket = self._turns, self.session, self.socket
-        if socket.transport is None:
+        transport = socket.transport
+        if transport is None:
             return
         segments = session.out.segments
         parts = session.out.take(durable_lsn) if segments and segments[0][0] <= durable_lsn else []
@@ -303,7 +306,15 @@ class Connection(asyncio.BufferedProtocol):
             turns.stats.bytes_out += socket.send(parts, session, turns.large, now_ms)
             if flow is not None and socket.flow is None:  # the flow has ended, so consumers may get more
                 turns.schedule()
-        self.weigh()
+        if (
+            self.weight is not NOTHING
+            or session.out.segments
+            or self.intake is not session
+            or socket.flow is not None
+            or not session.is_light
+            or transport.get_write_buffer_size()
+        ):
+            self.weigh()
         if self._eof or session.is_closing:
             self._end(now_ms)
 

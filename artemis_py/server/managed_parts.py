@@ -77,7 +77,7 @@ class StoredFiles:
 
     def compact(self) -> None:
         """Begin to compact all journal files but the one that is written to."""
-        self._journal.compaction.ask()
+        self._journal.compact()
 
     @property
     def is_compacting(self) -> bool:

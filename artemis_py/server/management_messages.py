@@ -39,12 +39,8 @@ class ManagementMessages:
         self._schedule = schedule
         self._complain = complain
         self._broker = beans.managed.broker
-        self._answers: deque[tuple[Pending, Request]] = deque()
-
-    @property
-    def is_due(self) -> bool:
-        """Is there a reply to send?"""
-        return len(self._answers) > 0
+        self.answers: deque[tuple[Pending, Request]] = deque()
+        """Replies to send."""
 
     def receive(self, request: Request) -> Pending:
         """Begin to carry out a request."""
@@ -70,7 +66,7 @@ class ManagementMessages:
             audit.tell(call.id, call.given, request.user, request.peer, "done" if failure is None else str(failure))
         if failure is None:
             pending.reply = work.result()
-            self._answers.append((pending, request))
+            self.answers.append((pending, request))
         elif isinstance(failure, BrokerError | JavaError):
             self._refuse(pending, request, failure, str(failure))
         else:
@@ -82,12 +78,12 @@ class ManagementMessages:
     def _refuse(self, pending: Pending, request: Request, failure: BaseException, why: str) -> None:
         pending.failure = failure
         pending.reply = json.dumps([why], ensure_ascii=False)
-        self._answers.append((pending, request))
+        self.answers.append((pending, request))
 
     def run(self, now_ms: int) -> None:
         """Send the replies that are ready; those who asked go on."""
-        while self._answers:
-            pending, request = self._answers.popleft()
+        while self.answers:
+            pending, request = self.answers.popleft()
             pending.done = True
             if request.reply_to is not None:
                 self._reply(request, request.reply_to, pending, now_ms)

@@ -39,7 +39,7 @@ class MemoryGuard:
     def __init__(self, holdings: Holdings, clock: Clock) -> None:
         self.holdings = holdings
         self._clock = clock
-        self._holders: dict[Client, None] = {}
+        self.holders: dict[Client, None] = {}
         """Connections that hold anything, the least recently weighed first."""
         self._looked_ms = 0
         self._told_ms = -_TELL_EVERY_MS
@@ -61,15 +61,15 @@ class MemoryGuard:
         move(INPUT, after.input_bytes - before.input_bytes)
         move(OUTPUT, after.output_bytes - before.output_bytes)
         move(TRANSACTIONS, after.transaction_bytes - before.transaction_bytes)
-        self._holders.pop(connection, None)
+        self.holders.pop(connection, None)
         if after != NOTHING:
-            self._holders[connection] = None
+            self.holders[connection] = None
 
     def look(self, now_ms: int, broke_off: Callable[[Client, str, Exception], None]) -> None:
         """Once a turn: weigh some connections again from time to time, and relieve the broker if it holds too much.
         ``broke_off`` learns of a connection for which that fails.
         """
-        holders = self._holders
+        holders = self.holders
         if not holders:
             return
         if abs(now_ms - self._looked_ms) >= _LOOK_EVERY_MS:  # also after the clock was set
@@ -89,10 +89,10 @@ class MemoryGuard:
         holdings = self.holdings
         if not self._are_the_cause():  # they hold no more than when they were weighed
             return
-        self._weigh(list(self._holders), broke_off)
+        self._weigh(list(self.holders), broke_off)
         if not self._are_the_cause():
             return
-        for connection in nlargest(_CUT_OFFS_MAX, self._holders, key=_unread_bytes):
+        for connection in nlargest(_CUT_OFFS_MAX, self.holders, key=_unread_bytes):
             if not holdings.is_full or _unread_bytes(connection) < CUT_OFF_BYTES_MIN:
                 return
             try:
@@ -134,7 +134,7 @@ class MemoryGuard:
 
     def largest(self, count: int) -> list[Client]:
         """The connections that held most when they were last weighed."""
-        return nlargest(count, self._holders, key=lambda connection: sum(connection.weight))
+        return nlargest(count, self.holders, key=lambda connection: sum(connection.weight))
 
 
 def _unread_bytes(connection: Client) -> int:

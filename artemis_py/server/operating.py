@@ -66,7 +66,7 @@ def operating(  # noqa: PLR0913 - all but the first five are named where they ar
     broker, stats = turns.broker, turns.stats
     begun_s = loop.time()
     calls = configuration.calls = turns.calls = Calls(
-        loop, turns.schedule, lambda call: turns.when_durable(broker.log.last_lsn, call)
+        loop, broker.clock, turns.schedule, lambda call: turns.when_durable(broker.log.last_lsn, call)
     )
     managed = Managed(
         broker,

@@ -30,11 +30,12 @@ class Rota:
     def __init__(self) -> None:
         self._new: list[Client] = []
         self._waiting: deque[Client] = deque()
+        self.count = 0
+        """How many connections wait."""
+        self.reading: Client | None = None
+        """The connection whose input is being processed."""
         self._period = 0
         """Counts the times when no connection was waiting. Debts from an earlier period no longer count."""
-
-    def __len__(self) -> int:
-        return len(self._new) + len(self._waiting)
 
     def __iter__(self) -> Iterator[Client]:
         return chain(self._new, self._waiting)
@@ -46,47 +47,62 @@ class Rota:
             connection.period = self._period
             connection.credit = 0
         self._new.append(connection)
+        self.count += 1
 
-    def serve(self, budget: Budget, read: Callable[[Client, int], bool]) -> None:
-        """One turn. ``read(connection, stop_at)`` processes input until the budget is down to ``stop_at``, but at least
-        a little, and returns whether there is more.
+    def serve(self, budget: Budget, now_ms: int, cut_off: Callable[[Client, str, Exception], None]) -> None:
+        """One turn. ``Client.read`` processes input until the budget is down to what it is told, but
+        at least a little, and returns whether there is more. If it raises, ``cut_off`` ends that connection.
         """
-        if not self:
+        if not self.count:
             return
         units = max(min(budget.left, TURN_UNITS) // INPUT_SHARE, 1)
         end = budget.left - units
-        quantum = max(units // len(self), min(units, QUANTUM_MIN))
+        quantum = max(units // self.count, min(units, QUANTUM_MIN))
         new, self._new = self._new, []
         waited = len(self._waiting)
         least = end + units // 2 if waited else end - QUANTUM_MIN  # a few that arrive together are served together
         for connection in new:
             if budget.left > least:
-                self._serve_one(connection, budget, quantum, read)
+                self._serve_one(connection, budget, quantum, now_ms, cut_off)
             else:
                 self._waiting.append(connection)
         passed_over = 0
         while self._waiting and (waited > 0 or budget.left > end):
-            if self._serve_one(self._waiting.popleft(), budget, quantum, read):
+            if self._serve_one(self._waiting.popleft(), budget, quantum, now_ms, cut_off):
                 passed_over = waited = 0
             else:
                 passed_over += 1
                 if passed_over >= len(self._waiting):
                     self._lift()
-        if not self:
+        self.reading = None
+        if not self.count:
             self._period += 1
 
-    def _serve_one(self, connection: Client, budget: Budget, quantum: int, read: Callable[[Client, int], bool]) -> bool:
+    def _serve_one(
+        self,
+        connection: Client,
+        budget: Budget,
+        quantum: int,
+        now_ms: int,
+        cut_off: Callable[[Client, str, Exception], None],
+    ) -> bool:
         """Give a connection its share; False if it must wait because of what it spent before."""
         connection.credit += quantum
         if connection.credit <= 0:
             self._waiting.append(connection)
             return False
         before = budget.left
-        has_more = read(connection, before - connection.credit)
+        self.reading = connection
+        try:
+            has_more = connection.read(now_ms, before - connection.credit)
+        except Exception as error:
+            cut_off(connection, "read", error)
+            has_more = False
         connection.credit -= before - budget.left
         if has_more:
             self._waiting.append(connection)
         else:
+            self.count -= 1
             connection.in_line = False
             connection.credit = min(connection.credit, 0)
         return True

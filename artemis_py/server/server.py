@@ -218,11 +218,11 @@ class Server:
         very end.
         """
         with suppress(RuntimeError):  # the loop is closed
-            self._loop.call_soon_threadsafe(self._schedule)
+            self._loop.call_soon_threadsafe(self._take_news)
 
-    def _schedule(self) -> None:
+    def _take_news(self) -> None:
         if hasattr(self, "turns"):  # not yet, while the files are being opened
-            self.turns.schedule()
+            self.turns.disk_has_news()
 
     def _look_soon(self) -> None:
         """Called by the disk's threads: files have grown or did not fit."""

@@ -20,7 +20,7 @@ _ASKED_MAX: Final = 256
 class TurnInput:
     """The connections with input, the lost ones, and the blocked ones."""
 
-    __slots__ = ("_budget", "_isolation", "blocked", "lost", "reading", "rota")
+    __slots__ = ("_budget", "_isolation", "blocked", "lost", "rota")
 
     def __init__(self, budget: Budget, isolation: Isolation) -> None:
         self.rota = Rota()
@@ -29,29 +29,13 @@ class TurnInput:
         """Connections whose socket is gone."""
         self.blocked = Blocked()
         """Senders that wait for room."""
-        self.reading: Client | None = None
-        """The connection whose input is being processed."""
         self._budget = budget
         self._isolation = isolation
 
     def peer_of(self, user: str) -> str:
         """The address of the client whose input is being processed, if it is one of this user; else empty."""
-        reading = self.reading
+        reading = self.rota.reading
         return "" if reading is None or reading.session.state.user != user else reading.peer
-
-    def read(self, now_ms: int) -> None:
-        """Process the input of connections, each within its share."""
-
-        def read(connection: Client, stop_at: int) -> bool:
-            self.reading = connection
-            try:
-                return connection.read(now_ms, stop_at)
-            except Exception as error:
-                self._isolation.cut_off(connection, "read", error)
-                return False
-
-        self.rota.serve(self._budget, read)
-        self.reading = None
 
     def take_in(self, now_ms: int) -> None:
         """Handle lost connections, and let senders whose wait is over continue."""
@@ -62,7 +46,7 @@ class TurnInput:
                     self.lost.append(connection)  # its input is processed first
                 else:
                     connection.lost(now_ms)
-        if self.blocked:
+        if self.blocked.awaited:
             self._let_blocked_go_on(now_ms)
 
     def _let_blocked_go_on(self, now_ms: int) -> None:

@@ -101,15 +101,17 @@ class Turns:
         """Is told of the work of each turn; None: Python's cycle collector does as it likes."""
         self.on_end: Callable[[], None] | None = None
         """Called at the end of each turn, when what happened in it can be looked at."""
-        self._wakeup = Wakeup(loop, broker.clock, self.run)
+        self._wakeup = Wakeup(loop, self.run)
         self.schedule = self._wakeup.schedule
         self.isolation = Isolation(broker, stats, clock_ms, self.schedule)
         self.input = TurnInput(broker.budget, self.isolation)
         self.output = TurnOutput(broker, durability, self.isolation, stats.delays)
         self.guard = MemoryGuard(broker.holdings, broker.clock)
-        self.watches = Watches()
+        self.watches = Watches(broker.clock)
         """Connections to check at a later time (heart-beats, handshake, lingering)."""
         self._durability = durability
+        self._disk_has_news = True
+        """Has a thread of the disk finished something that no turn has looked at?"""
         self._at_hand: Sized | None = getattr(loop, "_ready", None) if isinstance(loop, asyncio.BaseEventLoop) else None
         """What asyncio's own loop will call in this round; None for other loops."""
         self._attends = len(sched_getaffinity(0)) > 1
@@ -119,6 +121,11 @@ class Turns:
         """A number that no connection has had before."""
         self._origin += 1
         return self._origin
+
+    def disk_has_news(self) -> None:
+        """A thread of the disk has finished something, or failed: have a turn look at it."""
+        self._disk_has_news = True
+        self.schedule()
 
     def arrived(self, connection: Client) -> None:
         """Bytes arrived: run a turn, at once if the loop has nothing else to collect."""
@@ -169,98 +176,124 @@ class Turns:
         self._wakeup.has_ended = True
         self.on_failure(failure)
 
-    def _run(self, now_ms: int) -> None:
+    def _run(self, now_ms: int) -> None:  # noqa: PLR0912 - the whole order of a turn, on one page
         started_ns = perf_counter_ns()
-        broker = self.broker
+        broker, clock, durability, output = self.broker, self.broker.clock, self._durability, self.output
+        steady_ms = now_ms - clock.shift_ms
+        is_time = clock.due_ms <= steady_ms
         broker.begin_turn(self.units, now_ms)
-        durability = self._durability
-        durability.poll()
-        failure = durability.failure or self._poll_large()
-        if failure is not None:
-            self._fail(failure)
-            return
-        arrivals, output = self.input, self.output
-        durability.inline = len(arrivals.rota) <= 1 and not output.waiting
-        arrivals.read(now_ms)
-        broker.take_in()
-        arrivals.take_in(now_ms)
-        if self.calls:
-            self.calls.run(broker.clock.steady_ms(now_ms))
-        if self.managing is not None and self.managing.is_due:
+        if self._disk_has_news:
+            self._disk_has_news = False
+            failure = self._take_news()
+            if failure is not None:
+                self._fail(failure)
+                return
+        arrivals = self.input
+        durability.inline = arrivals.rota.count <= 1 and not output.waiting
+        if arrivals.rota.count:
+            arrivals.rota.serve(broker.budget, now_ms, self.isolation.cut_off)
+        if arrivals.lost or arrivals.blocked.awaited:
+            arrivals.take_in(now_ms)
+        if self.calls is not None and self.calls.is_due:
+            self.calls.run(steady_ms)
+        if self.managing is not None and self.managing.answers:
             self.managing.run(now_ms)
-        if self.notifying is not None and self.notifying.is_due:
+        if self.notifying is not None and broker.notices.noted:
             self.notifying.run(now_ms)
         broker.tick(now_ms)
         if broker.slow_consumers.killed:
             self._close_slow(now_ms)
-        self._beat(now_ms)
+        if is_time:
+            self._check_connections(steady_ms, now_ms)
         broker.dispatch(now_ms)
-        served = output.write_messages(now_ms)
+        served = output.write_messages(now_ms) if broker.host.outgoing else None
         broker.end_turn()
         durability.seal()
-        if self.large is not None:
-            self.large.seal(broker.log.last_lsn, durability.durable_lsn)
+        large = self.large
+        if large is not None and (large.released or large.leaving or large.intake.coming):
+            large.seal(broker.log.last_lsn, durability.durable_lsn)
         output.flush(now_ms)
-        self.guard.look(now_ms, self.isolation.cut_off)
-        output.make_room(served)
-        replays = self.replays
-        if replays is not None and replays.are_there:
-            replays.run(self.units, now_ms)
+        if self.guard.holders:
+            self.guard.look(now_ms, self.isolation.cut_off)
+        if served is not None:
+            output.make_room(served)
+        if self.replays is not None and self.replays.are_there:
+            self.replays.run(self.units, now_ms)
             output.flush(now_ms)
-        if self.tell is not None and not broker.events.is_empty:
-            events = broker.events.take()
-            self.tell(events, broker.clock.steady_ms(now_ms))
-            if self.notifying is not None:
-                self.notifying.note_events(events)
+        if self.tell is not None and broker.events.noted:
+            self._tell_events(self.tell, steady_ms)
+        if is_time:
+            self._wait()
+        if clock.due_ms != self._wakeup.due_ms:
+            self._wakeup.wake_at(clock.due_ms, steady_ms)
         if self._has_more:
             self._wakeup.schedule_behind()
-        self._wakeup.set_timer(broker.next_due_ms(), self._next_watch_ms(), now_ms)
         if self.collector is not None:
             self.collector.note_turn(self.units - broker.budget.left, broker.memory.account.message_count)
         self.stats.turn_took(perf_counter_ns() - started_ns)
         if self.on_end is not None:
             self.on_end()
 
+    def _tell_events(self, tell: Callable[[list[Event], int], None], steady_ms: int) -> None:
+        events = self.broker.events.take()
+        tell(events, steady_ms)
+        if self.notifying is not None:
+            self.notifying.note_events(events)
+
     @property
     def _has_more(self) -> bool:
         """Is there already work for another turn?"""
-        if self.broker.has_ready or self.input.rota or (self.calls is not None and self.calls.have_ready):
+        broker, large, replays, calls = self.broker, self.large, self.replays, self.calls
+        if broker.host.ready or broker.agenda.chores or self.input.rota.count:
             return True
-        if (self.notifying is not None and self.notifying.is_due) or (
-            self.managing is not None and self.managing.is_due
+        if broker.clock.due_ms <= broker.log.now_ms - broker.clock.shift_ms:
+            return True
+        if self.notifying is not None and broker.notices.noted:
+            return True
+        if self.managing is not None and self.managing.answers:
+            return True
+        if self.input.blocked.awaited and self.input.blocked.has_ready:
+            return True
+        return (
+            (calls is not None and calls.is_due and calls.have_ready)
+            or (replays is not None and replays.have_ready)
+            or (large is not None and bool(large.released))
+        )
+
+    def _wait(self) -> None:
+        """What was due is done: say what the connections, replays and operators' works wait for. The core has."""
+        clock, replays = self.broker.clock, self.replays
+        for steady_ms in (
+            self.watches.next_due_ms(),
+            None if self.calls is None else self.calls.next_due_ms(),
+            None if replays is None else replays.desk.next_due_ms(),
         ):
-            return True
-        if self.input.blocked and self.input.blocked.has_ready:
-            return True
-        replays = self.replays
-        if replays is not None and replays.have_ready:
-            return True
-        return self.large is not None and self.large.has_released
+            if steady_ms is not None:
+                clock.wait_until(steady_ms)
 
-    def _next_watch_ms(self) -> int | None:
-        """The steady time of the next look at a connection or at a replay, or step of an operator's work."""
-        watch_ms, replays = self.watches.next_due_ms(), self.replays
-        call_ms = None if self.calls is None else self.calls.next_due_ms()
-        if call_ms is not None:
-            watch_ms = call_ms if watch_ms is None else min(watch_ms, call_ms)
-        if replays is None or not replays.desk.count:
-            return watch_ms
-        replay_ms = replays.desk.next_due_ms()
-        return replay_ms if watch_ms is None else watch_ms if replay_ms is None else min(watch_ms, replay_ms)
-
-    def _poll_large(self) -> ArtemisError | None:
-        """Handle large bodies that were written, and pieces of them that were read."""
-        if self.large is None:
+    def _take_news(self) -> ArtemisError | None:
+        """Take in what the threads of the disk have finished: records that are durable, pages and parts of large bodies
+        that were read. Returns why nothing more can be stored, or None.
+        """
+        durability, large = self._durability, self.large
+        durability.poll()
+        if large is not None:
+            large.poll()
+        failure = durability.failure or (None if large is None else large.failure)
+        if failure is not None:
+            return failure
+        self.broker.take_in()
+        if large is None:
             return None
-        self.large.poll()
-        for piece in self.large.take_fetched():
+        for piece in large.take_fetched():
             if piece.owner is not None:  # an operator's download looks for itself
                 reader: Client = piece.owner  # type: ignore[assignment]
                 self.output.mark_dirty(reader)
-        return self.large.failure
+        return None
 
-    def _beat(self, now_ms: int) -> None:
-        for connection in self.watches.pop_due(self.broker.clock.steady_ms(now_ms)):
+    def _check_connections(self, steady_ms: int, now_ms: int) -> None:
+        """Heart-beats, handshakes and lingering that are due."""
+        for connection in self.watches.pop_due(steady_ms):
             try:
                 connection.look(now_ms)
             except Exception as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from heapq import heapify, heappop, heappush
 from typing import Final, final
 
+from artemis_py.core.timing.clock import Clock
 from artemis_py.server.client import Client
 
 _SLACK: Final = 64
@@ -19,9 +20,10 @@ class Watches:
     chose.
     """
 
-    __slots__ = ("_connections", "_heap", "_wishes")
+    __slots__ = ("_clock", "_connections", "_heap", "_wishes")
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
         self._heap: list[tuple[int, int]] = []
         """Due time and number of a connection; void if the connection has another entry."""
         self._wishes: dict[int, int] = {}
@@ -38,6 +40,7 @@ class Watches:
             return
         self._wishes[origin] = due_ms
         heappush(self._heap, (due_ms, origin))
+        self._clock.wait_until(due_ms)
         self._tidy()
 
     def forget(self, connection: Client) -> None:

@@ -94,7 +94,7 @@ class Pulse:
 
     def note_alive(self, now_ms: int) -> None:
         """The client has said something, or what it says cannot be heard now."""
-        self._last_in_ms = self._clock.steady_ms(now_ms)
+        self._last_in_ms = now_ms - self._clock.shift_ms
 
     @property
     def last_in_ms(self) -> int:

@@ -98,9 +98,9 @@ def _fed(one: Parser, chunks: list[bytes]) -> list[tuple[object, ...]]:
 
 def _one_at_a_time(one: Parser, data: bytes) -> list[tuple[object, ...]]:
     found = one.feed(data, 1)
-    while one.has_more:
+    while one.unread:
         more = one.more(1)
-        if one.has_more:
+        if one.unread:
             assert more or one.read_units, "more is there, and nothing comes"
         one.read_units = 0
         found += more

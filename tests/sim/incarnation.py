@@ -65,7 +65,7 @@ class Incarnation:
         self.failure = failure
 
     def _wake(self) -> None:
-        self.turns.schedule()
+        self.turns.disk_has_news()
 
     def connect(self) -> Client:
         """A new connection."""

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from artemis_py.core.timing.clock import Clock
 from artemis_py.errors import StorageError
 from artemis_py.management.managed import Steps
 from artemis_py.management.steps import WAIT, Until
@@ -24,7 +25,7 @@ class Desk:
         self.turns_wanted = 0
         self.unsynced: list[Callable[[], None]] = []
         monkeypatch.setattr(module, "perf_counter_ns", self.tick)
-        self.calls = Calls(self.loop, self.want_turn, self.unsynced.append)
+        self.calls = Calls(self.loop, Clock(), self.want_turn, self.unsynced.append)
 
     def tick(self) -> int:
         self.now_ns += 100_000

@@ -25,6 +25,22 @@ class Client:
         self.in_line = False
         self.credit = 0
         self.period = 0
+        self.budget = Budget()
+        self.line: list[str] = []
+
+    def read(self, now_ms: int, stop_at: int) -> bool:
+        self.line.append(self.name)
+        while self.work > 0:
+            self.work -= self.step
+            self.done += self.step
+            self.budget.spend(self.step)
+            if self.budget.left <= stop_at:
+                break
+        return self.work > 0
+
+
+def _nobody_fails(connection: Connection, step: str, error: Exception) -> None:
+    raise error
 
 
 class Line:
@@ -32,31 +48,20 @@ class Line:
 
     def __init__(self) -> None:
         self.rota = Rota()
+        self.budget = Budget()
         self.served: list[str] = []
 
     def add(self, *clients: Client) -> None:
         for client in clients:
+            client.budget, client.line = self.budget, self.served
             self.rota.add(cast(Connection, client))
 
     def turn(self) -> int:
         """One turn; returns what it spent."""
-        budget = Budget()
-        budget.refill(TURN)
-
-        def read(connection: Connection, stop_at: int) -> bool:
-            client = cast(Client, connection)
-            self.served.append(client.name)
-            while client.work > 0:
-                client.work -= client.step
-                client.done += client.step
-                budget.spend(client.step)
-                if budget.left <= stop_at:
-                    break
-            return client.work > 0
-
-        self.served = []
-        self.rota.serve(budget, read)
-        return TURN - budget.left
+        self.budget.refill(TURN)
+        self.served.clear()
+        self.rota.serve(self.budget, 0, _nobody_fails)
+        return TURN - self.budget.left
 
 
 def test_a_turn_ends() -> None:
@@ -135,30 +140,18 @@ def test_without_anybody_else_a_debt_costs_no_turn() -> None:
     for _ in range(10):
         line.turn()
     assert dear.done == 10**6
-    assert not line.rota
+    assert not line.rota.count
 
 
 @pytest.mark.parametrize("units", [1, 5, 2**63 - 1])
 def test_everything_is_done_in_the_end(units: int) -> None:
     """With next to no budget, and without a limit."""
-    rota = Rota()
+    line = Line()
     clients = [Client(f"{number}", 50 * number) for number in range(5)]
-    for client in clients:
-        rota.add(cast(Connection, client))
-    budget = Budget()
-
-    def read(connection: Connection, stop_at: int) -> bool:
-        client = cast(Client, connection)
-        while client.work:
-            client.work -= 1
-            budget.spend(1)
-            if budget.left <= stop_at:
-                break
-        return client.work > 0
-
+    line.add(*clients)
     for _ in range(1000):
-        budget.refill(units)
-        rota.serve(budget, read)
+        line.budget.refill(units)
+        line.rota.serve(line.budget, 0, _nobody_fails)
     assert not any(client.work for client in clients)
     assert not any(client.in_line for client in clients)
 

@@ -188,7 +188,7 @@ class InProcessBroker:
             self.loop.run()
 
     def _wake(self) -> None:
-        self.turns.schedule()
+        self.turns.disk_has_news()
 
     def work_disk(self) -> bool:
         """Let each of the disk's threads do one thing; False when there is nothing to do."""
@@ -200,7 +200,7 @@ class InProcessBroker:
     def set_clock(self, by_ms: int) -> None:
         """Somebody sets the wall clock; the server notices."""
         self.loop.ahead_ms += by_ms
-        self.broker.clock.shift_ms += by_ms
+        self.broker.clock.set_ahead(self.broker.clock.shift_ms + by_ms)
         self.turns.schedule()
         self.settle()
 

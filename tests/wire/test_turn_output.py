@@ -54,7 +54,7 @@ class DiskBroker(InProcessBroker):
     def sync(self, lsn: int) -> None:
         """The disk has records up to this one, and wakes the broker; no client does anything."""
         self.log.synced_lsn = lsn
-        self.turns.schedule()
+        self.turns.disk_has_news()
         self.settle()
 
     def receipts(self, name: str = "p") -> int:

@@ -393,16 +393,17 @@ class Address(Home):
 
     def has_room_for(self, count: int, size_bytes: int) -> bool:
         """Would none of ``count`` messages of ``size_bytes`` together find the address full, or paging?"""
-        if self.disk_full or self.is_paging or self.blocked:
+        memory, stream = self.memory, self.stream
+        if memory.disk_full or self.blocked or (stream is not None and stream.active):
             return False
-        if self.full_policy is None:
+        if self._own_policy is None:
             return True
         account = self.account
         if self.messages_max >= 0 and account.message_count + count > self.messages_max:
             return False
         if self.bytes_max >= 0 and account.size_bytes + size_bytes > self.bytes_max:
             return False
-        return self.memory.has_room_for(count, size_bytes)
+        return memory.has_room_for(count, size_bytes)
 
     def expiry_of(self, expires_ms: int, now_ms: int) -> int:
         """The expiry that the settings give a message which asks for ``expires_ms`` (0: none). Artemis manual, "Message

@@ -57,7 +57,7 @@ class Lane:
             self._first = tail
         self.count += 1
         self.tail = tail + 1
-        block = self._block(tail >> _SHIFT)
+        block = self._blocks.get(tail >> _SHIFT) or self._block(tail >> _SHIFT)
         block.slots[tail & _MASK] = entry
         block.live += 1
 

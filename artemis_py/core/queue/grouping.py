@@ -51,6 +51,10 @@ class Grouping:
         rule = self.rule
         if rule is None or self.groups is not None:
             return
+        if len(messages) == 1:
+            if rule.may_name_group(messages[0].head.block):
+                self.begin()
+            return
         blocks: list[bytes] = []
         last_head: Head | None = None
         for message in messages:

@@ -18,7 +18,10 @@ class Growth:
     It trims in one go. Only entries that come back may be more than one turn can trim (see ``Return``).
     """
 
-    __slots__ = ("_aftermath", "_contents", "_delivery", "_flow", "_host", "_reference", "_waking", "_works")
+    __slots__ = (
+        "_activates", "_aftermath", "_contents", "_delivery", "_distribution", "_flow", "_host", "_reference",
+        "_waking", "_works",
+    )  # fmt: skip
 
     def __init__(self, basis: QueueBasis, works: QueueWorks, delivery: Delivery, aftermath: Aftermath) -> None:
         self._reference = basis.reference
@@ -26,6 +29,9 @@ class Growth:
         self._contents = basis.contents
         self._flow = basis.flow
         self._waking = basis.waking
+        self._distribution = basis.distribution
+        self._activates = basis.activation is not None
+        """Does dispatch do something without a consumer, too: make messages active?"""
         self._works = works
         self._delivery = delivery
         self._aftermath = aftermath
@@ -46,7 +52,8 @@ class Growth:
             self._trim(added)
         elif overflow.depth is not None:
             self.keep_to_depth(now_ms)
-        self._host.note_ready(self._reference)
+        if self._distribution.consumers or self._activates or self._contents.paged.backlogs:
+            self._host.note_ready(self._reference)
 
     def offer_first(self, now_ms: int) -> None:
         """Offer ready entries to consumers before anything is refused or dropped, even when the budget is spent."""

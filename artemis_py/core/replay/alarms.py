@@ -6,6 +6,7 @@ from heapq import heapify, heappop, heappush
 from typing import Final, final
 
 from artemis_py.core.replay.replay import Replay
+from artemis_py.core.timing.clock import Clock
 
 _SLACK: Final = 64
 """This many void entries are not worth a clean-up."""
@@ -15,9 +16,10 @@ _SLACK: Final = 64
 class Alarms:
     """Each replay has one alarm at most, its latest."""
 
-    __slots__ = ("_heap", "_wishes")
+    __slots__ = ("_clock", "_heap", "_wishes")
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
         self._heap: list[tuple[int, int]] = []
         """Time and number of a replay; void if that has another alarm, or none."""
         self._wishes: dict[int, tuple[int, Replay]] = {}
@@ -28,6 +30,7 @@ class Alarms:
         self._wishes[replay.id] = (due_ms, replay)
         if known is None or known[0] != due_ms:
             heappush(self._heap, (due_ms, replay.id))
+            self._clock.wait_until(due_ms)
             if len(self._heap) > 2 * len(self._wishes) + _SLACK:
                 self._heap = [(wish_ms, number) for number, (wish_ms, _) in self._wishes.items()]
                 heapify(self._heap)

@@ -72,7 +72,7 @@ class Replays:
         """By number, the one that has waited longest first."""
         self._is_feeding = False
         """Are there replays that need a slice and were not looked at?"""
-        self._alarms = Alarms()
+        self._alarms = Alarms(clock)
 
     # ---- what the protocol asks ------------------------------------------------------------------
 

@@ -42,7 +42,8 @@ class Forwarding:
     @property
     def is_due(self) -> bool:
         """Is there something to copy or to publish?"""
-        return self._host.copies.are_due or len(self._forwards.waiting) > 0
+        copies = self._host.copies
+        return copies.is_open or bool(copies.dead or copies.expired or self._forwards.waiting)
 
     def flush(self, now_ms: int) -> None:
         """Publish all copies. Bounded: what a loop of addresses still wants after that waits for the next turn."""

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import final
+from typing import Final, final
+
+NEVER_MS: Final = 1 << 62
+"""A steady time that does not come."""
 
 
 @final
@@ -13,14 +16,29 @@ class Clock:
     keeps go by it. How long something takes (heart-beats, delays, gates, rounds) goes by ``steady_ms``. The two are
     equal until somebody sets the wall clock; steady time then goes on as if nobody had.
 
-    ``shift_ms`` is how far the wall clock was set ahead since the start; below 0: back. Whoever reads the clocks writes
-    it, between turns.
+    ``due_ms`` is the steady time at which something is to be done next. Every part that waits for a time says so with
+    ``wait_until``, and a turn compares this one number instead of asking all of them. It may be too early, never too
+    late: when it has come, the parts do what is due and say again what they wait for.
     """
 
-    __slots__ = ("shift_ms",)
+    __slots__ = ("due_ms", "shift_ms")
 
     def __init__(self) -> None:
         self.shift_ms = 0
+        """How far the wall clock was set ahead since the start; below 0: back."""
+        self.due_ms = NEVER_MS
+
+    def set_ahead(self, shift_ms: int) -> None:
+        """The wall clock was set: it is so far ahead of the steady one now. Dates come at other steady times, so every
+        part is asked again.
+        """
+        self.shift_ms = shift_ms
+        self.due_ms = -NEVER_MS
+
+    def wait_until(self, steady_ms: int) -> None:
+        """Something is to be done at a steady time."""
+        if steady_ms < self.due_ms:
+            self.due_ms = steady_ms
 
     def steady_ms(self, now_ms: int) -> int:
         """The steady time at a date, both in ms."""

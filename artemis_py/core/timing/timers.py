@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final, final
 
 from artemis_py.core.order.entry import Entry
+from artemis_py.core.timing.clock import Clock
 from artemis_py.core.timing.schedule import Schedule, Timetable
 
 _STEP_MS: Final = 1000
@@ -17,7 +18,8 @@ class Timers:
     clients choose the times, and what is gone must not stay in memory until then.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
         self._aside: dict[int, dict[int, Entry]] = {}
         """The scheduled entries of each queue, by queue number. An item that is not in it waits no more."""
         self.scheduled: Timetable[tuple[int, int]] = Timetable(self._waits_no_more)
@@ -46,11 +48,13 @@ class Timers:
         """A message waits for a date. ``aside`` is what its queue has scheduled."""
         self._aside[queue_id] = aside
         self.scheduled.add_date(date_ms, (queue_id, message_id))
+        self._clock.wait_until(date_ms - self._clock.shift_ms)
 
     def note_span(self, steady_ms: int, queue_id: int, aside: dict[int, Entry], message_id: int) -> None:
         """A message waits for a steady time. ``aside`` is what its queue has scheduled."""
         self._aside[queue_id] = aside
         self.scheduled.add_span(steady_ms, (queue_id, message_id))
+        self._clock.wait_until(steady_ms)
 
     def note_gate(self, steady_ms: int, queue_id: int) -> None:
         """A queue's gate opens at a steady time."""
@@ -58,6 +62,7 @@ class Timers:
             return
         self._gate_ms[queue_id] = steady_ms
         self._gates.add(steady_ms, (queue_id, steady_ms))
+        self._clock.wait_until(steady_ms)
 
     def note_alarm(self, date_ms: int, queue_id: int) -> None:
         """Set a queue's alarm for a date. A queue has one alarm, and the earliest date counts. It is due earlier when
@@ -68,6 +73,7 @@ class Timers:
             return
         self._alarm_ms[queue_id] = date_ms
         self._alarms.add(date_ms, (queue_id, date_ms))
+        self._clock.wait_until(date_ms - self._clock.shift_ms)
 
     def note_lease(self, steady_ms: int, queue_id: int) -> None:
         """A queue's first lease ends at a steady time. The earliest time counts."""
@@ -76,6 +82,7 @@ class Timers:
             return
         self._lease_ms[queue_id] = steady_ms
         self._leases.add(steady_ms, (queue_id, steady_ms))
+        self._clock.wait_until(steady_ms)
 
     def forget(self, queue_id: int) -> None:
         """Forget a queue that was deleted, and everything that it waited for."""
@@ -111,10 +118,6 @@ class Timers:
             if due_ms is not None and (first_ms is None or due_ms < first_ms):
                 first_ms = due_ms
         return first_ms
-
-    def is_behind(self, now_ms: int, steady_ms: int) -> bool:
-        """Is something due that the turn's budget did not reach?"""
-        return self._alarms.is_due(now_ms) or self._gates.is_due(steady_ms) or self._leases.is_due(steady_ms)
 
     def look_at_clock(self, shift_ms: int, now_ms: int) -> None:
         """Make every alarm due if the clock was set."""

@@ -35,11 +35,6 @@ class Notifying:
         self._notices = broker.notices
         self._address = broker.config.management_notification_address
 
-    @property
-    def is_due(self) -> bool:
-        """Is there something to tell?"""
-        return len(self._notices) > 0
-
     def note_events(self, events: list[Event]) -> None:
         """Something was told to the operational log: tell it to those who listen, too."""
         if self._notices.is_heard:

@@ -40,11 +40,14 @@ class Input:
         """Take in bytes from the client, and read the frames that the budget has units for down to ``stop_at``; none
         if the session ``waits`` or has frames already.
         """
-        budget = self._budget
-        budget.spend(len(data) // BYTES_PER_UNIT)
-        frames_max = 0 if waits or self.frames else _frames_max(budget.left - stop_at)
-        found = self.parser.feed(data, frames_max)
-        self._pay()
+        budget, parser = self._budget, self.parser
+        budget.left -= len(data) // BYTES_PER_UNIT
+        frames_max = 0
+        if not waits and not self.frames:  # no frame costs less than a unit
+            frames_max = min(max(budget.left - stop_at, 1), FRAMES_AT_ONCE)
+        found = parser.feed(data, frames_max)
+        budget.left -= parser.read_units
+        parser.read_units = 0
         if self.frames:
             self.frames.extend(found)
         elif found:
@@ -52,15 +55,7 @@ class Input:
 
     def read_on(self, stop_at: int) -> None:
         """Read the next frames, when those before are carried out and the parser has more."""
-        self.frames = self.parser.more(_frames_max(self._budget.left - stop_at))
-        self._pay()
-
-    def _pay(self) -> None:
-        parser = self.parser
-        self._budget.spend(parser.read_units)
+        budget, parser = self._budget, self.parser
+        self.frames = parser.more(min(max(budget.left - stop_at, 1), FRAMES_AT_ONCE))
+        budget.left -= parser.read_units
         parser.read_units = 0
-
-
-def _frames_max(units: int) -> int:
-    """How many frames to read for so many units: no frame costs less than one."""
-    return min(max(units, 1), FRAMES_AT_ONCE)

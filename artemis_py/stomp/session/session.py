@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final, final
+from typing import final
 
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.events import UNBLOCKED
@@ -23,10 +23,6 @@ from artemis_py.stomp.wire.frames import AckRun, BodiedFrame, Frame, FrameError,
 from artemis_py.stomp.wire.outbound import PART_BYTES
 from artemis_py.stomp.wire.parser import Parser
 
-_NEW: Final = "new"
-_OPEN: Final = "open"
-_CLOSING: Final = "closing"
-
 
 @final
 class Session:
@@ -39,8 +35,8 @@ class Session:
     """
 
     __slots__ = (
-        "_acknowledging", "_commands", "_input", "_phase", "_publishing", "out", "producers", "pulse", "service",
-        "state", "subscriptions", "transactions",
+        "_acknowledging", "_commands", "_input", "_publishing", "is_closing", "is_open", "out", "producers", "pulse",
+        "service", "state", "subscriptions", "transactions",
     )  # fmt: skip
 
     def __init__(self, service: StompService, origin: int, now_ms: int, owner: object) -> None:
@@ -56,19 +52,12 @@ class Session:
         self.producers = self._publishing.producers
         """To which addresses the client has sent lately."""
         self._input = Input(Parser(service.connect_dialect), service.broker.budget)
-        self._phase = _NEW
+        self.is_open = False
+        """Was the client greeted, and has the session not ended?"""
+        self.is_closing = False
+        """Is nothing more read? The socket closes when everything is sent."""
 
     # ---- what the server asks --------------------------------------------------------------------
-
-    @property
-    def is_open(self) -> bool:
-        """The client was greeted, and the session has not ended."""
-        return self._phase == _OPEN
-
-    @property
-    def is_closing(self) -> bool:
-        """Nothing more is read; the socket closes when everything is sent."""
-        return self._phase == _CLOSING
 
     @property
     def unreadable(self) -> FrameError | None:
@@ -83,10 +72,15 @@ class Session:
     @property
     def has_more(self) -> bool:
         """Is there input that can be carried out and was not yet?"""
-        if self._phase != _OPEN or self.state.blocked_by is not None:
+        if not self.is_open or self.state.blocked_by is not None:
             return False
         waiting, parser = self._input, self._input.parser
-        return bool(waiting.frames) or parser.has_more or parser.error is not None
+        return bool(waiting.frames) or bool(parser.unread) or parser.error is not None
+
+    @property
+    def is_light(self) -> bool:
+        """Is nothing held in memory but what waits in ``out``?"""
+        return not (self._input.frames or self._input.parser.is_amid_frame or self.transactions.by_name)
 
     @property
     def held_bytes(self) -> tuple[int, int, int]:
@@ -99,7 +93,7 @@ class Session:
     def receive(self, data: bytes, now_ms: int, stop_at: int = 0) -> None:
         """Take bytes from the client and carry out the frames that they complete."""
         self.pulse.note_alive(now_ms)
-        if self._phase == _NEW and self.state.blocked_by is None:
+        if not self.is_open and not self.is_closing and self.state.blocked_by is None:
             parser = self._input.parser
             frames, data = parser.feed_one(data)
             entry = enter(frames[0][0], self.state) if frames else None
@@ -115,7 +109,7 @@ class Session:
                 self._close_with(str(parser.error), parser.error.receipt)
             else:
                 return
-        if self._phase != _CLOSING:
+        if not self.is_closing:
             self._input.add(data, stop_at, waits=self.state.blocked_by is not None)
             self.go_on(now_ms, stop_at)
 
@@ -124,16 +118,16 @@ class Session:
         state, waiting = self.state, self._input
         budget = state.broker.budget
         state.stop_at = stop_at
-        while self._phase == _OPEN and state.blocked_by is None and (waiting.frames or waiting.parser.has_more):
+        while self.is_open and state.blocked_by is None and (waiting.frames or waiting.parser.unread):
             if not waiting.frames:
                 waiting.read_on(stop_at)
             self._run(now_ms)
             if budget.left <= stop_at:
                 break
         error = waiting.parser.error
-        if error is not None and not waiting.frames and self._phase == _OPEN and state.blocked_by is None:
+        if error is not None and not waiting.frames and self.is_open and state.blocked_by is None:
             self._close_with(str(error), error.receipt)
-        if waiting.parser.in_large_body and state.blocked_by is None:
+        if waiting.parser.unfinished is not None and waiting.parser.in_large_body and state.blocked_by is None:
             state.blocked_by = self.service.disk
 
     def _run(self, now_ms: int) -> None:
@@ -142,10 +136,10 @@ class Session:
         log, budget = state.broker.log, state.broker.budget
         frames = self._input.frames
         position, count = 0, len(frames)
-        while position < count and self._phase == _OPEN:
+        while position < count and self.is_open:
             frame, body = frames[position]
             state.lsn_before = log.last_lsn
-            budget.spend(1)
+            budget.left -= 1
             if frame.__class__ is Send and frame.quick:
                 position = self._publishing.send_run(frames, position, now_ms)
             elif frame.__class__ is Send and frame.gathers:
@@ -161,7 +155,7 @@ class Session:
             state.note_written()
             if state.blocked_by is not None or budget.left <= state.stop_at:
                 break
-        self._input.frames = frames[position:] if self._phase == _OPEN and position < count else NO_FRAMES
+        self._input.frames = frames[position:] if self.is_open and position < count else NO_FRAMES
 
     def unblock(self, now_ms: int, stop_at: int = 0) -> None:
         """Go on with what had to wait, if it need not wait any more."""
@@ -185,7 +179,7 @@ class Session:
             raise
         except ArtemisError as error:
             self.refuse(str(error), None, syntax=isinstance(error, FrameError) and error.syntax)
-        if self.state.unfinished and self._phase == _OPEN:
+        if self.state.unfinished and self.is_open:
             self.state.begin_errand("ACK", None, None)
 
     def _handle(self, frame: BodiedFrame, body: bytes, now_ms: int) -> bool:
@@ -231,7 +225,7 @@ class Session:
         if refusal:
             self._close_with(refusal, None)
         else:
-            self._phase = _OPEN  # from here on ``lost`` undoes what was counted
+            self.is_open = True  # from here on ``lost`` undoes what was counted
             entry.welcome(self.state, self.pulse, now_ms)
 
     def refuse(self, message: str, receipt: str | None, *, syntax: bool) -> None:
@@ -246,19 +240,19 @@ class Session:
 
     def _close(self) -> None:
         """The client got an ERROR: the session ends."""
-        if self._phase == _OPEN:
+        if self.is_open:
             self._leave(failed=True, now_ms=self.pulse.last_in_ms)
         self._end()
 
     def kick(self, message: str, now_ms: int) -> None:
         """Close the session from the broker's side (silence, shutdown, a limit): ERROR, then the end."""
-        if self._phase != _CLOSING:
+        if not self.is_closing:
             self.pulse.note_alive(now_ms)
             self._close_with(message, None)
 
     def lost(self, now_ms: int, *, failed: bool = True) -> None:
         """The socket is gone: unsettled messages count as failed deliveries; not so if the broker ends the session."""
-        was_open = self._phase == _OPEN
+        was_open = self.is_open
         self._end()
         if was_open:
             self._leave(failed=failed, now_ms=now_ms)
@@ -276,7 +270,7 @@ class Session:
 
     def _end(self) -> None:
         """Nothing more is read; forget the unfinished frame."""
-        self._phase = _CLOSING
+        self.is_open, self.is_closing = False, True
         self._input.parser.forget()
         awaited = self.state.blocked_by
         if isinstance(awaited, Entry):
@@ -291,7 +285,7 @@ class Session:
         awaited = self.state.blocked_by
         if isinstance(awaited, Errand) and awaited.may_go_on:  # what comes of it stands behind its RECEIPT
             self._answer(awaited)
-            if self._phase != _OPEN:
+            if not self.is_open:
                 return
         self.subscriptions.write_messages(subscription)
 
@@ -299,7 +293,7 @@ class Session:
         """Send a heart-beat that is due; end the session if the client has been silent for too long, or if its login
         has ended.
         """
-        if self._phase != _OPEN:
+        if not self.is_open:
             return
         why_over = self.pulse.why_over(now_ms, hears=self.state.blocked_by is None)
         if why_over:

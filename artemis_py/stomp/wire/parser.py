@@ -47,8 +47,8 @@ class Parser:
     """
 
     __slots__ = (
-        "_data", "_header_bytes_max", "_last_with_receipt", "_position", "_reads_ack_runs", "_rules", "_searched_bytes",
-        "_start", "_unfinished", "dialect", "error", "read_units",
+        "_header_bytes_max", "_last_with_receipt", "_position", "_reads_ack_runs", "_rules", "_searched_bytes",
+        "_start", "dialect", "error", "read_units", "unfinished", "unread",
     )  # fmt: skip
 
     def __init__(self, dialect: Dialect, rules: BodyRules | None = None) -> None:
@@ -59,9 +59,10 @@ class Parser:
         """The cost of reading header blocks; whoever charges it resets it."""
         self.error: FrameError | None = None
         """Why nothing more can be read; earlier frames were returned."""
-        self._data = b""
+        self.unread = b""
+        """Data with frames that nobody has asked for."""
         self._position = 0
-        """Where the frames not yet asked for begin in the data."""
+        """Where they begin in it."""
         self._start = bytearray()
         """The beginning of a frame with an incomplete header block."""
         self._searched_bytes = 0
@@ -69,29 +70,29 @@ class Parser:
         self._reads_ack_runs = dialect.version == "1.2" and dialect.limits.allow_any_ack
         self._last_with_receipt: tuple[bytes, bytes, Send | None] = (b"", b"", None)
         """The bytes before and after the id of a receipt, and the frame."""
-        self._unfinished: UnfinishedFrame | None = None
+        self.unfinished: UnfinishedFrame | None = None
         """The frame whose body is being read."""
 
     @property
     def in_large_body(self) -> bool:
         """Does incoming data go to a file?"""
-        return self._unfinished is not None and self._unfinished.is_uploading
+        return self.unfinished is not None and self.unfinished.is_uploading
 
     @property
     def waiting_bytes(self) -> int:
         """Bytes in memory of incomplete and unread frames."""
-        rest_bytes = len(self._data) + len(self._start)
-        return rest_bytes if self._unfinished is None else rest_bytes + self._unfinished.memory_bytes
+        rest_bytes = len(self.unread) + len(self._start)
+        return rest_bytes if self.unfinished is None else rest_bytes + self.unfinished.memory_bytes
 
     @property
-    def has_more(self) -> bool:
-        """Are there unread bytes because no more frames were asked for?"""
-        return bool(self._data)
+    def is_amid_frame(self) -> bool:
+        """Are there bytes of frames that are incomplete or were not asked for?"""
+        return self.unfinished is not None or bool(self.unread or self._start)
 
     def forget(self) -> None:
         """The rest of the stream will not come: let go of what did."""
-        self._unfinished = None
-        self._data = b""
+        self.unfinished = None
+        self.unread = b""
         self._start = bytearray()
         self._last_with_receipt = (b"", b"", None)
 
@@ -99,21 +100,21 @@ class Parser:
         """The frames that ``data`` completes, each with its body; about ``frames_max`` at most, the rest wait for
         ``more``.
         """
-        if self._data:
-            self._data = self._data[self._position :] + data
+        if self.unread:
+            self.unread = self.unread[self._position :] + data
             self._position = 0
             return self.more(frames_max)
         frames: list[tuple[AnyFrame, bytes]] = []
         if self.error is not None:
             return frames
         try:
-            unfinished = self._unfinished
+            unfinished = self.unfinished
             if unfinished is not None:
                 rest = unfinished.take(data)
                 if rest is None:
                     return frames
                 frames.append(unfinished.completed())
-                self._unfinished = None
+                self.unfinished = None
                 data = rest
             elif self._start:
                 whole = self._with_start(data)
@@ -130,7 +131,7 @@ class Parser:
     def more(self, frames_max: int = sys.maxsize) -> list[tuple[AnyFrame, bytes]]:
         """The next frames in the data already received."""
         frames: list[tuple[AnyFrame, bytes]] = []
-        data, self._data = self._data, b""
+        data, self.unread = self.unread, b""
         try:
             self._scan(data, self._position, frames, frames_max)
         except FrameError as error:
@@ -174,9 +175,9 @@ class Parser:
     def _fail(self, error: FrameError) -> None:
         # without the frames that hold on to what was read
         self.error = FrameError(str(error), error.receipt, too_large=error.too_large)
-        self._data = b""
+        self.unread = b""
         self._start = bytearray()
-        self._unfinished = None
+        self.unfinished = None
 
     # ---- header blocks ---------------------------------------------------------------------------
 
@@ -225,7 +226,7 @@ class Parser:
             length = frame.content_length
             nul = find(0, body_at) if length < 0 else body_at + length
             if not 0 <= nul < size:
-                unfinished = self._unfinished = UnfinishedFrame(frame, data[body_at:], length + 1 or -1, self._rules)
+                unfinished = self.unfinished = UnfinishedFrame(frame, data[body_at:], length + 1 or -1, self._rules)
                 unfinished.check_size()
                 return
             if length < 0:
@@ -236,7 +237,7 @@ class Parser:
             frames.append((frame, data[body_at:nul]))
             frames_max -= 1
             position = nul + 1
-        self._data = data if position < size else b""
+        self.unread = data if position < size else b""
         self._position = position
 
     def _block_with_cr(self, data: bytes, position: int, lf_end: int, crlf_end: int) -> tuple[bytes, int]:

@@ -76,8 +76,9 @@ class LargeStore(BodyStore):
         self._files: dict[int, LargeFile] = {}
         self.past = PastBodies(disk, self._files, self, former)
         """The same bodies, and the former ones, for readers of the log."""
-        self._released: deque[int] = deque()
-        self._leaving: deque[tuple[int, list[LargeFile]]] = deque()
+        self.released: deque[int] = deque()
+        """The bodies that holders have released since the last ``seal``, once for each of them."""
+        self.leaving: deque[tuple[int, list[LargeFile]]] = deque()
         """Files to remove once the log is durable up to an lsn."""
         self._fetched: deque[Piece] = deque()
         names = disk.names()
@@ -95,12 +96,7 @@ class LargeStore(BodyStore):
     @property
     def has_pending(self) -> bool:
         """Is something not yet written, or does a file wait for the log before its removal?"""
-        return self.intake.has_pending or self._writer.busy or bool(self._released or self._leaving)
-
-    @property
-    def has_released(self) -> bool:
-        """Is there something that ``seal`` must release?"""
-        return bool(self._released)
+        return self.intake.has_pending or self._writer.busy or bool(self.released or self.leaving)
 
     def counts(self) -> dict[str, int]:
         """Figures for the metrics, by the last part of their name."""
@@ -172,7 +168,7 @@ class LargeStore(BodyStore):
         file.holders += 1
 
     def release(self, number: int) -> None:
-        self._released.append(number)
+        self.released.append(number)
 
     # ---- coming in -------------------------------------------------------------------------------
 
@@ -204,10 +200,10 @@ class LargeStore(BodyStore):
         """
         if self.intake.may_write:
             self._write()
-        if self._released:
+        if self.released:
             self._let_go(last_lsn)
-        while self._leaving and self._leaving[0][0] <= durable_lsn:
-            self._writer.later(partial(self._remove, self._leaving.popleft()[1]))
+        while self.leaving and self.leaving[0][0] <= durable_lsn:
+            self._writer.later(partial(self._remove, self.leaving.popleft()[1]))
 
     def _write(self) -> None:
         """The number of a start is stored before its first body: a logged body may be gone before the next start, and
@@ -222,8 +218,8 @@ class LargeStore(BodyStore):
 
     def _let_go(self, last_lsn: int) -> None:
         files: list[LargeFile] = []
-        while self._released:
-            number = self._released.popleft()
+        while self.released:
+            number = self.released.popleft()
             file = self._files[number]
             file.holders -= 1
             if not file.holders:
@@ -232,7 +228,7 @@ class LargeStore(BodyStore):
                 files.append(file)
         if files:
             self.past.begin_to_retire(files)
-            self._leaving.append((last_lsn, files))
+            self.leaving.append((last_lsn, files))
 
     # ---- in the writer's thread ------------------------------------------------------------------
 

@@ -110,7 +110,7 @@ class Intake:
         self._disk = disk
         self._writer = writer
         self._syncs = syncs
-        self._coming: dict[Upload, int] = {}
+        self.coming: dict[Upload, int] = {}
         """Bodies with new data since the last batch, and how many bytes."""
         self._before: list[Write] = []
         self._under_way: list[tuple[Upload, int, Write]] = []
@@ -124,7 +124,7 @@ class Intake:
     def came(self, upload: Upload, size_bytes: int) -> None:
         """Data of a body arrived (``size_bytes`` of it), or the body ended."""
         self.unwritten_bytes += size_bytes
-        self._coming[upload] = self._coming.get(upload, 0) + size_bytes
+        self.coming[upload] = self.coming.get(upload, 0) + size_bytes
 
     def poll(self) -> str | None:
         """Handle completed writes. If a write needed ``before`` failed, returns why: then all bodies of its batch are
@@ -146,16 +146,16 @@ class Intake:
     @property
     def has_pending(self) -> bool:
         """Is something not yet written?"""
-        return bool(self._coming or self._under_way)
+        return bool(self.coming or self._under_way)
 
     @property
     def may_write(self) -> bool:
         """Is there something to write, and is the writer free?"""
-        return bool(self._coming) and not self._writer.busy and self._writer.failure is None
+        return bool(self.coming) and not self._writer.busy and self._writer.failure is None
 
     def write(self, before: list[Write]) -> None:
         """Submit new data, after the writes ``before``; only if ``may_write``."""
-        coming, self._coming = self._coming, {}
+        coming, self.coming = self.coming, {}
         self._before = before
         self._under_way = [
             (upload, size_bytes, upload.next_write(self._disk, syncs=self._syncs))
@@ -166,5 +166,5 @@ class Intake:
     def _give_up(self, upload: Upload, reason: str) -> None:
         """Refuse a body because the disk had no room."""
         self.refused += 1
-        self.unwritten_bytes -= self._coming.pop(upload, 0)
+        self.unwritten_bytes -= self.coming.pop(upload, 0)
         upload.refuse(reason)

@@ -60,7 +60,10 @@ class Commit:
     @property
     def size_bytes(self) -> int:
         """How many bytes are to be written, including new files."""
-        return sum(len(write.data) + max(write.create_bytes, 0) for write in self.writes)
+        size_bytes = 0
+        for write in self.writes:
+            size_bytes += len(write.data) + max(write.create_bytes, 0)
+        return size_bytes
 
 
 def carry_out(commit: Commit) -> None:

@@ -291,7 +291,7 @@ class FileDisk(Disk):
 
     def sync(self, name: str) -> None:
         try:
-            self._sync(self._descriptor(name))
+            self._sync(self._descriptors.get(name) or self._descriptor(name))
             if name in self._nameless:
                 sync_directory(self.directory)
                 self._nameless.discard(name)

@@ -120,10 +120,14 @@ class SegmentIndex:
         if batch.time_ms is not None:
             if not self.blocks or batch.offset - self.blocks[-1][0] >= BLOCK_BYTES:
                 self.blocks.append((batch.offset, self.last_lsn + 1, batch.time_ms))
-            self.first_ms = _lower(self.first_ms, batch.time_ms)
-            self.last_ms = _higher(self.last_ms, batch.time_ms)
-        self.oldest_ms = _lower(self.oldest_ms, batch.oldest_ms)
-        self.newest_ms = _higher(self.newest_ms, batch.newest_ms)
+            if self.first_ms is None or batch.time_ms < self.first_ms:
+                self.first_ms = batch.time_ms
+            if self.last_ms is None or batch.time_ms > self.last_ms:
+                self.last_ms = batch.time_ms
+        if batch.oldest_ms is not None and (self.oldest_ms is None or batch.oldest_ms < self.oldest_ms):
+            self.oldest_ms = batch.oldest_ms
+        if batch.newest_ms is not None and (self.newest_ms is None or batch.newest_ms > self.newest_ms):
+            self.newest_ms = batch.newest_ms
         self.last_lsn = max(self.last_lsn, batch.last_lsn)
         self.size_bytes = batch.end
         self.records += batch.records
@@ -158,14 +162,6 @@ class SegmentIndex:
             **{name: list(found) for name, found in self.lists.items()},
             "blocks": [list(block) for block in self.blocks],
         }
-
-
-def _lower(one: int | None, other: int | None) -> int | None:
-    return other if one is None else one if other is None else min(one, other)
-
-
-def _higher(one: int | None, other: int | None) -> int | None:
-    return other if one is None else one if other is None else max(one, other)
 
 
 def json_line(fields: dict[str, Any]) -> bytes:

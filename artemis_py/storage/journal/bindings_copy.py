@@ -37,8 +37,8 @@ class BindingsCopy:
         self._disk = disk
         self._committer = committer
         self._index = index
-        self._noted: list[bytes] = []
-        self._wants_anew = True
+        self.noted: list[bytes] = []
+        self.wants_anew = True
         # from here on: of the committer's thread
         self._is_off = False
         self._left: deque[tuple[int, list[dict[str, Any]]]] = deque()
@@ -54,15 +54,15 @@ class BindingsCopy:
 
     def note(self, record: bytes) -> None:
         """Add a record of a type in ``COPIED`` to the next batch."""
-        self._noted.append(record)
+        self.noted.append(record)
 
     def hand_over(self, last_lsn: int) -> None:
         """A batch was given to the committer; the copy follows. ``last_lsn`` is the journal's last lsn."""
-        if self._noted:
-            noted, self._noted = self._noted, []
+        if self.noted:
+            noted, self.noted = self.noted, []
             self._committer.later(partial(self._append, noted))
-        if self._wants_anew:
-            self._wants_anew = False
+        if self.wants_anew:
+            self.wants_anew = False
             index = self._index
             bindings = (
                 (codec.ADDRESS, list(index.addresses.values())),
@@ -90,7 +90,7 @@ class BindingsCopy:
         self._end += len(data)
         self._grown_bytes += len(data)
         if self._grown_bytes > max(self._end - self._grown_bytes, _GROWTH_BYTES_MIN) and not self._is_making:
-            self._wants_anew = True
+            self.wants_anew = True
 
     def _begin(self, bindings: tuple[tuple[int, list[dict[str, Any]]], ...], lsn: int) -> None:
         if self._is_off:

@@ -30,7 +30,8 @@ from artemis_py.storage.journal.story import LogStory
 from artemis_py.storage.pages.files import PageFiles
 
 _INLINE_BYTES_MAX: Final = 65536
-_CHORES_EVERY_MS: Final = 10_000
+_ROUND_EVERY_MS: Final = 10_000
+"""How often the files are looked through although nothing was recorded, also after the clock was set."""
 _NS_PER_SECOND: Final = 1_000_000_000
 _SYNC_BOUNDS_NS: Final = [bound_us * 1_000 for bound_us in (
     50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000, 1_000_000
@@ -74,10 +75,16 @@ class Journal(Durability):
         self._committer = committer
         self._settings = settings
         self._chores = care.chores
-        self._chores_due_ms = 0
+        self._round_due_ms = 0
         self._pages = pages
         self._replaces = False
         """Has a copy of something been gathered whose original is in a file that will be removed?"""
+        self._rests = False
+        """Had the last ``seal`` nothing to do? Then the next one has nothing to do either until something is recorded
+        or has become durable, or the next regular round is due.
+        """
+        self._began_file = False
+        """Is the last batch the first of its file?"""
         self._syncing = False
         """Does the batch being written end with a sync?"""
         self._sync_times = Histogram(_SYNC_BOUNDS_NS, _NS_PER_SECOND)
@@ -134,36 +141,42 @@ class Journal(Durability):
         """Note the batch that has become durable, if any, and remove files that waited for it."""
         done = self._committer.finished()
         if done is not None:
+            self._rests = False
             self.durable_lsn = done.lsn
             if self._syncing:
                 self.syncs += 1
                 self._sync_times.note(done.duration_ns)
             self.files.became_durable(synced=self._syncing)
-            self.files.retire(self.durable_lsn)
-            if self._pages is not None:
-                self._pages.written()
-                self._pages.delete_doomed(self.durable_lsn, self._committer.later)
+            if self.files.retiring:
+                self.files.retire(self.durable_lsn)
+            pages = self._pages
+            if pages is not None and (pages.flying or pages.early or pages.doomed):
+                pages.written()
+                pages.delete_doomed(self.durable_lsn, self._committer.later)
 
     def seal(self) -> None:
         self.was_inline = False
         if self._committer.busy or self._committer.failure is not None:
             return
-        records = self.records
-        if self._chores is not None and not 0 < self._chores_due_ms - records.now_ms <= _CHORES_EVERY_MS:
-            self._chores_due_ms = records.now_ms + _CHORES_EVERY_MS
-            self._committer.later(self._chores)
-            self._committer.later(self.files.departure.retry)
+        records, pages = self.records, self._pages
+        is_round = not 0 < self._round_due_ms - records.now_ms <= _ROUND_EVERY_MS
+        has_pages = pages is not None and bool(pages.gathering or pages.dropped)
+        if self._rests and not (is_round or records.pending or has_pages):
+            return
+        if is_round:
+            self._begin_round()
         moved = self.compaction.moved()
         if moved:
             self.write_again(moved)
         if not self.segments[0].live:
             self._let_empty_go()
-        pages = self._pages
         writes: list[Write] = []
         if pages is not None:
-            writes = pages.take_writes()
-            pages.stamp_dropped(self._end_lsn)
             pages.now_ms = records.now_ms
+            if pages.gathering:
+                writes = pages.take_writes()
+            if pages.dropped:
+                pages.stamp_dropped(self._end_lsn)
         if records.pending:
             commit = self._make_commit(writes)
         elif writes:
@@ -173,6 +186,7 @@ class Journal(Durability):
             self.files.retire(self.durable_lsn)
             if pages is not None:
                 pages.delete_doomed(self.durable_lsn, self._committer.later)
+            self._rests = True
             return
         if self.inline and commit.size_bytes <= _INLINE_BYTES_MAX:
             self._committer.run_now(commit)
@@ -180,8 +194,17 @@ class Journal(Durability):
             self.poll()
         else:
             self._committer.submit(commit)
-        self._copy.hand_over(records.last_lsn)
-        self.files.provide_spares()
+        if self._copy.noted or self._copy.wants_anew:
+            self._copy.hand_over(records.last_lsn)
+        if is_round or self._began_file:
+            self.files.provide_spares()
+
+    def _begin_round(self) -> None:
+        """Have the regular chores done in the committer's thread."""
+        self._round_due_ms = self.records.now_ms + _ROUND_EVERY_MS
+        if self._chores is not None:
+            self._committer.later(self._chores)
+            self._committer.later(self.files.departure.retry)
 
     def _make_commit(self, writes: list[Write]) -> Commit:
         """A batch of everything gathered. ``writes`` come first, because its records refer to them."""
@@ -190,6 +213,7 @@ class Journal(Durability):
         batch = codec.Batch(self.batches, records.now_ms, records.message_id, records.queue_id)
         taken = records.take(codec.encode_batch(batch))
         file = self.files.new_file(records.now_ms)
+        self._began_file = file.is_needed
         data = b"".join([file.header, *taken.records])
         sync = (taken.is_transactional and settings.sync_transactional) or (
             taken.is_non_transactional and settings.sync_non_transactional
@@ -202,6 +226,11 @@ class Journal(Durability):
         taken.gathered.place(segment.written_bytes, len(data), records.last_lsn, records.now_ms, file.is_needed)
         self.files.wrote(len(data), records.last_lsn, taken.gathered)
         return Commit([*writes, write], records.last_lsn)
+
+    def compact(self) -> None:
+        """Write again, in the next turns, what lives in all files but the current one."""
+        self.compaction.ask()
+        self._rests = False
 
     def finish(self) -> None:
         """Close the current segment and note the end of the journal. Call it when nothing more will be written."""

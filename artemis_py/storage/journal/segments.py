@@ -30,17 +30,14 @@ class NewFile:
     header, and the file created ahead that it uses (``spare``, None: a new file).
     """
 
-    __slots__ = ("create_bytes", "header", "spare")
+    __slots__ = ("create_bytes", "header", "is_needed", "spare")
 
     def __init__(self, create_bytes: int, header: bytes, spare: str | None) -> None:
         self.create_bytes = create_bytes
+        self.is_needed = create_bytes != _MADE_ALREADY
+        """Must the file be made?"""
         self.header = header
         self.spare = spare
-
-    @property
-    def is_needed(self) -> bool:
-        """Must the file be made?"""
-        return self.create_bytes != _MADE_ALREADY
 
 
 _NO_NEW_FILE: Final = NewFile(_MADE_ALREADY, b"", None)
@@ -64,7 +61,7 @@ class Segments:
         self.spares = Spares(disk, committer, settings.file_bytes, settings.files_min)
         self._reached = self.all[-1].number if self.all else 0
         """The number of the last segment recorded in the extent."""
-        self._retiring: list[tuple[int, Segment]] = []
+        self.retiring: list[tuple[int, Segment]] = []
         """Segments to retire when the journal is durable up to an lsn."""
         self._under_way: Segment | None = None
         """The segment of the batch being written; ``_gathered`` is what that batch adds to its index."""
@@ -192,11 +189,11 @@ class Segments:
     def let_oldest_go(self, lsn: int) -> None:
         """Retire the oldest segment when the journal is durable up to ``lsn``."""
         segment = self.all[0]
-        self._retiring.append((lsn, segment))
+        self.retiring.append((lsn, segment))
         self.leaving[segment.number] = segment
         del self.all[0]
 
     def retire(self, durable_lsn: int) -> None:
         """Retire the segments that waited for an lsn up to ``durable_lsn``."""
-        while self._retiring and self._retiring[0][0] <= durable_lsn:
-            self._committer.later(partial(self.departure.let_go, self._retiring.pop(0)[1]))
+        while self.retiring and self.retiring[0][0] <= durable_lsn:
+            self._committer.later(partial(self.departure.let_go, self.retiring.pop(0)[1]))

@@ -65,15 +65,16 @@ class PageFiles(PageLog):
         """The last page of each stream, and earlier ones that are not completely written."""
         self._last: dict[int, _Tail] = {}
         """The tail of each stream's last page."""
-        self._gathering: dict[_Tail, None] = {}
+        self.gathering: dict[_Tail, None] = {}
         """Tails with gathered messages. A turn handles only these, however many streams there are."""
-        self._flying: list[_Tail] = []
+        self.flying: list[_Tail] = []
         """Tails that are being written."""
-        self._early: list[tuple[Page, int]] = []
+        self.early: list[tuple[Page, int]] = []
         """Parts that were requested but are not yet written."""
         self._arrived: deque[Chunk] = deque()
-        self._dropped: list[Page] = []
-        self._doomed: deque[tuple[int, Page]] = deque()
+        self.dropped: list[Page] = []
+        """Pages dropped since the last batch."""
+        self.doomed: deque[tuple[int, Page]] = deque()
 
     # ---- writing ---------------------------------------------------------------------------------
 
@@ -100,16 +101,16 @@ class PageFiles(PageLog):
     def _gather(self, tail: _Tail, data: bytes) -> int:
         tail.gathered.append(data)
         tail.gathered_bytes += len(data)
-        self._gathering[tail] = None
+        self.gathering[tail] = None
         self.backlog_bytes += len(data)
         return len(data)
 
     def take_writes(self) -> list[Write]:
         """Everything gathered, for the next batch; call ``written`` when that is done."""
         writes: list[Write] = []
-        self._flying = list(self._gathering)
-        self._gathering.clear()
-        for tail in self._flying:
+        self.flying = list(self.gathering)
+        self.gathering.clear()
+        for tail in self.flying:
             data = b"".join(tail.gathered)
             name = page_name(tail.page.stream, tail.page.number)
             create_bytes = 0 if tail.is_new else -1
@@ -127,17 +128,17 @@ class PageFiles(PageLog):
     @property
     def has_unwritten(self) -> bool:
         """Is something gathered that no batch has taken yet?"""
-        return bool(self._gathering)
+        return bool(self.gathering)
 
     def written(self) -> None:
         """The last taken writes are done."""
-        flying, self._flying = self._flying, []
+        flying, self.flying = self.flying, []
         for tail in flying:
             self.backlog_bytes -= tail.flying_bytes
             tail.written_bytes += tail.flying_bytes
             tail.flying_bytes = 0
             self._close(tail)
-        early, self._early = self._early, []
+        early, self.early = self.early, []
         for page, offset in early:
             self.request(page, offset)
 
@@ -153,7 +154,7 @@ class PageFiles(PageLog):
         tail = self._tails.get((page.stream, page.number))
         end = page.size_bytes if tail is None else tail.written_bytes
         if offset >= end:
-            self._early.append((page, offset))
+            self.early.append((page, offset))
             return
         self._reader.later(lambda: self._fetch(page, offset, end))
 
@@ -194,21 +195,21 @@ class PageFiles(PageLog):
         if tail is not None:
             self.backlog_bytes -= tail.gathered_bytes + tail.flying_bytes
             tail.flying_bytes = 0
-            self._gathering.pop(tail, None)
+            self.gathering.pop(tail, None)
             if self._last.get(page.stream) is tail:
                 del self._last[page.stream]
-        self._dropped.append(page)
+        self.dropped.append(page)
 
     def stamp_dropped(self, lsn: int) -> None:
         """A turn ends: pages dropped in it are removed when the log is durable up to ``lsn``."""
-        for page in self._dropped:
-            self._doomed.append((lsn, page))
-        self._dropped.clear()
+        for page in self.dropped:
+            self.doomed.append((lsn, page))
+        self.dropped.clear()
 
     def delete_doomed(self, durable_lsn: int, later: Callable[[Callable[[], None]], None]) -> None:
         """Remove the files of dropped pages; a damaged one is kept under another name."""
-        while self._doomed and self._doomed[0][0] <= durable_lsn:
-            page = self._doomed.popleft()[1]
+        while self.doomed and self.doomed[0][0] <= durable_lsn:
+            page = self.doomed.popleft()[1]
             later(lambda page=page: self._delete(page))  # type: ignore[misc]
 
     def _delete(self, page: Page) -> None:

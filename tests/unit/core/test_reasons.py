@@ -165,7 +165,7 @@ def test_leases_go_by_steady_time() -> None:
     consumer_on(broker, queue, backlog_max=1)
     send(broker)
     turn(broker)
-    broker.clock.shift_ms = 3_600_000
+    broker.clock.set_ahead(3_600_000)
     reason = what_is_leased(queue.parts.basis, NOW_MS + 3_600_000 + 10_000)
     assert reason is not None
     assert reason.fields["ends_in_ms"] == 50_000

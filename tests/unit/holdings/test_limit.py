@@ -293,7 +293,7 @@ def test_lines_about_connections_that_are_closed_go_by_the_steady_clock(caplog: 
     now_ms, hour_ms = 10**12, 3_600_000
     with caplog.at_level(logging.WARNING):
         guard._tell(connection, 1, now_ms)
-        clock.shift_ms = -hour_ms
+        clock.set_ahead(-hour_ms)
         guard._tell(connection, 1, now_ms - hour_ms + 9_000)
         assert len(caplog.records) == 1
         guard._tell(connection, 1, now_ms - hour_ms + 11_000)

@@ -252,4 +252,4 @@ def test_no_more_blocks_are_read_than_may_be_paid_for() -> None:
     one = parser()
     frames = one.feed(b"".join(b"SEND\ndestination:/queue/%d\n\n\0" % number for number in range(1000)), 100)
     assert 10 <= len(frames) <= 25
-    assert one.has_more
+    assert one.unread

@@ -110,7 +110,7 @@ def _in_steps(one: Parser, chunks: list[bytes], frames_max: int) -> tuple[list[t
             nonlocal most
             found = one.feed(data, frames_max)
             most = max(most, len(found))
-            while one.has_more:
+            while one.unread:
                 more = one.more(frames_max)
                 most = max(most, len(more))
                 found += more
@@ -139,7 +139,7 @@ def test_what_waits_stands_before_what_comes() -> None:
     rest = one.feed(_unique(1, LF_FRAME), 100)
     assert len(first) == 2
     assert len(rest) == 4
-    assert not one.has_more
+    assert not one.unread
 
 
 def test_an_error_comes_behind_what_waits() -> None:
@@ -148,5 +148,5 @@ def test_an_error_comes_behind_what_waits() -> None:
     assert _error_of(one) is None
     assert len(one.more(2)) == 1
     assert _error_of(one) is not None
-    assert not one.has_more
+    assert not one.unread
     assert one.feed(LF_FRAME) == one.more() == []

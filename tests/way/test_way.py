@@ -1,0 +1,38 @@
+"""The way of a message grows only on purpose: functions, files and system calls are counted, and compared with what is
+stored.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+import pytest
+
+from tools.way import BUILD, EXCHANGES, FIGURES, Way, count
+
+pytestmark = pytest.mark.e2e
+
+GROWTH_MAX: Final = 1.01
+_NOISE: Final = 1.0
+"""A message more or less in a turn, in calls."""
+
+
+@pytest.mark.parametrize("exchange", EXCHANGES)
+def test_the_way_of_a_message_is_no_longer_than_it_was(exchange: str) -> None:
+    way = count(exchange)
+    stored: dict[str, Any] = json.loads(FIGURES.read_text())[BUILD][exchange]
+    for name, limit in stored.items():
+        if name != "functions":
+            found = getattr(way, name)
+            assert found <= limit * GROWTH_MAX + _NOISE, (
+                f"{exchange}: {found} {name.replace('_', ' ')} per message, and it was {limit}. If that is meant, "
+                f"`python tools/way.py {exchange} --write` stores it.\n{_new_on(way, stored['functions'])}"
+            )
+
+
+def _new_on(way: Way, before: dict[str, float]) -> str:
+    """The functions that are new on the way, and those that are entered more often."""
+    grown = {place: number for place, number in way.functions.items() if number > before.get(place, 0) + 0.05}
+    lines = [f"  {place}: {before.get(place, 0)} -> {number}" for place, number in sorted(grown.items())]
+    return "\n".join(["New on the way, or entered more often:", *lines])
