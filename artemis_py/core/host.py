@@ -12,7 +12,7 @@ from artemis_py.core.copies import Copies
 from artemis_py.core.events import Events
 from artemis_py.core.graves import Graves
 from artemis_py.core.notices import Notices
-from artemis_py.core.placing.publish_outcome import PublishOutcome
+from artemis_py.core.publish_outcome import PublishOutcome
 from artemis_py.core.reference.reference import QueueReference
 from artemis_py.core.timing.clock import Clock
 from artemis_py.core.timing.timers import Timers

@@ -1,32 +1,14 @@
-"""The rules about one file: length, leftovers, docstrings, paths of somebody's machine."""
+"""The rules about one file: leftovers, docstrings, paths of somebody's machine."""
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping
 
-FILE_LINES_MAX = 600
 FUNCTION_LINES_MAX = 80
-CLASS_LINES_MAX = 300
-CLASS_METHODS_MAX = 25
-
-LARGE_CLASSES = {
-    "Contents": "The only mover of entries, counters and expiry watches; a second mover would be worse.",
-    "FileDisk": "Each verb of the disk is a method, and each has its own way to fail.",
-    "Queue": "The list of all verbs that others may use; each of them is a few lines.",
-    "RecordWriter": "Most of its methods are the verbs of the log that the core writes.",
-}
-"""Classes that may be larger, and why; one that need not be here is found, too."""
 
 LEFTOVER = re.compile(r"\b(?:TODO|FIXME|XXX)\b")
 MACHINE_PATH = re.compile(r"(?<![\w./-])(?:/(?:root|home|Users|work)/[\w.-]+|[A-Z]:\\Users\\)")
-
-
-def long_file(name: str, source: str) -> list[str]:
-    """A file longer than FILE_LINES_MAX."""
-    lines = source.count("\n") + 1
-    return [f"{name}: {lines} lines, the limit is {FILE_LINES_MAX}"] if lines > FILE_LINES_MAX else []
 
 
 def long_functions(name: str, source: str) -> list[str]:
@@ -38,30 +20,6 @@ def long_functions(name: str, source: str) -> list[str]:
             if lines > FUNCTION_LINES_MAX:
                 found.append(f"{name}:{node.lineno}: {node.name} has {lines} lines, the limit is {FUNCTION_LINES_MAX}")
     return found
-
-
-def large_classes(sources: Mapping[str, str], allowed: Mapping[str, str]) -> list[str]:
-    """Classes with more than CLASS_LINES_MAX lines, from ``class`` to the last one, or more than CLASS_METHODS_MAX
-    methods, properties and ``__init__`` among them; names in ``allowed`` that no large class has.
-    """
-    found: list[str] = []
-    used: set[str] = set()
-    for name, source in sources.items():
-        for node, counts in _large_classes(source):
-            used.add(node.name)
-            if node.name not in allowed:
-                found.append(f"{name}:{node.lineno}: {node.name} has {counts}")
-    return found + [f"{name}: is not large, take it off the list" for name in sorted(allowed.keys() - used)]
-
-
-def _large_classes(source: str) -> Iterator[tuple[ast.ClassDef, str]]:
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.ClassDef):
-            lines = (node.end_lineno or node.lineno) - node.lineno + 1
-            methods = sum(isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef) for one in node.body)
-            if lines > CLASS_LINES_MAX or methods > CLASS_METHODS_MAX:
-                limits = f"the limits are {CLASS_LINES_MAX} and {CLASS_METHODS_MAX}"
-                yield node, f"{lines} lines and {methods} methods, {limits}"
 
 
 def missing_docstrings(name: str, source: str) -> list[str]:

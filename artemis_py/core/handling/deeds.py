@@ -16,7 +16,7 @@ from artemis_py.core.handling.round import PAGED, SCHEDULED, Sight
 from artemis_py.core.handling.taking import put_back, take
 from artemis_py.core.handling.targets import QueueTarget, Target, Targets
 from artemis_py.core.order.entry import CANCELLED, MOVED, PURGED
-from artemis_py.core.placing.publish_outcome import PublishOutcome
+from artemis_py.core.publish_outcome import PublishOutcome
 from artemis_py.core.queue.parts import QueueParts
 from artemis_py.core.queue.queue import Queue
 from artemis_py.errors import BrokerError

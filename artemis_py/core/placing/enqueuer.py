@@ -13,8 +13,8 @@ from artemis_py.core.order.entry import Entry
 from artemis_py.core.pages.stream import PageStream
 from artemis_py.core.pages.streams import Streams
 from artemis_py.core.placing.batch import Batch
-from artemis_py.core.placing.publish_outcome import note_taken
 from artemis_py.core.placing.recording import Share, recording_of
+from artemis_py.core.publish_outcome import note_taken
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.reference.reference import QueueReference
 from artemis_py.message import Message

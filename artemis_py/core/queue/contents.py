@@ -16,7 +16,7 @@ from artemis_py.core.keeping import keep, release
 from artemis_py.core.order.entry import ACKED, EXPIRED, REPLACED, Entry
 from artemis_py.core.order.last_value import LastValues
 from artemis_py.core.order.order import Order
-from artemis_py.core.placing.publish_outcome import note_dropped
+from artemis_py.core.publish_outcome import note_dropped
 from artemis_py.core.queue.behind import Behind
 from artemis_py.core.queue.dates import Dates
 from artemis_py.core.queue.deferred import Deferred

@@ -6,7 +6,7 @@ from typing import final
 
 from artemis_py.core.addresses.address import Address
 from artemis_py.core.addresses.duplicate_ids import DuplicateIds
-from artemis_py.core.placing.publish_outcome import PublishOutcome
+from artemis_py.core.publish_outcome import PublishOutcome
 from artemis_py.message import Message
 from artemis_py.records import RecordLog
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from artemis_py.core.addresses.address import ANYCAST, MULTICAST
-from artemis_py.core.placing.publish_outcome import PublishOutcome
+from artemis_py.core.publish_outcome import PublishOutcome
 from artemis_py.message import Head, HeaderName, LargeBody, Message
 
 HOPS_MAX: Final = 16

@@ -7,7 +7,7 @@ from typing import Final, final
 from artemis_py.core.addresses.address import ANYCAST, MULTICAST, Address, Divert, Plan
 from artemis_py.core.events import LOOPED, Events
 from artemis_py.core.placing.batch import Batch
-from artemis_py.core.placing.publish_outcome import PublishOutcome
+from artemis_py.core.publish_outcome import PublishOutcome
 from artemis_py.core.routing.forward import HOPS_HEADER, HOPS_MAX, Forward, copy_headers, hops_of
 from artemis_py.message import Message
 

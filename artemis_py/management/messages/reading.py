@@ -66,17 +66,17 @@ def read_message(value: Any, place: str) -> Taken:
     """A message. Raises ExportError."""
     try:
         taken = Taken(
-            id=int(value["id"]),
+            id=_whole(value["id"]),
             address=_text(value["address"]),
             queues=[_text(name) for name in value["queues"]],
             headers=[(_text(name), _text(text)) for name, text in value["headers"]],
             is_persistent=bool(value.get("persistent", True)),
-            priority=int(value.get("priority", 4)),
+            priority=_whole(value.get("priority", 4)),
             sent_ms=_ms(value["sent"]) if "sent" in value else 0,
             expires_ms=_ms(value["expires"]) if "expires" in value else 0,
             due_ms={_text(name): _ms(when) for name, when in value.get("due", {}).items()},
             is_sized=bool(value.get("sized", False)),
-            piece_bytes=int(value.get("piece_bytes", -1)),
+            piece_bytes=_whole(value.get("piece_bytes", -1)),
         )
         if taken.piece_bytes < 0:
             taken.body = value["text"].encode() if "text" in value else _bytes(value["base64"])
@@ -96,6 +96,12 @@ def read_piece(value: Any, place: str) -> bytes:
 def _text(value: object) -> str:
     if not isinstance(value, str):
         raise TypeError(f"{value!r} is no text")
+    return value
+
+
+def _whole(value: object) -> int:
+    if type(value) is not int:
+        raise TypeError(f"{value!r} is no whole number")
     return value
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Final, NamedTuple, final
 
 from artemis_py.core.addresses.address import Address
-from artemis_py.core.placing.publish_outcome import PublishOutcome
+from artemis_py.core.publish_outcome import PublishOutcome
 from artemis_py.core.queue.queue import Queue
 from artemis_py.errors import (
     AddressFullError,

@@ -10,8 +10,8 @@ from artemis_py.core.addresses.plan_cost import PlanCost
 from artemis_py.core.addresses.route import Route
 from artemis_py.core.events import REJECTED
 from artemis_py.core.placing.batch import Batch
-from artemis_py.core.placing.publish_outcome import ADDRESS_FULL, PublishOutcome
 from artemis_py.core.placing.verdicts import Verdicts
+from artemis_py.core.publish_outcome import ADDRESS_FULL, PublishOutcome
 from artemis_py.errors import AddressFullError, ArtemisError, QueueFullError
 from artemis_py.message import MESSAGE_OVERHEAD_BYTES, Head, LargeBody, Message
 from artemis_py.stomp.session.addressing import head_for, route_of

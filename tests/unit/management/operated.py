@@ -37,6 +37,7 @@ class Operated:
         self._work: Steps | None = None
         self._result: Any = None
         self._failure: Exception | None = None
+        self.is_due = True
         self.steps = 0
         """How many steps the last operation took."""
         turns, stats = world.turns, world.stats
