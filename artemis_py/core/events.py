@@ -57,7 +57,7 @@ MEANINGS: Final = {
     REJECTED: "message refused by a full queue",
     LOOPED: "message dropped: diverts, dead-letter or expiry addresses form a loop",
     LIMITED: "address, queue or connection refused at a limit",
-    SET_ASIDE: "queue paused because a step failed; a restart tries again",
+    SET_ASIDE: "queue paused because a step failed; resume it to try again",
     GIVEN_UP: "a copy or a chore failed and was given up",
     LEASES_ENDED: "leases ended before their messages were acknowledged",
     HELD_UP: "nothing is delivered although messages are ready: backlogs are used up",

@@ -142,14 +142,13 @@ class Transaction:
         self._renew(broker)
         self._check(broker, now_ms)
         broker.log.begin_group(transactional=True)
-        if commit_id is not None:
-            broker.commits.remember(commit_id, digest, broker.log)
         self._publish(broker.admission, now_ms)
         self._acknowledge()
-        for queue, consumer, entries in _by_consumer(self.expired):
-            queue.expire_held(consumer, entries, now_ms)
+        self._expire(now_ms)
         self._release(self.refused, now_ms, NACKED)
         broker.forwarding.flush(now_ms)
+        if commit_id is not None:  # when all of it has happened: a COMMIT that breaks off is not confirmed later
+            broker.commits.remember(commit_id, digest, broker.log)
         broker.log.end_group()
         unfinished: list[QueueWork] = []
         for queue, chosen, outcome, connection, actor in self.sifted:
@@ -159,15 +158,30 @@ class Transaction:
         return unfinished
 
     def _acknowledge(self) -> None:
-        """What one consumer acknowledged behind each other is one request, and one record."""
-        taken = self.acknowledged
+        """What one consumer acknowledged behind each other is one request, and one record. If one fails, the rest is
+        left for an abort.
+        """
+        taken, self.acknowledged = self.acknowledged, []
         start = 0
-        for end in range(1, len(taken) + 1):
-            if end < len(taken) and taken[end][1] is taken[start][1]:
-                continue
-            queue, consumer, _ = taken[start]
-            queue.acknowledge(consumer, [entry for _, _, entry in taken[start:end]])
-            start = end
+        try:
+            for end in range(1, len(taken) + 1):
+                if end < len(taken) and taken[end][1] is taken[start][1]:
+                    continue
+                queue, consumer, _ = taken[start]
+                some, start = taken[start:end], end
+                queue.acknowledge(consumer, [entry for _, _, entry in some])
+        finally:
+            self.acknowledged = taken[start:]
+
+    def _expire(self, now_ms: int) -> None:
+        groups, self.expired = _by_consumer(self.expired), []
+        groups.reverse()
+        try:
+            while groups:
+                queue, consumer, entries = groups.pop()
+                queue.expire_held(consumer, entries, now_ms)
+        finally:
+            self.expired = [(queue, consumer, entry) for queue, consumer, entries in groups for entry in entries]
 
     def _publish(self, admission: Admission, now_ms: int) -> None:
         """Messages for one destination that stand behind each other go in as one batch."""
@@ -267,14 +281,29 @@ class Transaction:
         """Forget the messages; acknowledged and refused entries go back to their queues as failed deliveries. Returns
         the works that are not finished.
         """
-        return self._release(self.acknowledged + self.refused + self.expired, now_ms, ABORTED)
+        taken = self.acknowledged + self.refused + self.expired
+        self.acknowledged, self.expired = [], []
+        self.refused.clear()
+        return self._release(taken, now_ms, ABORTED)
 
     def _release(self, taken: list[tuple[Queue, Consumer, Entry]], now_ms: int, cause: str) -> list[QueueWork]:
+        """Give back what was ``taken``, which is empty then. If one queue fails, the others have theirs all the same,
+        before its exception is raised.
+        """
         unfinished: list[QueueWork] = []
-        for queue, consumer, entries in _by_consumer(taken):
-            work = queue.release(consumer, entries, failed=True, now_ms=now_ms, cause=cause)
+        failures: list[Exception] = []
+        groups = _by_consumer(taken)
+        taken.clear()
+        for queue, consumer, entries in groups:
+            try:
+                work = queue.release(consumer, entries, failed=True, now_ms=now_ms, cause=cause)
+            except Exception as error:
+                failures.append(error)
+                continue
             if work is not None:
                 unfinished.append(work)
+        if failures:
+            raise failures[0]
         return unfinished
 
 

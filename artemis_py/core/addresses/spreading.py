@@ -25,13 +25,23 @@ PLACE_UNITS: Final = 2
 
 def put(queue: Queue, messages: list[Message], due_ms: int, now_ms: int, size_bytes: int) -> None:
     """Put new messages, of ``size_bytes`` together, on a queue. With ``due_ms`` above 0 (epoch ms) they are
-    scheduled.
+    scheduled. If that raises, what did not come to the queue is written off there, too: no restart may find what its
+    sender was told to have failed.
     """
-    if due_ms:
-        for message in messages:
-            queue.arrivals.schedule(Entry(message), due_ms, now_ms)
-    else:
-        queue.arrivals.arrive([Entry(message) for message in messages], size_bytes, now_ms)
+    added = queue.contents.tally.added
+    try:
+        if due_ms:
+            for message in messages:
+                queue.arrivals.schedule(Entry(message), due_ms, now_ms)
+        else:
+            queue.arrivals.arrive([Entry(message) for message in messages], size_bytes, now_ms)
+    except Exception:
+        lost = messages[queue.contents.tally.added - added :]
+        queue.arrivals.miss(lost, ABANDONED)
+        for message in lost:
+            if not message.refs:  # charged, and nobody needs it
+                message.account.credit(1, message.memory_bytes)
+        raise
 
 
 @final

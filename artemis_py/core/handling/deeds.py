@@ -6,6 +6,7 @@ A message and its copy are in one group of the log: the end of the original and 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Final, NamedTuple, final
 
 from artemis_py.core.addresses.bindings import Bindings
@@ -15,7 +16,7 @@ from artemis_py.core.handling.origin import has_origin, origin_of, routing_type_
 from artemis_py.core.handling.round import PAGED, SCHEDULED, Sight
 from artemis_py.core.handling.taking import put_back, take
 from artemis_py.core.handling.targets import QueueTarget, Target, Targets
-from artemis_py.core.order.entry import CANCELLED, MOVED, PURGED
+from artemis_py.core.order.entry import CANCELLED, MOVED, PURGED, Entry
 from artemis_py.core.publish_outcome import PublishOutcome
 from artemis_py.core.queue.parts import QueueParts
 from artemis_py.core.queue.queue import Queue
@@ -70,11 +71,8 @@ class Remove(Deed):
         self._parts = queue.parts
 
     def do(self, sight: Sight, now_ms: int) -> Outcome:
-        entry = take(self._parts, sight)
-        if entry is None:
-            return GONE
-        self._parts.contents.kill([entry.message], PURGED)
-        return DONE
+        parts = self._parts
+        return _end(parts, sight, lambda entry: parts.contents.kill([entry.message], PURGED))
 
 
 @final
@@ -88,12 +86,16 @@ class Expire(Deed):
         self._parts = queue.parts
 
     def do(self, sight: Sight, now_ms: int) -> Outcome:
-        entry = take(self._parts, sight)
-        if entry is None:
-            return GONE
-        self._parts.contents.deliver(entry.message)
-        self._parts.contents.expire_held([entry.message], None)
-        return DONE
+        return _end(self._parts, sight, self._expire)
+
+    def _expire(self, entry: Entry) -> None:
+        contents = self._parts.contents
+        contents.deliver(entry.message)
+        try:
+            contents.expire_held([entry.message], None)
+        except Exception:
+            contents.come_back(entry.message)
+            raise
 
 
 @final
@@ -119,12 +121,13 @@ class Bury(Deed):
             fault = f"address {grave.address.name} is full, and drops messages (address-full-policy DROP)"
         if fault:
             return Outcome(is_done=False, reason=fault)
-        entry = take(parts, sight)
-        if entry is None:
-            return GONE
-        parts.host.copies.note_dead(parts.reference, entry.message, SENT_BY_OPERATOR)
+        return _end(parts, sight, self._bury)
+
+    def _bury(self, entry: Entry) -> None:
+        parts = self._queue.parts
+        parts.host.copies.join()
         parts.contents.kill([entry.message], CANCELLED)
-        return DONE
+        parts.host.copies.note_dead(parts.reference, entry.message, SENT_BY_OPERATOR)
 
 
 @final
@@ -289,19 +292,35 @@ def _put(parts: QueueParts, target: Target, copy: Message, now_ms: int, due_ms: 
 def _carry(parts: QueueParts, sight: Sight, target: Target, copy: Message, now_ms: int) -> Outcome:
     """Put a copy on the target in the original's stead. What the target does not keep stays where it is."""
     due_ms = due_ms_of(parts, sight, now_ms)
+    why_lost = ""
+
+    def move(entry: Entry) -> None:
+        nonlocal why_lost
+        parts.host.copies.join()
+        why_lost = _put(parts, target, copy, now_ms, due_ms)
+        if why_lost:
+            raise _NotKept
+        parts.contents.acknowledge([entry.message], None, MOVED)  # as Artemis counts it
+
+    try:
+        return _end(parts, sight, move)
+    except _NotKept:
+        return Outcome(is_done=False, reason=why_lost)
+
+
+class _NotKept(Exception):
+    """The target keeps no copy."""
+
+
+def _end(parts: QueueParts, sight: Sight, end: Callable[[Entry], None]) -> Outcome:
+    """Take a message out and end it. If that raises, the message is where it was."""
     waits_until_ms = parts.contents.waits_until.of(sight.message.id)
     entry = take(parts, sight)
     if entry is None:
         return GONE
-    why_lost = ""
     try:
-        parts.host.copies.join()
-        why_lost = _put(parts, target, copy, now_ms, due_ms)
+        end(entry)
     except Exception:
         put_back(parts, sight, entry, waits_until_ms)
         raise
-    if why_lost:
-        put_back(parts, sight, entry, waits_until_ms)
-        return Outcome(is_done=False, reason=why_lost)
-    parts.contents.acknowledge([entry.message], None, MOVED)  # as Artemis counts it
     return DONE

@@ -44,11 +44,11 @@ class Enqueuer:
         if batch.paged:
             self._enqueue_paged(batch, shares)
             return
-        if not batch.plain:
-            self.recording.record(batch, shares)
-        later = _NO_SHARES
+        everything, later = shares, _NO_SHARES
         if batch.route.address.is_spreading or self._is_too_much(shares):
             shares, later = self._part(batch, shares)
+        if not batch.plain:
+            self.recording.record(batch, everything)
         waiting = self._hand_over(batch, shares)
         if len(waiting) == 1 and waiting[0][1] is batch.messages:
             _put_all(waiting[0][0], batch)
@@ -210,9 +210,15 @@ class Enqueuer:
         distinct = {message.id: message for _, taken in waiting for message in taken}
         for message in distinct.values():
             keep(message)
+        failures: list[Exception] = []
         for queue, taken in waiting:
-            put(queue, taken, batch.due_ms, batch.now_ms, sum(message.size_bytes for message in taken))
+            try:
+                put(queue, taken, batch.due_ms, batch.now_ms, sum(message.size_bytes for message in taken))
+            except Exception as error:  # the others get it all the same: it is written down for all of them
+                failures.append(error)
         release(list(distinct.values()))
+        if failures:
+            raise failures[0]
 
 
 def _put_all(queue: Queue, batch: Batch) -> None:

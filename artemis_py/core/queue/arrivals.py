@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import final
 
 from artemis_py.core.consumer import Consumer
-from artemis_py.core.order.entry import REPLACED, Entry
+from artemis_py.core.order.entry import ABANDONED, REPLACED, Entry
 from artemis_py.core.pages.stream import PageStream
 from artemis_py.core.queue.aftermath import Aftermath
 from artemis_py.core.queue.alert_watch import AlertWatch
@@ -114,19 +114,29 @@ class Arrivals:
         if self._goes_to_tail:
             contents.append_expiring(entries)
             return
-        for entry in entries:
-            keeps_last = contents.last_values is not None
-            if keeps_last:
-                self._offer_older(entry, now_ms)
-                contents.enter_value(entry)
-                self._aftermath.run()
-            due_ms = not_before_ms(entry.message, now_ms) if contents.holds else 0
-            if due_ms:
-                contents.append_held(entry, due_ms)
-            elif keeps_last:
-                contents.append_value(entry)
-            else:
-                contents.append_expiring([entry])
+        placed_count = 0
+        try:
+            for entry in entries:
+                self._append_one(entry, now_ms)
+                placed_count += 1
+        except Exception:
+            contents.kill([entry.message for entry in entries[placed_count:]], ABANDONED)
+            raise
+
+    def _append_one(self, entry: Entry, now_ms: int) -> None:
+        contents = self._contents
+        due_ms = not_before_ms(entry.message, now_ms) if contents.holds else 0
+        keeps_last = contents.last_values is not None
+        if keeps_last:
+            self._offer_older(entry, now_ms)
+            contents.enter_value(entry)
+            self._aftermath.run()
+        if due_ms:
+            contents.append_held(entry, due_ms)
+        elif keeps_last:
+            contents.append_value(entry)
+        else:
+            contents.append_expiring([entry])
 
     def _offer_older(self, entry: Entry, now_ms: int) -> None:
         """Offer the older value to a consumer with room before it is replaced. What a consumer gets must not depend on
@@ -143,10 +153,14 @@ class Arrivals:
         message = entry.message
         self._grouping.look_for([message])
         self._contents.count_in([entry], message.size_bytes)
-        if self._contents.behind is None:
-            self._contents.put_aside(entry, due_ms)
-        else:
-            self._contents.append_held(entry, due_ms)
+        try:
+            if self._contents.behind is None:
+                self._contents.put_aside(entry, due_ms)
+            else:
+                self._contents.append_held(entry, due_ms)
+        except Exception:
+            self._contents.kill([message], ABANDONED)
+            raise
         self._growth.keep_to_depth(now_ms)
         if self._alerts is not None:
             self._alerts.look_at([message], now_ms)

@@ -352,18 +352,34 @@ class Contents:
         """
         message = entry.message
         valid_ms = not_before_ms(message, due_ms - 1) if self.holds else 0
+        due_ms = valid_ms or due_ms
         self.scheduled[message.id] = entry
+        try:
+            self._wait(entry, due_ms, is_valid_date=valid_ms > 0)
+        except Exception:
+            del self.scheduled[message.id]
+            raise
         if self.behind is not None and self.behind.has(entry):
             self.behind.aside_count += 1
         self.tally.enter_scheduled(message)
         self._grouping.put_aside(entry)
-        due_ms = valid_ms or due_ms
         self.waits_until.note(message.id, due_ms)
-        host, queue_id = self._host, self._reference.id
-        if valid_ms > 0 or is_date(entry):
-            host.timers.note_date(due_ms, queue_id, self.scheduled, message.id)
+
+    def _wait(self, entry: Entry, due_ms: int, *, is_valid_date: bool) -> None:
+        """Have a timer wake the queue for an entry that is put aside."""
+        host, queue_id, message_id = self._host, self._reference.id, entry.message.id
+        if is_valid_date or is_date(entry):
+            host.timers.note_date(due_ms, queue_id, self.scheduled, message_id)
         else:
-            host.timers.note_span(host.clock.steady_ms(due_ms), queue_id, self.scheduled, message.id)
+            host.timers.note_span(host.clock.steady_ms(due_ms), queue_id, self.scheduled, message_id)
+
+    def wait_again(self, entries: Sequence[Entry], due_ms: int) -> None:
+        """Those of the entries that are still put aside are due again at ``due_ms``: a step with them has failed."""
+        host = self._host
+        for entry in entries:
+            if self.is_aside(entry):
+                steady_ms = host.clock.steady_ms(due_ms)
+                host.timers.note_span(steady_ms, self._reference.id, self.scheduled, entry.message.id)
 
     def is_aside(self, entry: Entry) -> bool:
         """Is this very entry put aside?"""
@@ -415,11 +431,13 @@ class Contents:
         assert values is not None
         older = values.older(entry.message)
         if older is not None:
-            if self.order.remove(older, older.sequence):
+            is_aside = self.is_aside(older)
+            if is_aside or self.stands(older):
                 self.give_up(older)
-            elif self.is_aside(older):
-                self.take_from_aside(older)
-                self.give_up(older)
+                if is_aside:
+                    self.take_from_aside(older)
+                else:
+                    self.order.remove(older, older.sequence)
         values.enter(entry)
 
     def enter_value_of_page(self, entry: Entry) -> bool:
@@ -436,11 +454,8 @@ class Contents:
         return True
 
     def is_outdated(self, entry: Entry) -> bool:
-        """Has a newer value replaced this one while a consumer held it? Then it is given up now."""
-        if self.last_values is None or not self.last_values.is_outdated(entry):
-            return False
-        self.give_up(entry)
-        return True
+        """Has a newer value replaced this one while a consumer held it? Then it must not come back."""
+        return self.last_values is not None and self.last_values.is_outdated(entry)
 
     # ---- in delivery -----------------------------------------------------------------------------
 
@@ -457,6 +472,14 @@ class Contents:
         self.tally.leave_delivery(message)
         if self.leases is not None:
             self.leases.end(message.id)
+
+    def reclaim(self, entries: Sequence[Entry]) -> None:
+        """Entries that a consumer has let go, and that count as in delivery, go back to their places: what was to
+        become of them has failed.
+        """
+        for entry in entries:
+            self.come_back(entry.message)
+            self.put_back(entry)
 
     def show(self) -> None:
         """A message goes to a consumer that only reads it (non-destructive), and stays in the order."""
@@ -483,63 +506,75 @@ class Contents:
 
     def acknowledge(self, messages: list[Message], by: Actor | None, reason: str = ACKED) -> None:
         """Messages that are out of the order are done with. ``by``: the consumer, for a retained log."""
+        self._forget(messages, reason, by)
         self.was_used = True
         self.tally.acknowledged += len(messages)
-        self._forget(messages, reason, by)
 
     def acknowledge_held(self, messages: list[Message], by: Actor | None) -> None:
         """A consumer acknowledged messages that were in delivery."""
-        self.tally.leave_delivery_run(messages)
         self.acknowledge(messages, by)
+        self.tally.leave_delivery_run(messages)
 
     def kill_held(self, messages: list[Message], reason: str) -> None:
         """Remove messages that were in delivery, for ``reason``."""
-        self.tally.leave_delivery_run(messages)
         self.kill(messages, reason)
+        self.tally.leave_delivery_run(messages)
 
     def kill(self, messages: list[Message], reason: str, by: Actor | None = None) -> None:
         """Remove messages that are out of the order, for ``reason``. They count as killed."""
         if messages:
+            self._forget(messages, reason, by)
             self.was_used = True
             self.tally.kill(len(messages), reason)
-            self._forget(messages, reason, by)
 
     def expire(self, entries: list[Entry]) -> None:
         """Remove entries that are out of the order: they have expired."""
         if entries:
+            self._host.copies.join()
+            self._forget([entry.message for entry in entries], EXPIRED)
             self.was_used = True
             for entry in entries:
                 self._host.copies.note_expired(self._reference, entry.message)
             self.tally.expired += len(entries)
-            self._forget([entry.message for entry in entries], EXPIRED)
 
     def expire_held(self, messages: list[Message], by: Actor | None) -> None:
         """A consumer had messages expire that were in delivery to it, whatever their date."""
+        self._host.copies.join()
+        self._forget(messages, EXPIRED, by)
         self.tally.leave_delivery_run(messages)
         self.was_used = True
         for message in messages:
             self._host.copies.note_forced(self._reference, message)
         self.tally.expired += len(messages)
-        self._forget(messages, EXPIRED, by)
 
     def give_up(self, entry: Entry) -> None:
         """Remove an entry that is out of the order: another replaces it."""
         if self._host.outcomes:
             note_dropped(self._host.outcomes, [entry.message], self._reference.name)
-        self.tally.replaced += 1
         self._forget([entry.message], REPLACED)
+        self.tally.replaced += 1
+
+    def give_up_least(self) -> None:
+        """Remove the least ready entry: there are too many."""
+        least = self.order.pop_least()
+        try:
+            self.give_up(least)
+        except Exception:
+            self.order.restore(least)
+            raise
 
     def _forget(self, messages: list[Message], reason: str, by: Actor | None = None) -> None:
-        """Forget messages, in whatever state they were. ``by``: the consumer that caused it."""
-        self.has_left = True
-        tally = self.tally
+        """Forget messages, in whatever state they were. ``by``: the consumer that caused it. First it is written down:
+        if that raises, nothing has changed, and whoever took the messages out puts them back.
+        """
         is_durable = self._reference.durable
         durable: list[Message] | None = None
         paged: list[PagedMessage] | None = None
+        size_bytes = durable_count = durable_size_bytes = 0
         for message in messages:
             head = message.head
-            size_bytes = head.size_bytes + len(message.body)
-            tally.size_bytes -= size_bytes
+            own_bytes = head.size_bytes + len(message.body)
+            size_bytes += own_bytes
             if message.__class__ is PagedMessage:
                 if paged is None:
                     paged = []
@@ -549,8 +584,15 @@ class Contents:
                     durable = []
                 durable.append(message)
             if head.persistent:
-                tally.durable_count -= 1
-                tally.durable_size_bytes -= size_bytes
+                durable_count += 1
+                durable_size_bytes += own_bytes
+        if durable is not None:
+            self._host.log.settled(self._reference.id, durable, reason, by)
+        self.has_left = True
+        tally = self.tally
+        tally.size_bytes -= size_bytes
+        tally.durable_count -= durable_count
+        tally.durable_size_bytes -= durable_size_bytes
         if self.last_values is not None:
             self.last_values.forget(messages)
         if self.tries is not None:
@@ -560,9 +602,7 @@ class Contents:
         if self.ages is not None:
             self.ages.remove(messages)
         release(messages)
-        if durable is not None:
-            self._host.log.settled(self._reference.id, durable, reason, by)
-        if paged is not None:
+        if paged is not None:  # a page may go now, of which nothing is in memory any more
             self.paged.forget(paged, reason, by)
 
     # ---- expiry ----------------------------------------------------------------------------------

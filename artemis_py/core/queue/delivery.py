@@ -110,8 +110,7 @@ class Delivery:
                 entry = self._next.for_consumer(consumer, now_ms)
             budget.spend(consumer.take_asked())
             if contents.has_left:
-                is_picked = entry is not None and consumer.destructive
-                self._aftermath.run(1 if is_picked else 0)  # before the delivery
+                self._react(entry if consumer.destructive else None)  # before the delivery
             if entry is not None:
                 self._deliver(consumer, entry)
             elif self._next.was_cut:
@@ -197,11 +196,25 @@ class Delivery:
                 return False
         return True
 
+    def _react(self, picked: Entry | None) -> None:
+        """React to what has left. An entry that is picked, and not delivered yet, still counts."""
+        try:
+            self._aftermath.run(0 if picked is None else 1)
+        except Exception:
+            if picked is not None:
+                self._contents.put_back(picked)
+            raise
+
     # ---- giving ----------------------------------------------------------------------------------
 
     def _deliver(self, consumer: Consumer, entry: Entry) -> None:
         room_bytes = consumer.room_bytes
-        consumer.take(entry)
+        try:
+            consumer.take(entry)
+        except Exception:
+            if consumer.destructive:
+                self._contents.put_back(entry)
+            raise
         self._host.budget.spend(1 + ((room_bytes - consumer.room_bytes) >> BYTES_SHIFT))
         contents = self._contents
         if not consumer.settles:
@@ -236,35 +249,41 @@ class Delivery:
         order, lifetime = contents.order, contents.expiry.lifetime
         held: list[Message] = []
         left, offered, was_picked = units, [first], True
+        consumer = first
+        entry: Entry | None = None
         expired: Entry | None = None
-        while offered:
-            count = 0
-            for consumer in offered:
-                entry = order.pop()
-                message = entry.message
-                expires_ms = message.expires_ms if lifetime is None else lifetime.expires_ms(message)
-                if expires_ms and expires_ms <= now_ms:
-                    expired = entry
-                    break
-                count += 1
-                room_bytes = consumer.room_bytes
-                consumer.take(entry)
-                left -= 1 + ((room_bytes - consumer.room_bytes) >> BYTES_SHIFT)
-                if not consumer.settles:
-                    held.append(message)
-                else:
-                    self._gate.unconfirmed_count += consumer.acks
-                    if self._counts_picked:
-                        contents.pick_run(1, message.size_bytes)
-                if not consumer.listed:
-                    host.note_output(consumer)
-                if left <= 0:
-                    break
-            if not was_picked:
-                distribution.taken(offered[:count])
-            was_picked = False
-            may_offer = expired is None and left > 0 and order.count
-            offered = distribution.offer(min(left, order.count, _OFFERED_MAX)) if may_offer else []
+        try:
+            while offered:
+                count = 0
+                for consumer in offered:
+                    entry = order.pop()
+                    message = entry.message
+                    expires_ms = message.expires_ms if lifetime is None else lifetime.expires_ms(message)
+                    if expires_ms and expires_ms <= now_ms:
+                        expired = entry
+                        break
+                    count += 1
+                    room_bytes = consumer.room_bytes
+                    consumer.take(entry)
+                    left -= 1 + ((room_bytes - consumer.room_bytes) >> BYTES_SHIFT)
+                    if not consumer.settles:
+                        held.append(message)
+                    else:
+                        self._gate.unconfirmed_count += consumer.acks
+                        if self._counts_picked:
+                            contents.pick_run(1, message.size_bytes)
+                    if not consumer.listed:
+                        host.note_output(consumer)
+                    if left <= 0:
+                        break
+                if not was_picked:
+                    distribution.taken(offered[:count])
+                was_picked = False
+                may_offer = expired is None and left > 0 and order.count
+                offered = distribution.offer(min(left, order.count, _OFFERED_MAX)) if may_offer else []
+        except Exception:
+            self._break_off(consumer, entry, held)
+            raise
         self._end_run(held, units - left, expired)
         return distribution.pick() if expired is None and left > 0 and order.count else None
 
@@ -276,27 +295,44 @@ class Delivery:
         lifetime = self._contents.expiry.lifetime
         held: list[Message] = []
         left, expired = units, None
+        entry: Entry | None = None
         picked: Consumer | None = consumer
-        while picked is not None and picked.cursor is None:
-            start, room_bytes = len(picked.outbox), picked.room_bytes
-            for _ in range(min(order.count, picked.backlog_max - len(picked.held))):
-                entry = order.pop()
-                expires_ms = entry.message.expires_ms if lifetime is None else lifetime.expires_ms(entry.message)
-                if expires_ms and expires_ms <= now_ms:
-                    expired = entry
-                    break
-                picked.take(entry)
-                if picked.room_bytes <= 0 or picked.credit_bytes <= 0:
-                    break
-            taken = [entry.message for entry in picked.outbox[start:]]
-            left -= len(taken) + ((room_bytes - picked.room_bytes) >> BYTES_SHIFT)
-            self._note_taken(picked, taken, held)
-            if expired is not None or left <= 0 or not order.count or self._grouping.groups is not None:
-                picked = None
-            else:
-                picked = distribution.pick()
+        start = 0
+        try:
+            while picked is not None and picked.cursor is None:
+                start, room_bytes = len(picked.outbox), picked.room_bytes
+                for _ in range(min(order.count, picked.backlog_max - len(picked.held))):
+                    entry = order.pop()
+                    expires_ms = entry.message.expires_ms if lifetime is None else lifetime.expires_ms(entry.message)
+                    if expires_ms and expires_ms <= now_ms:
+                        expired = entry
+                        break
+                    picked.take(entry)
+                    if picked.room_bytes <= 0 or picked.credit_bytes <= 0:
+                        break
+                taken = [one.message for one in picked.outbox[start:]]
+                left -= len(taken) + ((room_bytes - picked.room_bytes) >> BYTES_SHIFT)
+                start += len(taken)
+                self._note_taken(picked, taken, held)
+                if expired is not None or left <= 0 or not order.count or self._grouping.groups is not None:
+                    picked = None
+                else:
+                    picked = distribution.pick()
+        except Exception:
+            if picked is not None:
+                self._note_taken(picked, [one.message for one in picked.outbox[start:]], held)
+                self._break_off(picked, entry, held)
+            raise
         self._end_run(held, units - left, expired)
         return picked
+
+    def _break_off(self, consumer: Consumer, entry: Entry | None, held: list[Message]) -> None:
+        """A step of a run has failed: what consumers have counts, and the entry that the last of them was not given is
+        on the queue.
+        """
+        self._contents.deliver_run(held)
+        if entry is not None and not (consumer.outbox and consumer.outbox[-1] is entry):
+            self._contents.put_back(entry)
 
     def _end_run(self, held: list[Message], units: int, expired: Entry | None) -> None:
         """Count what consumers are to settle, before the entry goes that ended the run because it has expired."""

@@ -11,6 +11,8 @@ from artemis_py.core.queue.works import SLICE_MAX, QueueWork
 from artemis_py.paged import PagedMessage
 
 _FALL_UNITS: Final = 3
+_AGAIN_MS: Final = 1000
+"""After so long entries fall due again whose way to the queue has failed."""
 
 
 @final
@@ -45,6 +47,10 @@ class FallDue(QueueWork):
                 return False
         self.added_count = self._restored_count
         return True
+
+    def break_off(self, now_ms: int) -> None:
+        """What is still put aside is due again in a while: it must not wait for a restart, nor fail in each turn."""
+        self._parts.contents.wait_again(self._entries, now_ms + _AGAIN_MS)
 
     def _prepare(self, entries: list[Entry]) -> None:
         """In order of time: entries that are held back return to their places, and the others become values."""

@@ -39,6 +39,12 @@ class ForcedExpiry(QueueWork):
                 return False
         return True
 
+    def break_off(self, now_ms: int) -> None:
+        """Of what the consumer let go the rest goes back."""
+        if self._entries is not None and self._consumer.destructive and not self._consumer.settles:
+            self._parts.reclaim(self._entries[self._position :])
+            self._position = len(self._entries)
+
     def _next(self, count: int) -> list[Entry]:
         if self._entries is not None:
             start = self._position

@@ -87,7 +87,7 @@ class Growth:
         contents = self._contents
         excess = self._flow.excess(added)
         for _ in range(excess):
-            contents.give_up(contents.order.pop_least())
+            contents.give_up_least()
         self._flow.note_dropped(excess)
 
     def _shed(self, *, arriving: bool) -> None:
@@ -100,6 +100,6 @@ class Growth:
         last = 1 if arriving and not flow.overflow.keeps_none else 0
         dropped = 0
         while contents.order.count > last and flow.is_too_deep:
-            contents.give_up(contents.order.pop_least())
+            contents.give_up_least()
             dropped += 1
         flow.note_dropped(dropped)

@@ -59,11 +59,17 @@ class Lapse(QueueWork):
                 holders.append(consumer)
         if not entries:
             return
-        self._tell(holders)
-        self._parts.distribution.put_last([holder for holder in dict.fromkeys(holders) if not holder.closed])
         if self._return is None:
             self._return = Return(self._parts, holders[0], [], failed=True, cause=LAPSED)
         self._return.add(entries, holders)
+        self._tell(holders)
+        self._parts.distribution.put_last([holder for holder in dict.fromkeys(holders) if not holder.closed])
+
+    def break_off(self, now_ms: int) -> None:
+        """What was taken goes back, and other leases end in their time."""
+        if self._return is not None:
+            self._return.break_off(now_ms)
+        self._leases.set_timer()
 
     def _tell(self, holders: list[Consumer]) -> None:
         """Count the leases that ended, and tell the operational log; of several holders it names the last."""

@@ -49,7 +49,11 @@ class NextEntry:
 
     def expire(self, entry: Entry) -> bool:
         """Expire an entry that is out of the order. Returns True when that spent the budget."""
-        self._contents.expire([entry])
+        try:
+            self._contents.expire([entry])
+        except Exception:
+            self._contents.put_back(entry)
+            raise
         budget = self._host.budget
         budget.spend(EXPIRE_UNITS)
         return budget.is_spent
@@ -103,7 +107,7 @@ class NextEntry:
                 return None
             contents.order.remove(entry, entry.sequence)
             if 0 < contents.expires_ms(entry.message) <= now_ms:
-                contents.expire([entry])
+                self.expire(entry)
                 continue
             groups.owners.take(consumer, entry.message)
             if self._grouping.takes_freed():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import final
 
 from artemis_py.core.consumer import Consumer
@@ -73,9 +74,20 @@ class QueueParts:
             self.confirm(len(entries))
             return
         messages = [entry.message for entry in entries]
-        self.contents.acknowledge_held(messages, consumer.actor)
+        try:
+            self.contents.acknowledge_held(messages, consumer.actor)
+        except Exception:
+            self.reclaim(entries)
+            raise
         if self.grouping.groups is not None:
             self.grouping.settle(messages)
+
+    def reclaim(self, entries: Sequence[Entry]) -> None:
+        """What was to become of entries that a consumer has let go has failed: they are on the queue again."""
+        self.contents.reclaim(entries)
+        self.grouping.settle([entry.message for entry in entries])
+        self.waking.wake_dry()
+        self.note_ready()
 
     def expire_held(self, consumer: Consumer, entries: list[Entry]) -> None:
         """The consumer had entries expire that it let go. Where nothing is taken away, or nothing comes back, it is an
@@ -88,7 +100,11 @@ class QueueParts:
         if self.reference.deleted:
             self.contents.kill_held(messages, DELETED)
             return
-        self.contents.expire_held(messages, consumer.actor)
+        try:
+            self.contents.expire_held(messages, consumer.actor)
+        except Exception:
+            self.reclaim(entries)
+            raise
         if self.grouping.groups is not None:
             self.grouping.settle(messages)
 

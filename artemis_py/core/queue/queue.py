@@ -225,8 +225,14 @@ class Queue:
         elif consumer.destructive:
             messages = [entry.message for entry in entries]
             contents.unpick(entries)
-            contents.acknowledge(messages, consumer.actor)
-            self.grouping.settle(messages)
+            try:
+                contents.acknowledge(messages, consumer.actor)
+            except Exception:
+                for entry in entries:
+                    contents.put_back(entry)
+                raise
+            finally:
+                self.grouping.settle(messages)
             self.parts.aftermath.run()
 
     def _sent_barrier(self, consumer: Consumer) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Final, final
 
 from artemis_py.core.budget import Budget
+from artemis_py.core.order.entry import Entry
 from artemis_py.core.order.order import LOWEST, Cursor
 from artemis_py.core.queue.contents import Contents
 from artemis_py.core.queue.dates import Walk
 from artemis_py.core.queue.works import SLICE_MAX, QueueWork
-from artemis_py.message import Message
 
 _KILL_UNITS: Final = 2
 EXPIRE_UNITS: Final = 12
@@ -53,7 +53,7 @@ class Removal(QueueWork):
     def _remove_ready(self, cursor: Cursor, budget: Budget) -> bool:
         """Remove some ready entries. Returns False when none is left."""
         order = self._contents.order
-        removed: list[Message] = []
+        removed: list[Entry] = []
         looks = min(max(budget.left // _KILL_UNITS, 1), SLICE_MAX)
         found = cursor.advance()
         while found is not None:
@@ -61,14 +61,23 @@ class Removal(QueueWork):
             budget.spend(_KILL_UNITS)
             if found.message.id <= self._last_id:
                 order.remove(found, found.sequence)
-                removed.append(found.message)
+                removed.append(found)
             if looks <= 0:
                 break
             found = cursor.advance()
-        self._contents.kill(removed, self._reason)
+        self._kill(removed)
         if found is None:
             order.close_cursor(cursor)
         return found is not None
+
+    def _kill(self, removed: list[Entry]) -> None:
+        """Remove entries that are out of the order; if that fails, they are in it again."""
+        try:
+            self._contents.kill([entry.message for entry in removed], self._reason)
+        except Exception:
+            for entry in removed:
+                self._contents.put_back(entry)
+            raise
 
     def _remove_behind(self, budget: Budget) -> bool:
         """Remove some entries that are not active and do not wait for their time. Returns False when none is left."""
@@ -76,7 +85,7 @@ class Removal(QueueWork):
         behind = contents.behind
         if behind is None:
             return False
-        removed: list[Message] = []
+        removed: list[Entry] = []
         looks = min(max(budget.left // _KILL_UNITS, 1), SLICE_MAX)
         found = behind.next_from(self._behind_from)
         while found is not None:
@@ -84,12 +93,13 @@ class Removal(QueueWork):
             budget.spend(_KILL_UNITS)
             self._behind_from = found.sequence + 1
             if found.message.id <= self._last_id and not contents.is_aside(found):
-                contents.take_from_behind(found)
-                removed.append(found.message)
+                removed.append(found)
             if looks <= 0:
                 break
             found = behind.next_from(self._behind_from)
-        contents.kill(removed, self._reason)
+        contents.kill([entry.message for entry in removed], self._reason)
+        for entry in removed:
+            contents.take_from_behind(entry)
         return found is not None
 
     def _remove_aside(self, aside: Walk, budget: Budget) -> bool:
@@ -97,13 +107,11 @@ class Removal(QueueWork):
         contents = self._contents
         ids = aside.take(min(max(budget.left // _KILL_UNITS, 1), SLICE_MAX))
         budget.spend(_KILL_UNITS * len(ids))
-        removed: list[Message] = []
-        for message_id in ids:
-            entry = contents.scheduled.get(message_id)
-            if entry is not None and message_id <= self._last_id:
-                contents.end_waiting(entry)
-                removed.append(entry.message)
-        contents.kill(removed, self._reason)
+        found = [contents.scheduled.get(message_id) for message_id in ids if message_id <= self._last_id]
+        removed = [entry for entry in found if entry is not None]
+        contents.kill([entry.message for entry in removed], self._reason)
+        for entry in removed:
+            contents.end_waiting(entry)
         return bool(ids)
 
     def _has_forgotten_alarms(self, budget: Budget) -> bool:
@@ -136,7 +144,12 @@ class Expiring(QueueWork):
         while not contents.is_deleted:
             looks = min(max(budget.left // EXPIRE_UNITS, 1), SLICE_MAX)
             expired, looked = contents.pop_expired(now_ms, looks)
-            contents.expire(expired)
+            try:
+                contents.expire(expired)
+            except Exception:
+                for entry in expired:
+                    contents.put_back(entry)
+                raise
             budget.spend(looked + (EXPIRE_UNITS - 1) * len(expired))
             if looked < looks:
                 contents.expiry.set_alarm()

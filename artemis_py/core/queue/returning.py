@@ -127,14 +127,35 @@ class Return(QueueWork):
         holders: Iterable[Consumer] = repeat(self._consumer)
         if self._holders is not None:
             holders = self._holders[self._position - len(entries) : self._position]
-        for entry, holder in zip(entries, holders, strict=False):
-            self._give_back(entry, holder, now_ms)
-        parts.grouping.settle(messages)
+        back_count = 0
+        try:
+            for entry, holder in zip(entries, holders, strict=False):
+                self._give_back(entry, holder, now_ms)
+                back_count += 1
+        except Exception:
+            parts.contents.reclaim(entries[back_count:])
+            raise
+        finally:
+            parts.grouping.settle(messages)
+
+    def break_off(self, now_ms: int) -> None:
+        """The rest goes back as it is."""
+        while entries := self._next(SLICE_MAX):
+            if not self._consumer.destructive:
+                self._parts.contents.has_shown(len(entries))
+            else:
+                self._parts.reclaim(entries)
+        if self._leaves:
+            self._parts.tell_left(self._consumer, failed=self._failed)
 
     def _give_back(self, entry: Entry, holder: Consumer, now_ms: int) -> None:
+        """Nothing has changed until the entry is in its place, or gone: what raises before that leaves it in
+        delivery.
+        """
         contents = self._parts.contents
-        contents.come_back(entry.message)
         if contents.is_outdated(entry):
+            contents.give_up(entry)
+            contents.come_back(entry.message)
             return
         if self._sent:
             entry.returned += 1
@@ -142,6 +163,7 @@ class Return(QueueWork):
                 return
         if self._failed and self._is_dead(entry, holder, now_ms):
             return
+        contents.come_back(entry.message)
         contents.put_back(entry)
         if contents.leases is not None and self._sent:
             contents.leases.note_back(entry)
@@ -158,8 +180,9 @@ class Return(QueueWork):
         due_ms = 0
         if redelivery.delay_ms > 0:
             due_ms = date_after(now_ms, redelivery.delay_after(entry.attempts, message.id))
-            self._delayed.append((entry, due_ms))
         parts.note_attempt(entry, due_ms, holder, self._cause)
+        if due_ms:
+            self._delayed.append((entry, due_ms))
         return False
 
     def _was_tried_enough(self, entry: Entry, holder: Consumer) -> bool:
@@ -178,10 +201,12 @@ class Return(QueueWork):
 
     def _bury(self, entry: Entry, holder: Consumer, reason: str) -> None:
         parts = self._parts
-        parts.host.copies.note_dead(parts.reference, entry.message, reason)
+        parts.host.copies.join()
         if holder.actor is not None and self._failed:  # not for a restart, but for readers who ask why it died
             parts.note_attempt(entry, 0, holder, self._cause)
         parts.contents.kill([entry.message], DEAD, holder.actor)
+        parts.contents.come_back(entry.message)
+        parts.host.copies.note_dead(parts.reference, entry.message, reason)
         self._dead_count += 1
 
     def _all_are_back(self) -> None:
@@ -198,7 +223,7 @@ class Return(QueueWork):
         contents, flow = self._parts.contents, self._parts.flow
         order = contents.order
         while self._excess > 0 and order.count and (not flow.overflow.sheds or flow.is_too_deep):
-            contents.give_up(order.pop_least())
+            contents.give_up_least()
             self._excess -= 1
             self._dropped_count += 1
             budget.spend(_GIVE_UP_UNITS)
@@ -217,8 +242,9 @@ class Return(QueueWork):
         while self._put_off_count < len(delayed):
             entry, due_ms = delayed[self._put_off_count]
             self._put_off_count += 1
-            if parts.contents.order.remove(entry, entry.sequence):
+            if parts.contents.stands(entry):
                 parts.contents.put_aside(entry, due_ms)
+                parts.contents.order.remove(entry, entry.sequence)
             budget.spend(1)
             if budget.is_spent and self._put_off_count < len(delayed):
                 return False

@@ -43,18 +43,22 @@ class Seats:
             raise LimitError(f"Queue {name} has reached its maximum of {self.consumers_max} consumers")
         self.exclusivity.admit(name, consumer, distribution.consumers)
         self._open_cursor(consumer)
-        consumer.dealings.begun_ms = now_ms
-        distribution.add(consumer)
-        if parts.grouping.attach(consumer, held=contents.has_held):
-            gate.close_again()
-        if parts.grouping.is_freeing:
-            parts.tasks.begin(FreeGroups(parts), now_ms)
-        if not consumer.browses:
-            gate.consumer_joined(distribution.taker_count, parts.host.clock.steady_ms(now_ms))
-        parts.wake(consumer)
-        if contents.has_more and (gate.is_open or consumer.browses):
-            parts.note_ready()
-        parts.aftermath.run()
+        try:
+            consumer.dealings.begun_ms = now_ms
+            distribution.add(consumer)
+            if parts.grouping.attach(consumer, held=contents.has_held):
+                gate.close_again()
+            if parts.grouping.is_freeing:
+                parts.tasks.begin(FreeGroups(parts), now_ms)
+            if not consumer.browses:
+                gate.consumer_joined(distribution.taker_count, parts.host.clock.steady_ms(now_ms))
+            parts.wake(consumer)
+            if contents.has_more and (gate.is_open or consumer.browses):
+                parts.note_ready()
+            parts.aftermath.run()
+        except Exception:  # nobody may be left that is served, or waited for, and does not exist
+            self.detach(consumer, failed=False, now_ms=now_ms)
+            raise
 
     def _open_cursor(self, consumer: Consumer) -> None:
         if consumer.chooses or not consumer.destructive:
@@ -109,15 +113,19 @@ class Seats:
             parts.confirm(len(consumer.let_go_all()))
         waiting = [entry for entry in consumer.outbox if consumer.held.pop(entry.message.id, None) is not None]
         consumer.outbox.clear()
-        if waiting:
-            parts.tasks.begin(Return(parts, consumer, waiting, failed=False, sent=False), now_ms)
         unfinished: QueueWork | None = None
-        if consumer.held:
-            work = Return(parts, consumer, None, failed=failed, cause=LOST, leaves=True)
-            unfinished = parts.tasks.begin(work, now_ms)
-        else:
-            parts.tell_left(consumer, failed=failed)
-        self._remove(consumer, now_ms)
+        try:
+            if waiting:
+                parts.tasks.begin(Return(parts, consumer, waiting, failed=False, sent=False), now_ms)
+            if not consumer.held:
+                parts.tell_left(consumer, failed=failed)
+        finally:  # whatever fails, nothing stays with a consumer that is gone
+            try:
+                if consumer.held:
+                    work = Return(parts, consumer, None, failed=failed, cause=LOST, leaves=True)
+                    unfinished = parts.tasks.begin(work, now_ms)
+            finally:
+                self._remove(consumer, now_ms)
         if parts.activation is not None:
             parts.activation.note_left()
         parts.aftermath.run()

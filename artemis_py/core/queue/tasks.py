@@ -50,13 +50,17 @@ class Tasks(Chore):
         return work
 
     def _is_done(self, work: QueueWork, now_ms: int, budget: Budget | None) -> bool:
-        if budget is not None:
-            return work.work(budget, now_ms)
-        share = self._host.budget.lend()
+        share = self._host.budget.lend() if budget is None else budget
         try:
             return work.work(share, now_ms)
+        except Exception:
+            work.failed = True
+            work.break_off(now_ms)
+            self._host.note_ready(self._reference)
+            raise
         finally:
-            self._host.budget.take_back(share)
+            if budget is None:
+                self._host.budget.take_back(share)
 
     def work(self, budget: Budget, now_ms: int) -> bool:
         first = self._works.first
@@ -94,6 +98,7 @@ class Tasks(Chore):
         first = self._works.first
         assert first is not None, "what broke off was under way"
         first.failed = True
+        first.break_off(self._host.log.now_ms)
         self._works.is_lifted = False
         self._end_first(first, self._host.log.now_ms)
         return self._works.first is not None

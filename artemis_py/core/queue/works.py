@@ -38,7 +38,11 @@ class QueueWork(ABC):
 
     @abstractmethod
     def work(self, budget: Budget, now_ms: int) -> bool:
-        """Do some of it; see ``Chore.work``."""
+        """Do some of it; see ``Chore.work``. What raises in a step leaves the entries of the step on the queue."""
+
+    def break_off(self, now_ms: int) -> None:
+        """A step has failed, and the work ends: put back what it was still to do something with."""
+        return
 
 
 @final

@@ -13,6 +13,7 @@ from typing import Final
 
 from artemis_py.core.addresses.address import ANYCAST, MULTICAST
 from artemis_py.core.publish_outcome import PublishOutcome
+from artemis_py.core.reference.reference import QueueReference
 from artemis_py.message import Head, HeaderName, LargeBody, Message
 
 HOPS_MAX: Final = 16
@@ -47,6 +48,8 @@ class Forward:
     """The diverts that it has passed since it was sent or lay on a queue. A divert ignores copies that it has made
     itself: in a loop of diverts with several targets each, a few hops would make millions of copies.
     """
+    source: tuple[QueueReference, Message] | None = None
+    """The queue that a dead or expired message has left, and the message: where it goes if the copy fails."""
     outcome: PublishOutcome | None = None
     """Of the original, whose publisher waits to know."""
 

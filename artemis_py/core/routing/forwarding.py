@@ -11,6 +11,7 @@ from artemis_py.core.events import DEAD, DISCARDED, NOT_ROUTED
 from artemis_py.core.faults import give_up
 from artemis_py.core.host import Host
 from artemis_py.core.placing.batch import Batch
+from artemis_py.core.placing.enqueuer import Enqueuer
 from artemis_py.core.reference.reference import QueueReference
 from artemis_py.core.routing.admission import Admission
 from artemis_py.core.routing.forward import Forward
@@ -28,11 +29,18 @@ class Forwarding:
     diverted and unrouted messages. A SEND and a COMMIT publish theirs at once; the rest follows the dispatch of a turn.
     """
 
-    __slots__ = ("_admission", "_bindings", "_forwards", "_host", "_resolver")
+    __slots__ = ("_admission", "_bindings", "_enqueuer", "_forwards", "_host", "_resolver")
 
     def __init__(
-        self, host: Host, bindings: Bindings, resolver: Resolver, forwards: Forwards, admission: Admission
+        self,
+        host: Host,
+        bindings: Bindings,
+        resolver: Resolver,
+        forwards: Forwards,
+        admission: Admission,
+        enqueuer: Enqueuer,
     ) -> None:
+        self._enqueuer = enqueuer
         self._host = host
         self._bindings = bindings
         self._resolver = resolver
@@ -57,6 +65,8 @@ class Forwarding:
                     self._publish(forward, now_ms)
                 except Exception as error:
                     give_up(self._host, "", f"copy to {forward.address}", error)
+                    if forward.source is not None:
+                        self._put_back(*forward.source, now_ms)
         self._host.copies.close()
 
     def _make_copies(self, now_ms: int) -> None:
@@ -67,6 +77,7 @@ class Forwarding:
                 self._copy_dead(queue, message, reason)
             except Exception as error:
                 give_up(self._host, queue.name, "dead letter", error)
+                self._put_back(queue, message, now_ms)
         expired, copies.expired = copies.expired, []
         if expired and self._host.notices.is_heard:
             self._host.notices.note_expired(expired)
@@ -75,13 +86,27 @@ class Forwarding:
                 self._copy_expired(queue, message, reason, now_ms)
             except Exception as error:
                 give_up(self._host, queue.name, "expiry", error)
+                self._put_back(queue, message, now_ms)
+
+    def _put_back(self, reference: QueueReference, message: Message, now_ms: int) -> None:
+        """The copy of a dead or expired message could not be made or published: a copy goes to the queue that it has
+        left, which is paused, so that it does not die again at once.
+        """
+        queue = self._bindings.by_id.get(reference.id)
+        if queue is None or queue.deleted:
+            return
+        queue.pause()
+        address = self._bindings.address_of(queue)
+        number = self._host.next_message_id()
+        again = Message(message.head, message.body, number, now_ms, 0, address.account, message.origin)
+        self._enqueuer.give(address, queue, [again], now_ms)
 
     def _copy_dead(self, queue: QueueReference, message: Message, reason: str) -> None:
         source = self._bindings.source_of(message, queue)
         target = _dead_letter_address(queue, source.settings.dead_letter_address)
         if target:
             self._resolver.obtain_resources(source, target, dead=True)
-            self._forwards.add_dead(target, source, queue.name, message, reason)
+            self._forwards.add_dead(target, source, queue, message, reason)
         self._tell_dead(queue, message, target, reason)
 
     def _copy_expired(self, queue: QueueReference, message: Message, reason: str, now_ms: int) -> None:
@@ -90,7 +115,7 @@ class Forwarding:
         target = _expiry_address(queue, settings.expiry_address, settings.dead_letter_address)
         if target and not (target == source.name and message.head.first(_ACTUAL_EXPIRY) is not None):
             self._resolver.obtain_resources(source, target, dead=False)
-            self._forwards.add_expired(target, source, queue.name, message, reason, now_ms)
+            self._forwards.add_expired(target, source, queue, message, reason, now_ms)
 
     def _tell_dead(self, queue: QueueReference, message: Message, target: str | None, reason: str) -> None:
         """Tell the operational log what became of a message after its last attempt, and which limit it reached."""

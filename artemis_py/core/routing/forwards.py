@@ -8,6 +8,7 @@ from artemis_py.core.addresses.address import ANYCAST, MULTICAST, Address, Diver
 from artemis_py.core.events import LOOPED, Events
 from artemis_py.core.placing.batch import Batch
 from artemis_py.core.publish_outcome import PublishOutcome
+from artemis_py.core.reference.reference import QueueReference
 from artemis_py.core.routing.forward import HOPS_HEADER, HOPS_MAX, Forward, copy_headers, hops_of
 from artemis_py.message import Message
 
@@ -102,21 +103,21 @@ class Forwards:
 
     # ---- dead, expired, without a route ----------------------------------------------------------
 
-    def add_dead(self, target: str, source: Address, queue_name: str, message: Message, reason: str) -> None:
+    def add_dead(self, target: str, source: Address, queue: QueueReference, message: Message, reason: str) -> None:
         """Copy a message whose last delivery attempt has failed to the dead-letter address."""
-        changes = copy_headers(message, source.name, queue_name, 1)
+        changes = copy_headers(message, source.name, queue.name, 1)
         changes["reason"] = reason
-        self._add_changed(target, source, message, changes, 1)
+        self._add_changed(target, source, message, changes, 1, queue)
 
     def add_expired(
-        self, target: str, source: Address, queue_name: str, message: Message, reason: str, now_ms: int
+        self, target: str, source: Address, queue: QueueReference, message: Message, reason: str, now_ms: int
     ) -> None:
         """Copy an expired message to the expiry address."""
         hops = hops_of(message.head) + 1
-        changes = copy_headers(message, source.name, queue_name, hops)
+        changes = copy_headers(message, source.name, queue.name, hops)
         changes["_AMQ_ACTUAL_EXPIRY"] = str(now_ms)
         changes["reason"] = reason
-        self._add_changed(target, source, message, changes, hops)
+        self._add_changed(target, source, message, changes, hops, queue)
 
     def add_unrouted(self, target: str, source: Address, message: Message, hops_before: int) -> None:
         """Copy a message that no queue took to the dead-letter address (``send-to-dla-on-no-route``)."""
@@ -125,9 +126,18 @@ class Forwards:
         changes["reason"] = "no_route"
         self._add_changed(target, source, message, changes, hops)
 
-    def _add_changed(self, target: str, source: Address, message: Message, changes: dict[str, str], hops: int) -> None:
+    def _add_changed(
+        self,
+        target: str,
+        source: Address,
+        message: Message,
+        changes: dict[str, str],
+        hops: int,
+        queue: QueueReference | None = None,
+    ) -> None:
         head = message.head.forwarded(target, changes, _STRIPPED)
-        self._add(Forward(target, head, message.body, 0, hops), source, message)
+        left = None if queue is None else (queue, message)
+        self._add(Forward(target, head, message.body, 0, hops, source=left), source, message)
 
     def _add(self, forward: Forward, source: Address, message: Message) -> None:
         if forward.hops > HOPS_MAX:

@@ -55,9 +55,11 @@ class Leaving(Chore):
                 return False
         while self._subscriptions:
             subscription = self._subscriptions.pop()
-            budget.spend(_CLOSE_UNITS + subscription.queue.consumer_count // _CONSUMERS_PER_UNIT)
-            uncount(broker.holdings, subscription)
-            broker.detach(subscription.queue, subscription.consumer, failed=self._failed, now_ms=now_ms)
+            try:
+                budget.spend(_CLOSE_UNITS + subscription.queue.consumer_count // _CONSUMERS_PER_UNIT)
+                uncount(broker.holdings, subscription)
+            finally:
+                broker.detach(subscription.queue, subscription.consumer, failed=self._failed, now_ms=now_ms)
             if budget.is_spent or broker.budget.is_spent:
                 return False
         temporary = self._temporary

@@ -1,0 +1,476 @@
+"""Whatever step of an operation raises, no message is lost, hidden until a restart, or counted twice: it is on its
+queue again, and is delivered when the queue is resumed.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pytest
+
+import artemis_py
+from artemis_py.core.handling.choice import Choice
+from artemis_py.core.queue.queue import Queue
+from artemis_py.storage.journal.settings import JournalSettings
+from tests.sim.disk import SimDisk
+from tests.sim.incarnation import Incarnation
+from tests.sim.opening import SimStore
+from tests.sim.projection import Projection
+from tests.wire.client_frames import ServerFrame
+from tests.wire.in_process import START_MS, Client, configuration
+
+pytestmark = pytest.mark.interpreted
+
+CORE = """
+<message-expiry-scan-period>100</message-expiry-scan-period>
+<addresses>
+  <address name="q"><anycast><queue name="q"/></anycast></address>
+  <address name="other"><anycast><queue name="other"/></anycast></address>
+  <address name="ring"><anycast><queue name="ring" ring-size="2"/></anycast></address>
+  <address name="depth"><anycast><queue name="depth" overflow-policy="RING" max-depth-messages="2"/></anycast></address>
+  <address name="values"><anycast><queue name="values" queue-type="lvq" last-value-key="key"/></anycast></address>
+  <address name="groups"><anycast><queue name="groups" group-key="group"/></anycast></address>
+  <address name="leased"><anycast>
+    <queue name="leased" lease-period="400" max-per-subscription-backlog="9"/></anycast></address>
+  <address name="news"><multicast><queue name="news.a"/><queue name="news.b"/></multicast></address>
+  <address name="dead"><anycast><queue name="dead"/></anycast></address>
+  <address name="late"><anycast><queue name="late"/></anycast></address>
+</addresses>
+<address-settings>
+  <address-setting match="#">
+    <dead-letter-address>dead</dead-letter-address><expiry-address>late</expiry-address>
+    <max-delivery-attempts>2</max-delivery-attempts><redelivery-delay>60</redelivery-delay>
+  </address-setting>
+  <address-setting match="leased"><max-delivery-attempts>-1</max-delivery-attempts></address-setting>
+</address-settings>
+"""
+CONFIGURATION = configuration(CORE)
+_CORE = str(Path(artemis_py.__file__).parent)
+
+
+class Fault(Exception):
+    """What a step raises."""
+
+
+class World:
+    """A broker with its journal, a producer, and what is on its queues."""
+
+    def __init__(self) -> None:
+        self.life = Incarnation(
+            CONFIGURATION, SimStore(SimDisk(random.Random(1)), JournalSettings()), Projection(8), START_MS
+        )
+        self.clients: dict[str, Client] = {}
+        self.number = 0
+        self.sent: list[str] = []
+        self.settled: set[str] = set()
+        """Bodies that may be gone: somebody has asked for it."""
+
+    def drain(self) -> None:
+        """Run turns and the disk until there is nothing to do, or the broker ends."""
+        life = self.life
+        life.settle()
+        while life.failure is None and (life.step() or life.journal.has_pending):
+            life.turns.schedule()
+            life.settle()
+
+    def write(self, name: str, command: str, *headers: str, body: str = "") -> None:
+        client = self.clients.get(name)
+        if client is None or client.is_closed:
+            client = self.clients[name] = self.life.connect()
+            client.send(b"CONNECT\naccept-version:1.2\nhost:x\n\n\0")
+        client.send(("\n".join([command, *headers]) + f"\n\n{body}\0").encode())
+        self.drain()
+
+    def send(self, queue: str, *headers: str) -> str:
+        self.number += 1
+        body = f"{queue} {self.number}"
+        receipt = f"receipt:{self.number}"
+        self.write("producer", "SEND", f"destination:{queue}", "persistent:true", receipt, *headers, body=body)
+        frames = self.clients["producer"].collect()
+        if any(frame.command == "RECEIPT" and frame.header("receipt-id") == str(self.number) for frame in frames):
+            self.sent.append(body)
+        frames.clear()
+        return body
+
+    def subscribe(self, name: str, queue: str, ack: str = "client-individual", *headers: str) -> list[ServerFrame]:
+        self.write(name, "SUBSCRIBE", "id:1", f"destination:{queue}", f"ack:{ack}", "consumer-window-size:-1", *headers)
+        return self.messages(name)
+
+    def messages(self, name: str) -> list[ServerFrame]:
+        frames = self.clients[name].collect()
+        found = [frame for frame in frames if frame.command == "MESSAGE"]
+        frames.clear()
+        return found
+
+    def settle(self, name: str, command: str, frame: ServerFrame, *headers: str) -> None:
+        self.write(name, command, f"id:{frame.header('ack')}", *headers)
+
+    def advance(self, duration_ms: int) -> None:
+        self.life.advance(duration_ms)
+        self.drain()
+
+    def finish(self) -> None:
+        """Let what an operator has begun go on until it is over."""
+        handling = self.life.broker.handling
+        for _ in range(100):
+            for change in handling.changes:
+                handling.nudge(change)
+            self.life.turns.schedule()
+            self.drain()
+
+    def queue(self, name: str) -> Queue:
+        return self.life.broker.queues[name]
+
+    def lose_all(self) -> None:
+        for client in self.clients.values():
+            if not client.is_closed:
+                client.drop()
+        self.clients.clear()
+        self.drain()
+
+
+# ---- operations ------------------------------------------------------------------------------------
+
+Operation = tuple[Callable[[World], Any], Callable[[World, Any], Any]]
+"""What comes before, without a fault, and the operation itself, which gets what the first returned."""
+
+
+def _held(queue: str, count: int = 3, *headers: str) -> Callable[[World], list[ServerFrame]]:
+    def prepare(world: World) -> list[ServerFrame]:
+        for _ in range(count):
+            world.send(queue, *headers)
+        return world.subscribe("consumer", queue)
+
+    return prepare
+
+
+def _filled(queue: str, count: int = 3, *headers: str) -> Callable[[World], None]:
+    def prepare(world: World) -> None:
+        for _ in range(count):
+            world.send(queue, *headers)
+
+    return prepare
+
+
+def _refused_once(world: World) -> list[ServerFrame]:
+    """The next failure is the last."""
+    frames = _held("q", 2)(world)
+    for frame in frames:
+        world.settle("consumer", "NACK", frame)
+    world.advance(70)
+    return world.messages("consumer")
+
+
+def _ack_all(world: World, frames: list[ServerFrame]) -> None:
+    world.settled |= {frame.body.decode() for frame in frames}
+    for frame in frames:
+        world.settle("consumer", "ACK", frame)
+
+
+def _ack_to(world: World, frames: list[ServerFrame]) -> None:
+    world.settled |= {frame.body.decode() for frame in frames}
+    world.settle("consumer", "ACK", frames[-1])
+
+
+def _prepare_cumulative(world: World) -> list[ServerFrame]:
+    _filled("q")(world)
+    return world.subscribe("consumer", "q", "client")
+
+
+def _lose(world: World, _: Any) -> None:
+    world.clients["consumer"].drop()
+    world.drain()
+
+
+def _in_transaction(world: World) -> list[ServerFrame]:
+    frames = _held("q")(world)
+    world.write("consumer", "BEGIN", "transaction:t")
+    for frame in frames[:2]:
+        world.settle("consumer", "ACK", frame, "transaction:t")
+    world.write("consumer", "SEND", "destination:other", "persistent:true", "transaction:t", body="in t")
+    return frames
+
+
+def _commit(world: World, frames: list[ServerFrame]) -> None:
+    world.settled |= {frame.body.decode() for frame in frames[:2]}
+    world.write("consumer", "COMMIT", "transaction:t")
+
+
+def _expiring(world: World) -> None:
+    for _ in range(3):
+        world.send("q", f"expires:{world.life.loop.clock_ms() + 50}")
+
+
+def _scheduled(world: World) -> None:
+    for delay in (30, 50, 50):
+        world.send("q", f"AMQ_SCHEDULED_DELAY:{delay}")
+
+
+def _handled(begin: Callable[[World], Any], ends: str = "") -> Callable[[World, Any], None]:
+    def act(world: World, _: Any) -> None:
+        if ends:
+            world.settled |= {body for body in world.sent if body.startswith(f"{ends} ")}
+        begin(world)
+        world.finish()
+
+    return act
+
+
+def _purge(world: World, _: Any) -> None:
+    world.settled |= set(world.sent)
+    world.queue("q").purge("purged", world.life.loop.clock_ms())
+    world.life.turns.schedule()
+    world.drain()
+
+
+def _dead(world: World) -> None:
+    for frame in _refused_once(world):
+        world.settle("consumer", "NACK", frame)
+    world.advance(10)
+    assert world.queue("dead").message_count == 2
+
+
+def _send_key(queue: str) -> Callable[[World, Any], None]:
+    def act(world: World, _: Any) -> None:
+        world.settled |= {body for body in world.sent if body.startswith(f"{queue} ")}  # what a newer one replaces
+        world.send(queue, "key:a")
+        world.send(queue, "key:b")
+
+    return act
+
+
+def _begun(verb: str, *arguments: Any, of: str = "q") -> Callable[[World, Any], None]:
+    def begin(world: World) -> None:
+        getattr(world.life.broker.handling, verb)(world.queue(of), Choice(), *arguments)
+
+    return _handled(begin)
+
+
+OPERATIONS: dict[str, Operation] = {
+    "nack": (_held("q"), lambda world, frames: world.settle("consumer", "NACK", frames[1])),
+    "last nack": (_refused_once, lambda world, frames: world.settle("consumer", "NACK", frames[0])),
+    "nack in a group": (
+        _held("groups", 3, "group:g"), lambda world, frames: world.settle("consumer", "NACK", frames[0])
+    ),
+    "connection lost": (_held("q"), _lose),
+    "last connection lost": (_refused_once, _lose),
+    "unsubscribe": (_held("q"), lambda world, _: world.write("consumer", "UNSUBSCRIBE", "id:1")),
+    "unsubscribe a ring": (_held("ring", 2), lambda world, _: world.write("consumer", "UNSUBSCRIBE", "id:1")),
+    "ack": (_held("q"), _ack_all),
+    "cumulative ack": (_prepare_cumulative, _ack_to),
+    "commit": (_in_transaction, _commit),
+    "abort": (_in_transaction, lambda world, _: world.write("consumer", "ABORT", "transaction:t")),
+    "transaction lost": (_in_transaction, _lose),
+    "lease ends": (_held("leased"), lambda world, _: world.advance(500)),
+    "second attempt": (_refused_once, lambda world, _: world.advance(100)),
+    "schedule is due": (_scheduled, lambda world, _: world.advance(60)),
+    "expiry": (_expiring, lambda world, _: world.advance(200)),
+    "publish": (_filled("q"), lambda world, _: world.send("q")),
+    "publish to subscriptions": (_filled("news"), lambda world, _: world.send("news")),
+    "publish to a ring": (_filled("ring"), _send_key("ring")),
+    "publish to a ring by depth": (_filled("depth"), _send_key("depth")),
+    "publish a newer value": (_filled("values", 2, "key:a"), _send_key("values")),
+    "schedule": (_filled("q"), lambda world, _: world.send("q", "AMQ_SCHEDULED_DELAY:1000")),
+    "subscribe": (_filled("q"), lambda world, _: world.subscribe("consumer", "q")),
+    "subscribe at most once": (_filled("q"), lambda world, _: _take(world, "q")),
+    "subscribe with a selector": (
+        _filled("q", 3, "key:a"),
+        lambda world, _: world.subscribe("consumer", "q", "client", "selector:key = 'a'"),
+    ),
+    "subscribe to groups": (_filled("groups", 3, "group:g"), lambda world, _: world.subscribe("consumer", "groups")),
+    "purge": (_filled("q"), _purge),
+    "remove": (
+        _filled("q"),
+        _handled(lambda world: world.life.broker.handling.remove(world.queue("q"), Choice(ids=(1, 2, 3))), "q"),
+    ),
+    "move": (_filled("q"), _begun("move", "other")),
+    "copy": (_filled("q"), _begun("copy", "other")),
+    "expire": (_filled("q"), _begun("expire")),
+    "bury": (_filled("q"), _begun("bury")),
+    "retry": (_dead, _begun("retry", of="dead")),
+    "prioritize": (_filled("q"), _begun("prioritize", 9)),
+    "deliver scheduled": (
+        _scheduled,
+        lambda world, _: world.life.broker.handling.deliver(world.queue("q"), (1, 2, 3), world.life.loop.clock_ms()),
+    ),
+}  # fmt: skip
+
+
+def _take(world: World, queue: str) -> None:
+    world.settled |= set(world.sent)
+    world.subscribe("consumer", queue, "auto")
+
+
+# ---- faults ----------------------------------------------------------------------------------------
+
+_BOOKKEEPING = (
+    "core/order/", "core/groups/", "core/queue/tally.py", "core/budget.py", "core/keeping.py", "core/queue/dates.py",
+    "core/queue/grouping.py", "core/queue/waking.py", "core/queue/leases.py", "core/host.py", "core/dealings.py",
+    "core/queue/expiry_watch.py", "core/reference/lifetime.py", "core/queue/distribution.py", "core/queue/fairness.py",
+    "core/holdings.py", "core/queue/behind.py", "core/queue/tries.py", "core/placing/publish_outcome.py",
+)  # fmt: skip
+"""Plain moves of one entry and its counts, which take no number and no text of anybody: nothing raises in between."""
+_MOVES = frozenset(
+    {
+        "Contents.come_back", "Contents.put_back", "Contents.reclaim", "Contents.take_from_aside", "Contents.stands",
+        "Contents.expires_ms", "Contents.deliver_run", "Contents.deliver", "Contents.put_at_head", "Contents.is_aside",
+        "Contents.end_waiting", "Contents.has_more", "Copies.note_dead", "Copies.note_expired", "Copies.note_forced",
+        "Copies._open", "Delivery._note_taken", "Delivery._end_run", "Queue.consumer_count", "Queue.deleted",
+        "_by_consumer", "Batch.memory_bytes", "RecordWriter._number", "Consumer._note_eased", "selector_bytes",
+        "Contents.message_count", "Contents.memory_count", "Consumer.take_asked", "Contents.unpick",
+        "Delivery._deliver", "Queue.sent", "PagedContents.count",
+    }
+)  # fmt: skip
+"""The same in a part that does more."""
+_VERBS = frozenset(
+    {
+        "Queue.release", "Queue.acknowledge", "Queue.expire_held", "QueueParts.acknowledge", "Tasks.begin",
+        "Tasks._is_done", "QueueWorks.first", "Return._take_back", "Return.add", "Broker.detach", "Queue.detach",
+        "Seats.detach", "Seats._remove", "Transaction.abort", "Transaction._release", "_put_all", "put",
+        "Queue.fall_due", "Enqueuer._hand_over", "Enqueuer._put_on_several", "Arrivals._append", "Removal._kill",
+        "Contents.count_in", "Arrivals.arrive", "Delivery._react", "Agenda.add",
+    }
+)  # fmt: skip
+"""What is called while entries are in hand, and puts them back if it fails."""
+Site = tuple[str, int, str]
+
+
+def _site_of(frame: FrameType) -> Site | None:
+    """Who calls whom, where; None: no step of the core or its log."""
+    name = frame.f_code.co_filename
+    if not name.startswith(_CORE) or frame.f_code.co_name.startswith("<") or frame.f_back is None:
+        return None
+    place = name[len(_CORE) + 1 :]
+    if not place.startswith(("core/", "storage/journal/record_writer")):
+        return None
+    called = frame.f_code.co_qualname
+    if place.startswith(_BOOKKEEPING) or called in _MOVES or called in _VERBS or called.endswith(".__init__"):
+        return None
+    caller = frame.f_back.f_code.co_filename
+    if not caller.startswith((f"{_CORE}/core/", f"{_CORE}/stomp/", f"{_CORE}/storage/journal/record_writer")):
+        return None  # a step of a whole turn: the broker ends, and a restart has everything
+    if caller.startswith(f"{_CORE}/core/groups/"):
+        return None
+    return caller[len(_CORE) + 1 :], frame.f_back.f_lineno, frame.f_code.co_qualname
+
+
+@contextmanager
+def _calls(see: Callable[[Site], None]) -> Iterator[None]:
+    def trace(frame: FrameType, event: str, _: object) -> None:
+        site = _site_of(frame)
+        if site is not None:
+            see(site)
+
+    sys.settrace(trace)
+    try:
+        yield
+    finally:
+        sys.settrace(None)
+
+
+def sites_of(operation: Operation) -> list[Site]:
+    """Every place of the core that an operation passes."""
+    prepare, act = operation
+    world = World()
+    given = prepare(world)
+    found: dict[Site, None] = {}
+    with _calls(lambda site: found.setdefault(site)):
+        act(world, given)
+    return list(found)
+
+
+def run(operation: Operation, at: Site) -> World:
+    """Carry out an operation that raises at this place, once."""
+    prepare, act = operation
+    world = World()
+    given = prepare(world)
+    has_raised = [False]
+
+    def see(site: Site) -> None:
+        if site == at and not has_raised[0]:
+            has_raised[0] = True
+            raise Fault(str(at))
+
+    with _calls(see):
+        try:
+            act(world, given)
+        except Fault:  # an operator's request is answered with it
+            world.life.broker.step_broke_off(world.life.loop.clock_ms())
+    return world
+
+
+def check(world: World) -> list[str]:
+    """What is wrong after the fault, once everybody has left and each queue was resumed."""
+    wrong: list[str] = []
+    life = world.life
+    projection = life.projection()
+    if life.failure is not None:  # a step of no single queue or connection: a restart finds everything
+        found = {item.identity[3].decode() for number in projection.queues for item in projection.items(number)}
+        lost = [body for body in world.sent if body not in found and body not in world.settled]
+        return [f"the broker ends, and a restart misses {lost}"] if lost else []
+    world.lose_all()
+    for queue in life.broker.queues.values():
+        if queue.gate.paused:
+            queue.resume()
+    world.finish()
+    world.advance(2000)
+    world.finish()
+    projection = life.projection()
+    there: Counter[str] = Counter()
+    for queue in list(life.broker.queues.values()):
+        contents = queue.contents
+        if contents.tally.held_count:
+            wrong.append(f"{queue.name}: {contents.tally.held_count} count as in delivery, and nobody has them")
+        if contents.scheduled:
+            wrong.append(f"{queue.name}: {len(contents.scheduled)} are still put aside")
+        written = Counter(item.identity[3].decode() for item in projection.items(queue.id))
+        got: Counter[str] = Counter()
+        full_name = f"{queue.address.name}\\c\\c{queue.name}"
+        frames = world.subscribe("reader", full_name, "client-individual")
+        while frames:
+            for frame in frames:
+                got[frame.body.decode()] += 1
+                world.settle("reader", "ACK", frame)
+            frames = world.messages("reader")
+        world.drain()
+        left = queue.message_count
+        if left:
+            wrong.append(f"{queue.name}: {left} are counted and not delivered")
+        if written != got:
+            wrong.append(f"{queue.name}: delivered {dict(got)}, written down {dict(written)}")
+        there += got
+        world.lose_all()
+    lost = [body for body in world.sent if body not in there and body not in world.settled]
+    if lost:
+        wrong.append(f"lost: {lost}")
+    return wrong
+
+
+_ALWAYS = ("nack", "last nack", "connection lost", "commit", "lease ends", "schedule is due")
+"""Of the others each run has one; ``make soak`` has all."""
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=() if name in _ALWAYS else pytest.mark.takes_turns("steps that fail"))
+        for name in OPERATIONS
+    ],
+)
+def test_wherever_an_operation_fails_every_message_is_there(name: str) -> None:
+    """The fault comes at each place in turn."""
+    operation = OPERATIONS[name]
+    failures: list[str] = []
+    sites = sites_of(operation)
+    for site in sites:
+        wrong = check(run(operation, site))
+        if wrong:
+            failures.append(f"{site[0]}:{site[1]} {site[2]}: {'; '.join(wrong)}")
+    assert not failures, f"{len(failures)} of {len(sites)}\n" + "\n".join(failures)
