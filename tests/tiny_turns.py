@@ -6,9 +6,9 @@ import random
 
 import pytest
 
+from artemis_py.core.addresses.enqueue import Enqueuer
 from artemis_py.core.broker import Broker
 from artemis_py.core.budget import TURN_UNITS
-from artemis_py.core.placing.enqueuer import Enqueuer
 from artemis_py.server import turns
 
 UNITS_MAX = 50

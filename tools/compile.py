@@ -55,8 +55,8 @@ MODULES: Final = (
     "storage/journal/journal.py",
     "server/blocked.py",
     "server/clocks.py",
-    "server/rota.py",
-    "server/watches.py",
+    "server/input.py",
+    "server/input.py",
 )
 """What runs per message and per turn. Packages' `__init__.py` stay as they are."""
 _SETUP: Final = """

@@ -18,7 +18,7 @@ from artemis_py.cli.read_only import ReadOnlyDisk
 from artemis_py.errors import ArtemisError
 from artemis_py.shown import as_json as json_text
 from artemis_py.shown import say, say_made, shown_time, warn
-from artemis_py.storage.disk.owner import LOCK_NAME, owner_in, read_lock_file
+from artemis_py.storage.disk.lock import LOCK_NAME, owner_in, read_lock_file
 from artemis_py.storage.format import codec
 from artemis_py.storage.format.reader import Entry, Range, read_entries
 from artemis_py.storage.format.scan import Damage, LogFile, log_files

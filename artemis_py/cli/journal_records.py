@@ -10,7 +10,6 @@ from typing import Any, Final
 from artemis_py.message import LargeBody
 from artemis_py.shown import shown_time
 from artemis_py.storage.format import codec
-from artemis_py.storage.format.body_names import body_name
 from artemis_py.storage.format.codec import Kept, QueueState
 from artemis_py.storage.format.log_events import (
     Attempted,
@@ -39,6 +38,7 @@ from artemis_py.storage.format.log_events import (
     Started,
     Unknown,
 )
+from artemis_py.storage.format.names import body_name
 
 _IDS_SHOWN: Final = 8
 

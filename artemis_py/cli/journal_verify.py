@@ -11,8 +11,8 @@ from artemis_py.message import LargeBody
 from artemis_py.shown import many, say, shown_time
 from artemis_py.storage.disk.lock import DirectoryLock
 from artemis_py.storage.format import codec
-from artemis_py.storage.format.body_names import body_name, checksum_of, find_body
 from artemis_py.storage.format.codec import FILE_HEADER_BYTES, CodecError, VersionError
+from artemis_py.storage.format.names import body_name, checksum_of, find_body
 from artemis_py.storage.format.scan import Damage, LogFile, whole_records
 from artemis_py.storage.journal.bindings_copy import read_copy
 from artemis_py.storage.journal.index import Segment

@@ -2,50 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final, final
 
 from artemis_py.config.settings import BrokerConfig
-from artemis_py.core.addresses.bindings import Bindings
+from artemis_py.core.addresses.enqueue import Enqueuer
 from artemis_py.core.addresses.route import Route
+from artemis_py.core.addresses.routing_table import Bindings
 from artemis_py.core.budget import Budget
-from artemis_py.core.commits import Commits
+from artemis_py.core.clock import NEVER_MS
 from artemis_py.core.consumer import Consumer
-from artemis_py.core.depths import depths_of
-from artemis_py.core.destinations.address_changes import AddressChanges
+from artemis_py.core.destinations.amend import AddressChanges, QueueChanges, SettingsChanges
+from artemis_py.core.destinations.auto_create import Resolver
 from artemis_py.core.destinations.deployment import Deployment
 from artemis_py.core.destinations.diverts import Diverts
-from artemis_py.core.destinations.queue_changes import QueueChanges
 from artemis_py.core.destinations.registry import Registry
-from artemis_py.core.destinations.resolver import Resolver
-from artemis_py.core.destinations.settings_changes import SettingsChanges
 from artemis_py.core.due import Due
 from artemis_py.core.events import SUBSCRIBED, UNSUBSCRIBED
 from artemis_py.core.faults import give_up, set_aside
-from artemis_py.core.handling.handling import Handling
-from artemis_py.core.handling.importing import Importing
 from artemis_py.core.host import Host
 from artemis_py.core.memory import Memory
-from artemis_py.core.notices import CONSUMER_CLOSED, CONSUMER_CREATED
-from artemis_py.core.operations import Operations
-from artemis_py.core.pages.streams import Streams
-from artemis_py.core.placing.enqueuer import Enqueuer
+from artemis_py.core.notifications import CONSUMER_CLOSED, CONSUMER_CREATED
+from artemis_py.core.notify import tell_consumer
+from artemis_py.core.operations.import_messages import Importing
+from artemis_py.core.operations.messages import Handling
+from artemis_py.core.operations.settings import Operations
+from artemis_py.core.pages.page_stream import Streams
+from artemis_py.core.publish.copies import Forwards
+from artemis_py.core.publish.duplicates import Commits, Duplicates
+from artemis_py.core.publish.publish import Admission, Forwarding, Router
 from artemis_py.core.queue.queue import Queue
-from artemis_py.core.queue.works import QueueWork
-from artemis_py.core.reload.redeployment import Redeployment
-from artemis_py.core.restoring import restore_ids, restore_messages, restore_streams
-from artemis_py.core.routing.admission import Admission
-from artemis_py.core.routing.duplicates import Duplicates
-from artemis_py.core.routing.forwarding import Forwarding
-from artemis_py.core.routing.forwards import Forwards
-from artemis_py.core.routing.router import Router
+from artemis_py.core.recovery import restore_ids, restore_messages, restore_streams
+from artemis_py.core.reload import Redeployment
 from artemis_py.core.slow_consumers import SlowConsumers
 from artemis_py.core.sweep import Sweep
-from artemis_py.core.telling import tell_consumer
-from artemis_py.core.timing.clock import NEVER_MS
+from artemis_py.core.tasks import QueueWork
 from artemis_py.errors import Problem
 from artemis_py.message import Head, LargeBody, Message
-from artemis_py.records import PageLog, RecordLog, RecoveredState
+from artemis_py.records import Depth, PageLog, RecordLog, RecoveredState
 
 _TICK_PARTS: Final = 4
 """One in this many of a turn's units is kept for unfinished work and for what is due, however much was read."""
@@ -338,3 +332,33 @@ class Broker:
             if steady_ms is not None and (first_ms is None or steady_ms + shift_ms < first_ms):
                 first_ms = steady_ms + shift_ms
         return first_ms
+
+
+# ---- depths ----------------------------------------------------------------------------------------------------------
+#
+# How many messages each queue holds, for a retained log.
+
+
+def depths_of(queues: Iterable[Queue], coming: dict[int, list[int]]) -> list[Depth]:
+    """The depths of durable queues that hold persistent messages. ``coming`` counts messages that are logged for a
+    queue and not on it yet (``Placing.add_to``): for a reader of the log the queue has them.
+    """
+    if not coming:
+        return [depth for queue in queues if (depth := queue.depth()) is not None]
+    depths: list[Depth] = []
+    for queue in queues:
+        depth = queue.depth()
+        more = coming.get(queue.id)
+        if more is not None and not queue.temporary:
+            count, size_bytes, scheduled_count = more
+            here = depth or Depth(queue.id, 0, 0, 0, 0)
+            depth = Depth(
+                queue.id,
+                here.count + count,
+                here.size_bytes + size_bytes,
+                here.delivering_count,
+                here.scheduled_count + scheduled_count,
+            )
+        if depth is not None:
+            depths.append(depth)
+    return depths

@@ -10,13 +10,12 @@ from __future__ import annotations
 from collections import deque
 from typing import Final, final
 
-from artemis_py.core.agenda import Chore
 from artemis_py.core.budget import Budget
 from artemis_py.core.faults import set_aside
 from artemis_py.core.host import Host
 from artemis_py.core.order.entry import Entry
 from artemis_py.core.queue.queue import Queue
-from artemis_py.core.queue.works import SLICE_MAX
+from artemis_py.core.tasks import SLICE_MAX, Chore
 
 _TAKE_UNITS: Final = 2
 

@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections import deque
 from typing import final
 
-from artemis_py.core.agenda import Agenda
 from artemis_py.core.budget import Budget
+from artemis_py.core.clock import Clock
 from artemis_py.core.consumer import Consumer
-from artemis_py.core.copies import Copies
+from artemis_py.core.dead_letters import Copies, Graves
 from artemis_py.core.events import Events
-from artemis_py.core.graves import Graves
-from artemis_py.core.notices import Notices
+from artemis_py.core.notifications import Notices
 from artemis_py.core.publish_outcome import PublishOutcome
-from artemis_py.core.reference.reference import QueueReference
-from artemis_py.core.timing.clock import Clock
-from artemis_py.core.timing.timers import Timers
+from artemis_py.core.reference import QueueReference
+from artemis_py.core.tasks import Agenda
+from artemis_py.core.timers import Timers
 from artemis_py.records import RecordLog
 
 

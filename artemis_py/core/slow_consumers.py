@@ -10,21 +10,21 @@ from collections import deque
 from typing import Final, NamedTuple, final
 
 from artemis_py.config.settings import AddressSettings
-from artemis_py.core import notices
-from artemis_py.core.agenda import Chore
+from artemis_py.core import notifications as notices
 from artemis_py.core.budget import Budget
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.events import CONSUMER_SLOW
 from artemis_py.core.host import Host
-from artemis_py.core.notices import Fields
+from artemis_py.core.notifications import Fields
+from artemis_py.core.notify import tell_consumer
 from artemis_py.core.queue.queue import Queue
-from artemis_py.core.telling import tell_consumer
-from artemis_py.core.timing.schedule import Schedule
+from artemis_py.core.tasks import Chore
+from artemis_py.core.timers import Schedule
 
 KILL: Final = "KILL"
 NOTIFY: Final = "NOTIFY"
 SLOW: Final = "slow-consumer"
-"""The reason in the event, in the words of ``core/queue/reasons.py``."""
+"""The reason in the event, in the words of ``core/queue/why.py``."""
 _MS: Final = 1_000
 _SPANS_S: Final = {
     "MESSAGES_PER_SECOND": 1,

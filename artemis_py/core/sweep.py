@@ -6,14 +6,14 @@ from typing import Final, TypeVar, final
 
 from artemis_py.config.settings import BrokerConfig
 from artemis_py.core.addresses.address import ANYCAST, Address
-from artemis_py.core.agenda import Chore
+from artemis_py.core.addresses.routing_table import Walk
 from artemis_py.core.budget import Budget
 from artemis_py.core.destinations.registry import Registry
 from artemis_py.core.faults import set_aside
 from artemis_py.core.host import Host
 from artemis_py.core.queue.queue import Queue
-from artemis_py.core.reference.auto_delete import deletion_of
-from artemis_py.core.timing.walk import Walk
+from artemis_py.core.reference import deletion_of
+from artemis_py.core.tasks import Chore
 
 Item = TypeVar("Item")
 

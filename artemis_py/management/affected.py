@@ -13,9 +13,9 @@ from artemis_py.config.tables.queue_settings import QueueSettings
 from artemis_py.core.addresses import retroactive
 from artemis_py.core.addresses.address import Address
 from artemis_py.core.broker import Broker
+from artemis_py.core.queue.attributes import declaration_of
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue.recipe import own_settings
-from artemis_py.core.queue.retuning import declaration_of
 
 ROWS_MAX: Final = 1000
 _LOOKS_PER_STEP: Final = 32

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Final
 
-from artemis_py.core import notices
-from artemis_py.core.notices import Notice
+from artemis_py.core import notifications as notices
+from artemis_py.core.notifications import Notice
 from artemis_py.message import Head, encode_headers
 
 ADDRESS: Final = "address"

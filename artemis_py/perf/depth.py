@@ -16,9 +16,9 @@ from contextlib import contextmanager
 from typing import Any, ClassVar, Final
 
 from artemis_py.config.settings import AddressConfig, BrokerConfig, QueueConfig
+from artemis_py.core.addresses.batch import Batch
 from artemis_py.core.broker import Broker
 from artemis_py.core.consumer import UNLIMITED, Consumer
-from artemis_py.core.placing.batch import Batch
 from artemis_py.core.queue.queue import Queue
 from artemis_py.message import Head, Message, encode_headers
 from artemis_py.perf.result import MILLION

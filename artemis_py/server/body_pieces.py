@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final, final
 
 from artemis_py.message import LargeBody
-from artemis_py.storage.bodies.store import LargeStore, Piece
+from artemis_py.storage.bodies import LargeStore, Piece
 
 PIECE_BYTES: Final = 262144
 """How much of a body is read at once."""

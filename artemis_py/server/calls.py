@@ -8,7 +8,7 @@ from collections.abc import Callable
 from time import perf_counter_ns
 from typing import Any, Final, NamedTuple, cast, final
 
-from artemis_py.core.timing.clock import Clock
+from artemis_py.core.clock import Clock
 from artemis_py.errors import StorageError
 from artemis_py.management.steps import AnySteps, Awaited, Coming, Step, Until
 

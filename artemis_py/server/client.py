@@ -1,13 +1,33 @@
-"""What a turn and its parts need from a connection."""
+"""What the broker holds in memory for one connection."""
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Final, NamedTuple, Protocol, final
 
-from artemis_py.server.client_socket import ClientSocket
-from artemis_py.server.framing import Intake
-from artemis_py.server.weight import Weight
+from artemis_py.server.socket import ClientSocket, Intake
 from artemis_py.stomp.session.session import Session
+
+LIGHT_BYTES: Final = 1024
+"""This much is included in the base cost of every connection (``CONNECTION_BYTES``), so a sender that waits for a
+receipt does not change the account.
+"""
+
+
+@final
+class Weight(NamedTuple):
+    """What the broker holds for one connection, in bytes: unfinished frames, unread frames, and open transactions."""
+
+    input_bytes: int = 0
+    output_bytes: int = 0
+    transaction_bytes: int = 0
+
+
+NOTHING: Final = Weight()
+
+
+# ---- client ----------------------------------------------------------------------------------------------------------
+#
+# What a turn and its parts need from a connection.
 
 
 class Client(Protocol):

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from artemis_py.core.timing.clock import Clock
+from artemis_py.core.clock import Clock
 from artemis_py.log_codes import CLOCK
 from artemis_py.shown import warn
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, final
 
 from artemis_py.config.settings import AcceptorConfig, BrokerConfig
-from artemis_py.core.holdings import Holdings
-from artemis_py.server.complaints import Complaints
+from artemis_py.core.memory import Holdings
+from artemis_py.server.failures import Complaints
 from artemis_py.server.stats import ServerStats
 
 if TYPE_CHECKING:

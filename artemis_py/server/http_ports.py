@@ -9,15 +9,15 @@ from functools import partial
 from typing import Final, final
 
 from artemis_py.config.settings import AcceptorConfig, BrokerConfig
-from artemis_py.core.holdings import Holdings
+from artemis_py.core.memory import Holdings
 from artemis_py.server.clocks import steady_clock_ms
-from artemis_py.server.complaints import Complaints
 from artemis_py.server.descriptors import Descriptors, is_free_below
 from artemis_py.server.encryption import Encryption
+from artemis_py.server.failures import Complaints
 from artemis_py.server.gate import SecurityGate
 from artemis_py.server.http import HttpLimits, HttpService
+from artemis_py.server.http.authentication import Doors
 from artemis_py.server.http.departures import Departures
-from artemis_py.server.http.doors import Doors
 from artemis_py.server.http.hosts import Hosts
 from artemis_py.server.http.routing import Route
 from artemis_py.server.listener import Listener

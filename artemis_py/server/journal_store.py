@@ -1,17 +1,20 @@
-"""The files of a broker with persistence: their directories, threads and locks, and what a start reports.
+"""The thread that surveys closed segments of a retained log, so that readers need not read all of it.
 
-``storage/open.py`` decides in which order they are opened.
+It works briefly and rests four times as long, and it waits while the broker is busy: turns go first. The thread that
+retires segments writes the results, so a segment is never moved or removed while a file is added to it.
 """
 
 from __future__ import annotations
 
 import os
 import sys
+import threading
 import time
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any, Final
 
 from artemis_py.config.settings import BrokerConfig
@@ -21,27 +24,100 @@ from artemis_py.records import RecoveredState
 from artemis_py.server.cursor_desk import CursorDesk
 from artemis_py.server.log_view import LogView
 from artemis_py.server.store import Store
-from artemis_py.server.surveyor import Surveyor
 from artemis_py.shown import warn
 from artemis_py.storage.disk.committer import ThreadCommitter
 from artemis_py.storage.disk.disk import DiskError, FileDisk
-from artemis_py.storage.disk.lock import DirectoryLock
-from artemis_py.storage.disk.owner import ACTIVE, STOPPED
+from artemis_py.storage.disk.lock import ACTIVE, STOPPED, DirectoryLock
 from artemis_py.storage.disk.private import open_to_others
 from artemis_py.storage.disk.room import Room, is_full, space_of
-from artemis_py.storage.journal.settings import JournalSettings
+from artemis_py.storage.format.places import places_name
+from artemis_py.storage.journal.sidecars import index_beside
+from artemis_py.storage.journal.start import JournalSettings
 from artemis_py.storage.log_id import LogId, log_id
 from artemis_py.storage.open import Disks, OpenStore, StoreSettings, Workers, open_files
+from artemis_py.storage.reclaim import Relief, make_room, rooms_of
 from artemis_py.storage.recovery.absent import DataDirectories
 from artemis_py.storage.recovery.findings import damage_lines
 from artemis_py.storage.recovery.recovery import Recovered, weigh
-from artemis_py.storage.relief import Relief, make_room, rooms_of
 from artemis_py.storage.replay.log import RetainedReplayLog
 from artemis_py.storage.replay.source import RetainedFiles
 from artemis_py.storage.retention.cursors import Cursors
-from artemis_py.storage.retention.keeping import Keeping
-from artemis_py.storage.retention.retained_log import RetainedLog
+from artemis_py.storage.retention.retained_log import Keeping, RetainedLog
 from artemis_py.storage.retention.retention import RetentionSettings, wall_clock_ms
+from artemis_py.storage.retention.survey import Survey
+
+_RECORDS: Final = 256
+_REST: Final = 4
+"""How many records are read at a time, and how many times longer the thread then rests."""
+_WAIT_S: Final = 0.05
+"""How long to wait before asking a busy broker again."""
+Found = Callable[[int, dict[str, Any], bytes], None]
+
+
+class Surveyor:
+    """``find`` returns where a segment is now, or None if it is gone. ``found`` takes a segment's number, the fields of
+    its index and its file of places. Both are called in the surveyor's thread.
+    """
+
+    def __init__(self, find: Callable[[int], Path | None], found: Found) -> None:
+        self._find = find
+        self._found = found
+        self._numbers: SimpleQueue[int | None] = SimpleQueue()
+        self._is_busy: Callable[[], bool] = lambda: False
+        self._is_stopping = False
+        self._thread = threading.Thread(target=self._run, name="surveyor", daemon=True)
+        self._thread.start()
+
+    def add(self, number: int) -> None:
+        """A segment was closed. One already surveyed is skipped."""
+        self._numbers.put(number)
+
+    def give_way(self, is_busy: Callable[[], bool]) -> None:
+        """Wait from now on while the broker is busy; ``is_busy`` is called in the surveyor's thread."""
+        self._is_busy = is_busy
+
+    def stop(self) -> None:
+        """End the thread. The next start surveys the rest, as far as it is still in the journal."""
+        self._is_stopping = True
+        self._numbers.put(None)
+        self._thread.join()
+
+    def _run(self) -> None:
+        while (number := self._numbers.get()) is not None and not self._is_stopping:
+            with suppress(Exception):  # it moved twice, is damaged or has unexpected content: readers read all of it
+                self._survey(number)
+
+    def _survey(self, number: int) -> None:
+        for _ in range(2):  # it may move between being found and being read
+            path = self._find(number)
+            if path is None:
+                return
+            with suppress(FileNotFoundError):
+                fields = index_beside(path)
+                if "places" in fields and path.with_name(places_name(path.name)).exists():
+                    return
+                survey = Survey(path.read_bytes(), fields["bytes"])
+                break
+        else:
+            return
+        is_more = True
+        while is_more:
+            if self._is_stopping:
+                return
+            if self._is_busy():
+                time.sleep(_WAIT_S)
+                continue
+            began_s = time.perf_counter()
+            is_more = survey.step(_RECORDS)
+            time.sleep(_REST * (time.perf_counter() - began_s))
+        self._found(number, survey.fields(), survey.places())
+
+
+# ---- journal store ---------------------------------------------------------------------------------------------------
+#
+# The files of a broker with persistence: their directories, threads and locks, and what a start reports.
+# ``storage/open.py`` decides in which order they are opened.
+
 
 _PROGRESS_AFTER_S: Final = 1.0
 _CLOSE_S: Final = 10.0

@@ -1,14 +1,21 @@
-"""The process of a broker: configuration, signals, its turn in a pair, and an orderly end."""
+"""Keeps glibc from returning memory after every large block.
+
+Reading and joining create blocks above 128 KiB, which glibc by default maps and unmaps one by one; the page faults cost
+more than the parsing. Other C libraries have no ``mallopt`` and stay as they are.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
+import socket
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, final
 
 from artemis_py.config.codes import kind_of, told
 from artemis_py.config.problems import WARNING, Problems
@@ -19,21 +26,160 @@ from artemis_py.log_codes import FAILED, LISTENING, READY, STANDBY, STOPPED, STO
 from artemis_py.security.authenticator import Authenticator
 from artemis_py.server.collector import Collector
 from artemis_py.server.configuration.reading import Source
-from artemis_py.server.faults import TurnError
-from artemis_py.server.malloc import keep_freed_memory
-from artemis_py.server.notify import Notifier
-from artemis_py.server.operational import write_to_stderr
+from artemis_py.server.failures import TurnError
+from artemis_py.server.operational_log import write_to_stderr
 from artemis_py.server.ports import Bound, console_url, shown_port
 from artemis_py.server.server import Server, Taken
-from artemis_py.server.stop_signals import SIGNALS, StopSignals
 from artemis_py.shown import begin_log, say, warn
 from artemis_py.storage.disk.disk import DiskError, LockedError, NoSpaceError
 from artemis_py.storage.disk.lock import DirectoryLock
 from artemis_py.storage.format.codec import CodecError
-from artemis_py.storage.recovery.loss import LossError
+from artemis_py.storage.recovery.recovery import LossError
 
 if TYPE_CHECKING:
     from artemis_py.security.users.first_user import FirstUser
+
+
+_M_TRIM_THRESHOLD: Final = -1
+_M_MMAP_THRESHOLD: Final = -3
+_TRIM_THRESHOLD_BYTES: Final = 64 << 20
+_MMAP_THRESHOLD_BYTES: Final = 16 << 20
+
+
+def keep_freed_memory() -> bool:
+    """Raise the thresholds above which glibc returns memory; False if that is impossible."""
+    import ctypes
+
+    try:
+        mallopt = ctypes.CDLL(None).mallopt
+    except (AttributeError, OSError):
+        return False
+    return bool(mallopt(_M_TRIM_THRESHOLD, _TRIM_THRESHOLD_BYTES) and mallopt(_M_MMAP_THRESHOLD, _MMAP_THRESHOLD_BYTES))
+
+
+# ---- notify ----------------------------------------------------------------------------------------------------------
+#
+# Tells the supervisor that started the process how it is: systemd's notifications, a datagram each.
+# ``$NOTIFY_SOCKET`` names the socket. Without it nothing is sent, and a supervisor that does not listen is no failure
+# of the broker. The watchdog is fed by the event loop, so a turn that hangs is noticed.
+
+
+_EXTEND_US: Final = 60_000_000
+"""How long a step of a start or a stop may take, whatever the supervisor's own limit is."""
+
+
+def _address_of(environ: Mapping[str, str]) -> str | None:
+    """The address of the supervisor's socket; None if there is none of a kind that is known."""
+    text = environ.get("NOTIFY_SOCKET", "")
+    if text.startswith("@"):  # a name that is in no directory
+        return "\0" + text[1:]
+    return text if text.startswith("/") else None
+
+
+def _watchdog_s_of(environ: Mapping[str, str]) -> float | None:
+    """How often the watchdog must be fed; None if there is none for this process."""
+    if environ.get("WATCHDOG_PID", str(os.getpid())) != str(os.getpid()):
+        return None
+    text = environ.get("WATCHDOG_USEC", "")
+    return int(text) / 1e6 if text.isascii() and text.isdigit() and int(text) > 0 else None
+
+
+@final
+class Notifier:
+    """The notifications of one process. ``environ`` is the environment that the supervisor gave."""
+
+    def __init__(self, environ: Mapping[str, str] | None = None) -> None:
+        known = os.environ if environ is None else environ
+        self._address = _address_of(known)
+        self._watchdog_s = None if self._address is None else _watchdog_s_of(known)
+        self._socket: socket.socket | None = None
+        self._is_ready = False
+
+    def watch(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Feed the watchdog from the event loop from now on, twice as often as it must be."""
+        if self._watchdog_s is not None:
+            self._send("WATCHDOG=1")
+            loop.call_later(self._watchdog_s / 2, self.watch, loop)
+
+    def status(self, text: str) -> None:
+        """What the process does now, for ``systemctl status``."""
+        self._send(f"STATUS={text}")
+
+    def ready(self, status: str) -> None:
+        """The start is over."""
+        self._is_ready = True
+        self._send("READY=1", f"STATUS={status}")
+
+    def stopping(self, status: str, wait_ms: int = 0) -> None:
+        """The stop has begun, and may wait for clients for ``wait_ms``."""
+        self._send("STOPPING=1", f"STATUS={status}", f"EXTEND_TIMEOUT_USEC={wait_ms * 1000 + _EXTEND_US}")
+
+    def progress(self, status: str) -> None:
+        """A step of something that keeps the event loop busy is done."""
+        parts = [f"STATUS={status}"]
+        if not self._is_ready:
+            parts.append(f"EXTEND_TIMEOUT_USEC={_EXTEND_US}")
+        if self._watchdog_s is not None:
+            parts.append("WATCHDOG=1")
+        self._send(*parts)
+
+    def _send(self, *assignments: str) -> None:
+        if self._address is None:
+            return
+        data = "\n".join(line.replace("\n", " ") for line in assignments).encode("utf-8", "replace")
+        with suppress(OSError):
+            if self._socket is None:
+                self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC)
+                self._socket.setblocking(False)
+            self._socket.sendto(data, self._address)
+
+    def close(self) -> None:
+        """Send nothing more."""
+        self._address = self._watchdog_s = None
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+
+
+# ---- stop signals ----------------------------------------------------------------------------------------------------
+#
+# SIGTERM and SIGINT: the first asks for an orderly stop, the next one for one without delay. SIGHUP has the broker
+# read its configuration again.
+
+
+SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
+
+
+@final
+class StopSignals:
+    """``stopping`` is set when the broker is to stop, also by others; ``hurry`` when it is to wait for nobody."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.stopping = asyncio.Event()
+        self.hurry = asyncio.Event()
+        self.has_come = False
+        """Has a signal come?"""
+        for number in SIGNALS:
+            loop.add_signal_handler(number, self._come)
+        self.on_hangup: Callable[[], None] | None = None
+        """What SIGHUP asks for; None while there is nothing to read again."""
+        loop.add_signal_handler(signal.SIGHUP, self._hang_up)
+
+    def _hang_up(self) -> None:
+        if self.on_hangup is not None:
+            self.on_hangup()
+
+    def _come(self) -> None:
+        if self.has_come:
+            self.hurry.set()
+        self.has_come = True
+        self.stopping.set()
+
+
+# ---- lifecycle -------------------------------------------------------------------------------------------------------
+#
+# The process of a broker: configuration, signals, its turn in a pair, and an orderly end.
+
 
 EXIT_LOSS: Final = 4
 """The journal lacks files, queues or many records, and the broker was not told to start without them."""

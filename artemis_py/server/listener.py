@@ -12,8 +12,8 @@ from collections.abc import Callable
 from typing import Final
 
 from artemis_py.log_codes import ACCEPTOR
-from artemis_py.server.complaints import Complaints
 from artemis_py.server.descriptors import lowest_free
+from artemis_py.server.failures import Complaints
 
 _AT_ONCE: Final = 64
 """How many clients are accepted at once, before other work runs."""

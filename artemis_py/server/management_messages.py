@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final, final
 
-from artemis_py.core.placing.batch import Batch
+from artemis_py.core.addresses.batch import Batch
 from artemis_py.errors import ArtemisError, BrokerError
 from artemis_py.management.artemis.beans import Beans
 from artemis_py.management.artemis.messages import body_of, call_of
@@ -17,7 +17,7 @@ from artemis_py.management.artemis.operations import Call, Steps
 from artemis_py.management.artemis.problem import JavaError
 from artemis_py.management.operation import EDIT
 from artemis_py.message import Head, encode_headers
-from artemis_py.server import audit
+from artemis_py.server import operational_log as audit
 from artemis_py.server.calls import Calls
 from artemis_py.server.http.json_body import parse_json
 from artemis_py.stomp.requests import Pending, ReplyTo, Request

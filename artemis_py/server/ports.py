@@ -13,10 +13,10 @@ from typing import Final, final
 from artemis_py.config.settings import AcceptorConfig, BrokerConfig
 from artemis_py.errors import ArtemisError
 from artemis_py.log_codes import LISTENING
-from artemis_py.server.complaints import Complaints
 from artemis_py.server.connection import Acceptance
 from artemis_py.server.descriptors import Descriptors, lowest_free
 from artemis_py.server.encryption import Encryption
+from artemis_py.server.failures import Complaints
 from artemis_py.server.gate import SecurityGate
 from artemis_py.server.http_ports import BACKLOG_MIN, HttpPorts
 from artemis_py.server.listener import Listener

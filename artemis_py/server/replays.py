@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Final, final
 
 from artemis_py.core.budget import Budget
-from artemis_py.core.filling.fills import Fills
-from artemis_py.core.replay.desk import Replays
+from artemis_py.core.replay.manager import Replays
+from artemis_py.core.replay.recovery_points import Fills
 from artemis_py.core.replay.replay import Replay
 from artemis_py.records import Durability
 from artemis_py.server.client import Client
 from artemis_py.server.isolation import Isolation
-from artemis_py.server.turn_output import TurnOutput
+from artemis_py.server.output import TurnOutput
 
 REPLAY_PARTS: Final = 250
 """Replays get one part in this many of a turn, so that turns stay short for others, however many replays there are."""

@@ -1,31 +1,33 @@
-"""The running broker: its store, its turns, its ports, from the first socket to the last."""
+"""What a server takes from its machine: the clocks, the disk, and a limit of the process."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from time import perf_counter_ns
+from typing import TYPE_CHECKING, Final, final
 
 from artemis_py.config.settings import BrokerConfig
 from artemis_py.core.broker import Broker
-from artemis_py.core.filling.fills import Fills
-from artemis_py.core.replay.desk import Replays
+from artemis_py.core.queue.queue import Queue
+from artemis_py.core.replay.manager import Replays
+from artemis_py.core.replay.recovery_points import Fills
 from artemis_py.errors import ArtemisError
 from artemis_py.log_codes import DISK, LOGIN, STOPPING
 from artemis_py.metrics import MetricsExporter
 from artemis_py.security.authenticator import Authenticator
+from artemis_py.server.client import Client
 from artemis_py.server.clocks import NS_PER_MS, Clocks, wall_clock_ms
-from artemis_py.server.complaints import Complaints
 from artemis_py.server.configuration.keeper import ConfigurationKeeper
 from artemis_py.server.configuration.reading import Source
-from artemis_py.server.descriptors import is_free_below
+from artemis_py.server.descriptors import Descriptors, is_free_below, raise_limit
 from artemis_py.server.disk_watch import DiskWatch
-from artemis_py.server.drain import Drain, remains
-from artemis_py.server.faults import Faults
+from artemis_py.server.failures import Complaints, Faults
 from artemis_py.server.gate import gate_of
 from artemis_py.server.http import Response
 from artemis_py.server.http.console.routes import console_war_routes
@@ -33,24 +35,174 @@ from artemis_py.server.http.console_routes import console_routes
 from artemis_py.server.http.memory_routes import memory_routes
 from artemis_py.server.http.routes import health_routes, metrics_routes, no_log_routes
 from artemis_py.server.http.routing import Route
-from artemis_py.server.load import Load
 from artemis_py.server.memory import destinations_max, global_max_bytes, held_max_bytes
-from artemis_py.server.open_store import open_store
 from artemis_py.server.operating import operating
-from artemis_py.server.operational import OperationalLog
+from artemis_py.server.operational_log import OperationalLog
 from artemis_py.server.ports import Held, Ports
 from artemis_py.server.replays import ReplayTurns
 from artemis_py.server.stats import TURN_BUCKET_BOUNDS_S, ServerStats
 from artemis_py.server.store import Store
-from artemis_py.server.surroundings import OF_THIS_MACHINE, Surroundings
+from artemis_py.server.transient_store import TransientStore
 from artemis_py.server.turns import Turns
 from artemis_py.server.websocket import first_bytes
 from artemis_py.shown import many, warn
+from artemis_py.stomp.service import StompService
+from artemis_py.storage.disk.disk import OPEN_FILES_MAX, FileDisk
 from artemis_py.storage.disk.lock import DirectoryLock
+from artemis_py.storage.disk.room import DiskSpace, space_of
 
 if TYPE_CHECKING:
     from artemis_py.server.realm_watch import RealmWatch
     from artemis_py.server.standby import FailbackWatch
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """A broker for tests puts clocks that can be moved and a disk that can lose power in their place.
+
+    ``wall_ns`` is the date in nanoseconds since 1970, ``steady_ns`` never goes back. ``open_disk`` opens a directory of
+    the journal, pages or large bodies, with the arguments of ``FileDisk``. ``space_of`` says how full the file system
+    of a directory is. ``descriptors`` says how many files the process may open.
+    """
+
+    wall_ns: Callable[[], int] = time.time_ns
+    steady_ns: Callable[[], int] = time.monotonic_ns
+    open_disk: Callable[..., FileDisk] = FileDisk
+    space_of: Callable[[str], DiskSpace] = space_of
+    descriptors: Callable[[], Descriptors] = raise_limit
+
+
+OF_THIS_MACHINE: Final = Surroundings()
+
+
+# ---- load ------------------------------------------------------------------------------------------------------------
+#
+# Says whether the broker is busy, so that deferrable work on the same processors can wait.
+
+
+BUSY_SHARE: Final = 0.7
+"""The broker is busy when its turns take this share of the time, which leaves little for others."""
+WINDOW_NS: Final = 100_000_000
+"""The minimum time to measure over; longer if the last question was longer ago."""
+
+
+class Load:
+    """Measures the share of time that turns take. For any thread; two at once may measure a shorter window, which is
+    harmless.
+    """
+
+    def __init__(self, stats: ServerStats, clock_ns: Callable[[], int] = perf_counter_ns) -> None:
+        self._stats = stats
+        self._clock_ns = clock_ns
+        self._seen_ns = clock_ns()
+        self._turns_ns = stats.turn_ns_sum
+        self._is_busy = False
+
+    def is_busy(self) -> bool:
+        """Did turns take most of the recent time?"""
+        took_ns = self._clock_ns() - self._seen_ns
+        if took_ns >= WINDOW_NS:
+            turns_ns = self._stats.turn_ns_sum
+            self._is_busy = turns_ns - self._turns_ns >= BUSY_SHARE * took_ns
+            self._seen_ns += took_ns
+            self._turns_ns = turns_ns
+        return self._is_busy
+
+
+# ---- drain -----------------------------------------------------------------------------------------------------------
+#
+# ``graceful-shutdown-enabled``: clients settle what they have got, and get nothing more; and what is left then.
+
+
+_LOOK_EVERY_S: Final = 0.02
+
+
+@final
+class Drain:
+    """Messages in delivery, on their way to being settled. Acknowledgements, sends and commits are carried out."""
+
+    def __init__(self, connections: Collection[Client], services: Sequence[StompService]) -> None:
+        self._queues: list[Queue] = []
+        seen: set[int] = set()
+        for service in services:
+            service.drains = True
+        for connection in connections:
+            for subscription in connection.session.subscriptions.by_consumer.values():
+                subscription.consumer.room_bytes = 0
+                queue = subscription.queue
+                if queue.id not in seen:
+                    seen.add(queue.id)
+                    self._queues.append(queue)
+
+    @property
+    def left(self) -> int:
+        """How many messages are in delivery, those in transactions included. Nothing is added, so only queues that had
+        some are asked again.
+        """
+        self._queues = [queue for queue in self._queues if queue.contents.tally.held_count]
+        return sum(queue.contents.tally.held_count for queue in self._queues)
+
+    async def wait(self, timeout_ms: int, hurry: asyncio.Event, has_failed: Callable[[], bool]) -> None:
+        """Wait until nothing is in delivery, for at most ``timeout_ms`` (-1: for ever), and no longer than until
+        ``hurry`` is set or the broker has failed.
+        """
+        loop = asyncio.get_running_loop()
+        until = loop.time() + timeout_ms / 1000
+        while self.left and not hurry.is_set() and not has_failed() and (timeout_ms < 0 or loop.time() < until):
+            with suppress(TimeoutError):
+                await asyncio.wait_for(hurry.wait(), _LOOK_EVERY_S)
+
+
+def remains(broker: Broker) -> str:
+    """What a broker that stops leaves behind, in a few words."""
+    count = queue_count = in_delivery = durable = 0
+    for queue in broker.queues.values():
+        if queue.message_count:
+            queue_count += 1
+            count += queue.message_count
+            in_delivery += queue.contents.tally.held_count
+            durable += queue.contents.tally.durable_count if queue.durable else 0
+    if not broker.config.persistence_enabled:
+        durable = 0
+    parts = [f"{many(count, 'message')} in {many(queue_count, 'queue')}"]
+    if in_delivery:
+        parts.append(f"{in_delivery} of them in delivery, to be delivered again")
+    if count > durable:
+        parts.append(f"{count - durable} not durable and lost with this stop")
+    return "; ".join(parts)
+
+
+# ---- open store ------------------------------------------------------------------------------------------------------
+#
+# The store that a configuration asks for.
+
+
+def open_store(
+    config: BrokerConfig,
+    wake: Callable[[], None],
+    look: Callable[[], None] = lambda: None,
+    open_files_max: int = OPEN_FILES_MAX,
+    open_disk: Callable[..., FileDisk] = FileDisk,
+    lock: DirectoryLock | None = None,
+    progress: Callable[[int, int], None] = lambda _done, _total: None,
+) -> Store:
+    """Open it. The disk's threads call ``wake`` when something is done, and ``look`` when the disk usage should be
+    checked. ``open_files_max`` limits the open files of each directory, and ``open_disk`` opens those that outlive the
+    process. ``lock`` is that of a pair. ``progress`` is called after each journal file, with how many were read and how
+    many there are. Raises DiskError, LockedError, or LossError.
+    """
+    if config.persistence_enabled:
+        from artemis_py.server.journal_store import JournalStore
+
+        return JournalStore(config, wake, look, open_files_max, open_disk, lock, progress)
+    return TransientStore(config, wake, look)
+
+
+# ---- server ----------------------------------------------------------------------------------------------------------
+#
+# The running broker: its store, its turns, its ports, from the first socket to the last.
+
 
 _CLOCK_LOOK_S: Final = 5.0
 _LOOK_AT_BLOCKED_S: Final = 1.0

@@ -18,15 +18,14 @@ from pathlib import Path
 from typing import Final, final
 
 from artemis_py.config.settings import BrokerConfig, SharedStoreConfig
-from artemis_py.core.holdings import Holdings
+from artemis_py.core.memory import Holdings
 from artemis_py.errors import ArtemisError
 from artemis_py.message import Account
 from artemis_py.metrics.exposition import escape_label
 from artemis_py.security.authenticator import Authenticator
-from artemis_py.server.complaints import Complaints
 from artemis_py.server.descriptors import raise_limit
 from artemis_py.server.encryption import Encryption
-from artemis_py.server.faults import Faults
+from artemis_py.server.failures import Complaints, Faults
 from artemis_py.server.gate import gate_of
 from artemis_py.server.http.messages import Request, Response
 from artemis_py.server.http.routes import health_routes
@@ -36,9 +35,17 @@ from artemis_py.server.journal_store import lock_journal
 from artemis_py.server.ports import Bound, Held, bind, place_of
 from artemis_py.server.stats import ServerStats
 from artemis_py.storage.disk.disk import LockedError
-from artemis_py.storage.disk.lock import DirectoryLock, WaitingPrimary, primary_waits
-from artemis_py.storage.disk.owner import ACTIVE, LOCK_NAME, STOPPED, UNUSED, owner_of
-from artemis_py.storage.format.segment_names import segment_number
+from artemis_py.storage.disk.lock import (
+    ACTIVE,
+    LOCK_NAME,
+    STOPPED,
+    UNUSED,
+    DirectoryLock,
+    WaitingPrimary,
+    owner_of,
+    primary_waits,
+)
+from artemis_py.storage.format.names import segment_number
 
 _TRY_EVERY_S: Final = 0.05
 _CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"

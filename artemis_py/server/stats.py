@@ -1,4 +1,4 @@
-"""The server's counters: plain ints that a scrape reads."""
+"""What clients wait for, in the words of docs/why.md."""
 
 from __future__ import annotations
 
@@ -6,12 +6,19 @@ from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
+from artemis_py.core.addresses.address import Address
+from artemis_py.core.addresses.fan_out import Spread
+from artemis_py.core.addresses.fullness import QUEUE_DEPTH, limits_reached
+from artemis_py.core.queue.queue import Queue
 from artemis_py.histogram import Histogram
+from artemis_py.management.why.vitals import Awaited
 from artemis_py.security.rights import Checks
-from artemis_py.server.awaited import word_of
-from artemis_py.server.faults import Faults
+from artemis_py.server.failures import Faults
 from artemis_py.server.logins.counts import LoginCounts
+from artemis_py.stomp.service import Awaited as Thing
 from artemis_py.stomp.service import Traffic
+from artemis_py.stomp.session.connect import Entry
+from artemis_py.stomp.session.state import Errand
 
 if TYPE_CHECKING:
     from artemis_py.metrics.views import ConfigurationView
@@ -22,8 +29,40 @@ if TYPE_CHECKING:
     from artemis_py.server.descriptors import Descriptors
     from artemis_py.server.listener import Listener
     from artemis_py.server.tls.site import TlsSite
-    from artemis_py.storage.bodies.store import LargeStore
+    from artemis_py.storage.bodies import LargeStore
     from artemis_py.storage.disk.room import Room
+
+
+SPREADING: Final = "spreading"
+WORK: Final = "work"
+LOGIN: Final = "login"
+DISK: Final = "disk-slow"
+NOT_BLOCKED: Final = "not-blocked"
+
+
+def in_words(thing: Thing) -> Awaited:
+    """What is awaited: an address or queue as it is, anything else as a word."""
+    if isinstance(thing, Address | Queue):
+        return thing
+    if isinstance(thing, Spread):
+        return SPREADING
+    if isinstance(thing, Errand):
+        return WORK
+    return LOGIN if isinstance(thing, Entry) else DISK
+
+
+def word_of(thing: Thing) -> str:
+    """The word for why a client waits: of an address, the limit that it has reached."""
+    found = in_words(thing)
+    if isinstance(found, Address):
+        return next(iter(limits_reached(found)), NOT_BLOCKED)
+    return QUEUE_DEPTH if isinstance(found, Queue) else found
+
+
+# ---- stats -----------------------------------------------------------------------------------------------------------
+#
+# The server's counters: plain ints that a scrape reads.
+
 
 TURN_BUCKET_BOUNDS_S: Final = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0)
 _DELAY_BOUNDS_MS: Final = (1, 2, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 60_000, 600_000, 3_600_000)

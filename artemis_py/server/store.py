@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from artemis_py.logged import ReplayLog
 from artemis_py.records import Durability, PageLog, RecordLog, RecoveredState
-from artemis_py.storage.bodies.store import LargeStore
+from artemis_py.storage.bodies import LargeStore
 from artemis_py.storage.disk.room import Room
 
 if TYPE_CHECKING:

@@ -1,19 +1,4 @@
-"""The turn: the server's whole work, in one order.
-
-1. process the input of ready connections, each within its share (``Rota``);
-2. handle other events (pages read, connections lost, senders with room again, what operators ask for), and tell
-   listeners what happened;
-3. ``broker.tick``: what is due;
-4. dispatch, and write out what consumers got;
-5. seal the turn's records;
-6. flush every connection that has output, up to the durable lsn;
-7. move replays of the log on (``server/replays.py``), and flush what they wrote.
-
-A turn runs when something happened: bytes arrived, a socket accepted output, a time came. Nothing in it awaits.
-
-No connection's failure leaves its own step: whatever a step raises ends its connection (``Isolation``), and the
-loop continues. A failure that belongs to no connection ends the broker (``on_failure``).
-"""
+"""When the next turn runs: as soon as possible, or when something is due."""
 
 from __future__ import annotations
 
@@ -25,25 +10,92 @@ from typing import Final, final
 
 from artemis_py.core.broker import Broker
 from artemis_py.core.budget import TURN_UNITS
+from artemis_py.core.clock import NEVER_MS
 from artemis_py.core.events import Event
-from artemis_py.core.notices import CONNECTION_CREATED, CONNECTION_DESTROYED
+from artemis_py.core.notifications import CONNECTION_CREATED, CONNECTION_DESTROYED
 from artemis_py.errors import ArtemisError, StorageError
 from artemis_py.records import Durability
 from artemis_py.server.calls import Calls
 from artemis_py.server.client import Client
 from artemis_py.server.collector import Collector
-from artemis_py.server.events.notifying import Notifying
-from artemis_py.server.faults import TurnError, shown
+from artemis_py.server.events.notify import Notifying
+from artemis_py.server.failures import TurnError, shown
+from artemis_py.server.input import TurnInput, Watches
 from artemis_py.server.isolation import Isolation
 from artemis_py.server.management_messages import ManagementMessages
-from artemis_py.server.memory_guard import MemoryGuard
+from artemis_py.server.memory import MemoryGuard
+from artemis_py.server.output import TurnOutput
 from artemis_py.server.replays import ReplayTurns
 from artemis_py.server.stats import ServerStats
-from artemis_py.server.turn_input import TurnInput
-from artemis_py.server.turn_output import TurnOutput
-from artemis_py.server.wakeup import Wakeup
-from artemis_py.server.watches import Watches
-from artemis_py.storage.bodies.store import LargeStore
+from artemis_py.storage.bodies import LargeStore
+
+
+@final
+class Wakeup:
+    """Has the event loop call ``run``: once for everything that is ready together, and when its one timer is due."""
+
+    __slots__ = ("_loop", "_run", "_timer", "due_ms", "has_ended", "is_due")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, run: Callable[[], None]) -> None:
+        self.is_due = False
+        """Will the loop call ``run`` in this round or the next one? ``run`` itself sets this back."""
+        self.has_ended = False
+        """No more turns at all."""
+        self._loop = loop
+        self._run = run
+        self._timer: asyncio.TimerHandle | None = None
+        self.due_ms = NEVER_MS
+        """The steady time for which the timer is set."""
+
+    def schedule(self) -> None:
+        """Run a turn as soon as the loop has collected everything that is ready."""
+        if not self.is_due and not self.has_ended:
+            self.is_due = True
+            self._loop.call_soon(self._run)
+
+    def schedule_behind(self) -> None:
+        """Run a turn after the input that arrived meanwhile."""
+        if not self.is_due:
+            self.is_due = True
+            self._loop.call_soon(self._loop.call_soon, self._run)
+
+    def wake_at(self, due_ms: int, steady_ms: int) -> None:
+        """Run a turn at the steady time ``due_ms``; it is ``steady_ms`` now."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self.due_ms = due_ms
+        if due_ms != NEVER_MS:
+            self._timer = self._loop.call_later(max(due_ms - steady_ms, 0) / 1000, self._wake)
+
+    def _wake(self) -> None:
+        self._timer = None
+        self.due_ms = NEVER_MS
+        self.schedule()
+
+    def stop(self) -> None:
+        """Run no more timed turns."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def end(self) -> None:
+        """Run no more turns."""
+        self.stop()
+        self.has_ended = True
+
+
+# ---- turns -----------------------------------------------------------------------------------------------------------
+#
+# The turn: the server's whole work, in one order. 1. process the input of ready connections, each within its share
+# (``Rota``); 2. handle other events (pages read, connections lost, senders with room again, what operators ask for),
+# and tell listeners what happened; 3. ``broker.tick``: what is due; 4. dispatch, and write out what consumers got; 5.
+# seal the turn's records; 6. flush every connection that has output, up to the durable lsn; 7. move replays of the
+# log on (``server/replays.py``), and flush what they wrote. A turn runs when something happened: bytes arrived, a
+# socket accepted output, a time came. Nothing in it awaits. No connection's failure leaves its own step: whatever a
+# step raises ends its connection (``Isolation``), and the loop continues. A failure that belongs to no connection
+# ends the broker (``on_failure``).
+
 
 READ_BYTES_MAX: Final = 65536
 """How many bytes of one connection are read at once. One buffer serves all: with a bigger one, malloc returns memory

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Final, final
 
 from artemis_py.config.settings import AcceptorConfig
-from artemis_py.core.timing.clock import Clock
+from artemis_py.core.clock import Clock
 from artemis_py.stomp.wire.frames import FrameError
 
 _SERVER_INTERVAL_MS_MIN: Final = 500
@@ -67,7 +67,7 @@ _NO_BEATS: Final = Beats()
 @final
 class Pulse:
     """When a client was last heard, when the next heart-beat goes out, and when the client's login ends. All of it in
-    steady time (``core/timing/clock.py``).
+    steady time (``core/clock.py``).
     """
 
     __slots__ = ("_clock", "_ends_ms", "_last_beat_ms", "_last_in_ms", "beats", "ping_ms", "pings")

@@ -1,21 +1,21 @@
-"""What all STOMP connections of one acceptor share."""
+"""The routes of recent SENDs, kept so that a destination is resolved once and not for each message."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, Protocol
+from typing import Final, Protocol, final
 
 from artemis_py.config.settings import AcceptorConfig
 from artemis_py.core.addresses.address import MULTICAST
+from artemis_py.core.addresses.route import Route
 from artemis_py.core.broker import Broker
-from artemis_py.core.replay.desk import Replays
+from artemis_py.core.replay.manager import Replays
 from artemis_py.errors import NotAllowedError, NotFoundError
 from artemis_py.security.login import LoginDesk
 from artemis_py.security.rights import NAMELESS, Authorizer
 from artemis_py.stomp.foreign_headers import ForeignHeaders
 from artemis_py.stomp.heartbeat import BeatRules
 from artemis_py.stomp.requests import Receiver
-from artemis_py.stomp.routes import Routes
 from artemis_py.stomp.temporaries import Temporaries
 from artemis_py.stomp.wire.bodies import BodyRules
 from artemis_py.stomp.wire.destinations import Prefixes
@@ -24,6 +24,39 @@ from artemis_py.stomp.wire.frames import VERSIONS, Limits, Send
 from artemis_py.stomp.wire.parser import Parser
 from artemis_py.uploads import BodyStore, IncomingBody
 from artemis_py.version import VERSION
+
+ENTRIES_MAX: Final = 4096
+TARGET_CHARACTERS_MAX: Final = 1024
+CHARACTERS_MAX: Final = 1 << 20
+"""Clients choose the names, so the table has a limit; at the limit it starts again from nothing."""
+
+
+@final
+class Routes:
+    """One acceptor's routes, by ``Shape.target``. A route may be out of date (``Bindings.is_current``)."""
+
+    __slots__ = ("_characters", "by_target")
+
+    def __init__(self) -> None:
+        self.by_target: dict[str, Route] = {}
+        self._characters = 0
+
+    def remember(self, target: str, route: Route) -> None:
+        """Keep a route for the next SEND to the same target."""
+        if target not in self.by_target:
+            if len(target) > TARGET_CHARACTERS_MAX:
+                return
+            self._characters += len(target)
+            if len(self.by_target) >= ENTRIES_MAX or self._characters > CHARACTERS_MAX:
+                self.by_target.clear()
+                self._characters = len(target)
+        self.by_target[target] = route
+
+
+# ---- service ---------------------------------------------------------------------------------------------------------
+#
+# What all STOMP connections of one acceptor share.
+
 
 TURN_BYTES_MAX: Final = 131072
 """How many bytes one connection may get in one turn; its consumers share them."""

@@ -10,9 +10,8 @@ from artemis_py.config.problems import Problems
 from artemis_py.errors import ArtemisError, StorageError
 from artemis_py.security.realms import open_realms
 from artemis_py.server.descriptors import Descriptors
-from artemis_py.server.server import Server
-from artemis_py.server.surroundings import Surroundings
-from artemis_py.storage.recovery.loss import LossError
+from artemis_py.server.server import Server, Surroundings
+from artemis_py.storage.recovery.recovery import LossError
 from artemis_py.testing.configuration import stomp_acceptor
 from artemis_py.testing.sending import Sender, open_sender
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, final
 
 from artemis_py.message import LargeBody
-from artemis_py.storage.format.body_names import body_name
+from artemis_py.storage.format.names import body_name
 
 if TYPE_CHECKING:
     from artemis_py.core.order.entry import Entry

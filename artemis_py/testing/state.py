@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, final
 
-from artemis_py.core.queue.reasons import messages
+from artemis_py.core.queue.why import messages
 
 if TYPE_CHECKING:
     from artemis_py.core.queue.queue import Queue

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from artemis_py.core.queue.reasons import messages
+from artemis_py.core.queue.why import messages
 from artemis_py.testing.state import state_of
 from artemis_py.testing.why import why_not_delivered
 

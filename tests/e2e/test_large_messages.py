@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from artemis_py.message import LargeBody
-from artemis_py.storage.format.body_names import read_name
 from artemis_py.storage.format.log_events import Published
+from artemis_py.storage.format.names import read_name
 from artemis_py.storage.format.reader import LogReader
 from artemis_py.storage.format.scan import log_files
 from tests.e2e.broker_process import HTTP, STOMP, WAIT_S, BrokerProcess

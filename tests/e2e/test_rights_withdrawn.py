@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from artemis_py.storage.format.body_names import read_name
+from artemis_py.storage.format.names import read_name
 from tests.e2e.broker_process import LOOPBACK, WAIT_S, BrokerProcess, eventually
 from tests.e2e.events.event_stream import EventStream
 from tests.e2e.secured import USERS, basic, secured_broker

@@ -10,8 +10,7 @@ from typing import Final
 
 import pytest
 
-from artemis_py.storage.disk.lock import WaitingPrimary
-from artemis_py.storage.disk.owner import owner_of, this_process
+from artemis_py.storage.disk.lock import WaitingPrimary, owner_of, this_process
 from tests.e2e.broker_process import WAIT_S, eventually
 from tests.e2e.forks import run_text
 from tests.e2e.pair import HANDS_OVER, Member, Pair, gone, pair_in

@@ -140,7 +140,8 @@ def _stand_by_until_it_fails(pair: Pair, process: int, supervisor: Supervisor) -
 def test_a_supervisor_that_does_not_listen_is_no_failure(tmp_path: Path) -> None:
     for address in (str(tmp_path / "none"), "vsock:2:1234", "relative"):
         environment = {**os.environ, "NOTIFY_SOCKET": address, "WATCHDOG_USEC": "x"}
-        code = "from artemis_py.server.notify import Notifier; n = Notifier(); n.ready('x'); n.progress('x'); n.close()"
+        made = "from artemis_py.server.lifecycle import Notifier; n = Notifier()"
+        code = f"{made}; n.ready('x'); n.progress('x'); n.close()"
         subprocess.run([sys.executable, "-c", code], env=environment, check=True, timeout=WAIT_S)
 
 

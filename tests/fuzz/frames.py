@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
-from artemis_py.core.holdings import FRAME_BYTES, HEADER_BYTES
+from artemis_py.core.memory import FRAME_BYTES, HEADER_BYTES
 from artemis_py.stomp.wire.frames import COMMANDS, AckRun, AnyFrame, FrameError
 from artemis_py.stomp.wire.parser import Parser
 from tests.fuzz.fuzzing import Fuzzer, Input, Judge, outcome_of

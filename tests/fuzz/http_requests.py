@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from artemis_py.server.http.cursor_routes import cursor_routes
-from artemis_py.server.http.log_routes import log_routes
+from artemis_py.server.http.log_routes import file_response, log_routes
 from artemis_py.server.http.messages import FileBody, HttpLimits, Request, Response
-from artemis_py.server.http.ranges import file_response
 from artemis_py.server.http.routes import health_routes
 from artemis_py.server.http.routing import Route
 from artemis_py.server.log_view import LogView

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from artemis_py.core.queue import delivery, page_reading
-from artemis_py.core.queue import pages as queue_pages
+from artemis_py.core.queue import delivery
+from artemis_py.core.queue import paged as page_reading
+from artemis_py.core.queue import paged as queue_pages
 from artemis_py.storage.pages import files as page_files
 
 

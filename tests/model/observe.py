@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from artemis_py.core.broker import Broker
 from artemis_py.core.consumer import Consumer
-from artemis_py.core.copies import Copies
+from artemis_py.core.dead_letters import Copies
 from artemis_py.core.order.entry import Entry
 from artemis_py.core.queue.queue import Queue
-from artemis_py.core.reference.reference import QueueReference
+from artemis_py.core.reference import QueueReference
 from artemis_py.message import Message
 from artemis_py.records import Actor, MemoryLog
 

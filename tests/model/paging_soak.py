@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any, Final
 
-from artemis_py.core.queue.outcomes import ACCEPT, CANCEL, EXPIRE
+from artemis_py.core.queue.messages import ACCEPT, CANCEL, EXPIRE
 from tests.model import steps
 from tests.model.axes import ADDRESS_AXES, PAGED, Chosen
 from tests.model.letters import Spec

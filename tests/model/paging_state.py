@@ -8,19 +8,18 @@ from random import Random
 from typing import Any
 
 from artemis_py.config.settings import BrokerConfig
+from artemis_py.core.addresses.batch import Batch
 from artemis_py.core.broker import Broker
 from artemis_py.core.consumer import Consumer
-from artemis_py.core.copies import Copies
+from artemis_py.core.dead_letters import Copies
 from artemis_py.core.order.entry import Entry
-from artemis_py.core.placing.batch import Batch
-from artemis_py.core.queue.contents import Contents
+from artemis_py.core.queue.messages import Contents
 from artemis_py.core.queue.queue import Queue
-from artemis_py.core.transaction import Transaction
+from artemis_py.core.transactions import Transaction
 from artemis_py.message import Message
 from artemis_py.paged import Page, PagedMessage
 from artemis_py.records import Actor, RecordLog, RecoveredState
-from artemis_py.storage.pages.files import PageFiles
-from artemis_py.storage.pages.spill import SpillLog
+from artemis_py.storage.pages.files import PageFiles, SpillLog
 from tests.model.compare import behind_on
 from tests.model.letters import Writer
 from tests.model.paging_model import HANDED, HELD, OUT, PENDING, PICKED, READY, Book, PagedReader

@@ -8,12 +8,12 @@ from collections.abc import Callable
 from sys import maxsize
 from typing import Final
 
+from artemis_py.core.addresses.batch import Batch
 from artemis_py.core.consumer import Reader
 from artemis_py.core.order.entry import Entry
-from artemis_py.core.placing.batch import Batch
-from artemis_py.core.queue.outcomes import CANCEL, EXPIRE
-from artemis_py.core.queue.sifting import Chosen
-from artemis_py.core.transaction import Transaction
+from artemis_py.core.queue.acknowledge import Chosen
+from artemis_py.core.queue.messages import CANCEL, EXPIRE
+from artemis_py.core.transactions import Transaction
 from artemis_py.errors import AddressFullError, QueueFullError
 from artemis_py.message import Message
 from artemis_py.selector import compile_selector

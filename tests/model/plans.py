@@ -14,7 +14,7 @@ from artemis_py.config.settings import (
     SettingsRepository,
 )
 from artemis_py.core.addresses.route import Route
-from artemis_py.core.destinations.resolver import Resolver
+from artemis_py.core.destinations.auto_create import Resolver
 
 ADDRESS: Final = "a"
 DEAD: Final = "dead"

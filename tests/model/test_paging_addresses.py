@@ -9,15 +9,14 @@ from typing import Any
 import pytest
 
 from artemis_py.config.settings import BrokerConfig, SettingsEntry, SettingsRepository
+from artemis_py.core.addresses.batch import Batch
 from artemis_py.core.broker import Broker
 from artemis_py.core.consumer import Consumer
-from artemis_py.core.placing.batch import Batch
 from artemis_py.core.queue.queue import Queue
 from artemis_py.message import Head, LargeBody, Message, encode_headers
 from artemis_py.records import RecoveredState
 from artemis_py.selector import compile_selector
-from artemis_py.storage.pages.files import PageFiles
-from artemis_py.storage.pages.spill import SpillLog
+from artemis_py.storage.pages.files import PageFiles, SpillLog
 from tests.sim.committer import SteppedCommitter
 from tests.sim.disk import SimDisk
 

@@ -9,40 +9,31 @@ from typing import Any, Final
 
 import pytest
 
-from artemis_py.core.addresses.views import Views
+from artemis_py.core.addresses.routing_table import Views
 from artemis_py.core.consumer import Consumer, ConsumerDefaults
-from artemis_py.core.groups.owners import GroupOwners
-from artemis_py.core.groups.parking import Parking
-from artemis_py.core.groups.rule import GroupRule
-from artemis_py.core.groups.table import GroupTable
 from artemis_py.core.order.entry import Entry
 from artemis_py.core.order.last_value import LastValues
 from artemis_py.core.order.priority import LevelCursor, PriorityOrder
-from artemis_py.core.order.ranks import ValueRank
-from artemis_py.core.order.sorted import RankCursor, SortedOrder
-from artemis_py.core.queue.activation import Activation
-from artemis_py.core.queue.aftermath import Aftermath
-from artemis_py.core.queue.behind import BarrierRule, TargetDepth
-from artemis_py.core.queue.broadcast import Broadcast
-from artemis_py.core.queue.contents import Contents
-from artemis_py.core.queue.distribution import Distribution
-from artemis_py.core.queue.exclusivity import Exclusivity
-from artemis_py.core.queue.fairness import Ranked
-from artemis_py.core.queue.flow import Flow
-from artemis_py.core.queue.forced_expiry import ForcedExpiry
+from artemis_py.core.order.sorted import RankCursor, SortedOrder, ValueRank
+from artemis_py.core.queue.acknowledge import Sifting
+from artemis_py.core.queue.barriers import Activation, Broadcast
+from artemis_py.core.queue.consumers import Exclusivity
+from artemis_py.core.queue.delivery import Aftermath
+from artemis_py.core.queue.distribution import Distribution, Ranked
+from artemis_py.core.queue.expiry import ForcedExpiry
 from artemis_py.core.queue.gate import Gate
-from artemis_py.core.queue.lapse import Lapse
+from artemis_py.core.queue.groups import GroupOwners, GroupRule, GroupTable, Parking
+from artemis_py.core.queue.lease_expiry import Lapse
 from artemis_py.core.queue.leases import Leases
-from artemis_py.core.queue.overflow import Depth, DepthRing, FlowControl, Reject, Ring
+from artemis_py.core.queue.messages import Contents, Tries
+from artemis_py.core.queue.overflow import Depth, DepthRing, Flow, FlowControl, Reject, Ring
 from artemis_py.core.queue.parts import QueueParts
+from artemis_py.core.queue.pending import BarrierRule, TargetDepth
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue.redelivery import Redelivery
-from artemis_py.core.queue.sifting import Sifting
-from artemis_py.core.queue.tries import Tries
-from artemis_py.core.reference.alerts import Ages
-from artemis_py.core.reference.lifetime import Lifetime
-from artemis_py.core.timing.schedule import Schedule
-from artemis_py.core.transaction import Transaction
+from artemis_py.core.reference import Ages, Lifetime
+from artemis_py.core.timers import Schedule
+from artemis_py.core.transactions import Transaction
 from artemis_py.message import Account, Message
 from tests.model.axes import IN_MEMORY, PAGED, Space, refusals
 from tests.model.plans import NO_VIEW, ROUND_ROBIN, Plan, QueuePlan

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from operator import itemgetter
 
+from artemis_py.core.addresses.batch import Batch
 from artemis_py.core.order.entry import Entry
-from artemis_py.core.placing.batch import Batch
-from artemis_py.core.queue.outcomes import ACCEPT, CANCEL, EXPIRE
-from artemis_py.core.queue.sifting import Chosen
-from artemis_py.core.transaction import Transaction
+from artemis_py.core.queue.acknowledge import Chosen
+from artemis_py.core.queue.messages import ACCEPT, CANCEL, EXPIRE
+from artemis_py.core.transactions import Transaction
 from artemis_py.errors import AddressFullError, BrokerError, QueueFullError
 from artemis_py.message import Message
 from artemis_py.selector import compile_selector

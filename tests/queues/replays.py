@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from artemis_py.core.replay.desk import Replays
+from artemis_py.core.replay.manager import Replays
 from artemis_py.storage.format.log_events import Event, Published
 from artemis_py.storage.format.reader import events_of
 from tests.queues.life import Life

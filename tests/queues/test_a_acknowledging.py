@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from artemis_py.core.holdings import ID_BYTES, IDS
+from artemis_py.core.memory import ID_BYTES, IDS
 from tests.queues.ledger import FLAT, Ledger, bookmarks
 from tests.wire.client_frames import ServerFrame
 

@@ -8,10 +8,10 @@ import pytest
 
 from artemis_py.cli.explain import compose
 from artemis_py.config.explain.explanation import explain
-from artemis_py.core.filling import fills
 from artemis_py.core.queue.recovery import Recovery
+from artemis_py.core.replay import recovery_points as fills
 from artemis_py.server.replays import ReplayTurns
-from artemis_py.storage.journal.settings import JournalSettings
+from artemis_py.storage.journal.start import JournalSettings
 from tests.queues.life import Life
 from tests.queues.replays import Stage
 from tests.queues.views import addresses, view

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from artemis_py.core.routing.forward import HOPS_MAX
+from artemis_py.core.publish.copies import HOPS_MAX
 from tests.queues.life import Life
 
 pytestmark = pytest.mark.wire

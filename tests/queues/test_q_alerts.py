@@ -7,8 +7,8 @@ import logging
 import pytest
 
 from artemis_py.core.events import Event
-from artemis_py.core.reference.auto_delete import AutoDelete
-from artemis_py.server.operational import LOGGER_NAME, WINDOW_MS, OperationalLog, line_of
+from artemis_py.core.reference import AutoDelete
+from artemis_py.server.operational_log import LOGGER_NAME, WINDOW_MS, OperationalLog, line_of
 from tests.queues.bench import ONE_AT_A_TIME, Bench
 from tests.queues.life import Life
 from tests.unit.core.parts import queue_config

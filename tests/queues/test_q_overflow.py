@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from artemis_py.core.placing.batch import Batch
+from artemis_py.core.addresses.batch import Batch
 from artemis_py.message import Head, encode_headers
 from tests.queues.bench import ONE_AT_A_TIME, Bench
 from tests.queues.life import Life

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from artemis_py.storage.format.codec import decode_file_header
+from artemis_py.storage.format.names import segment_name, segment_number
 from artemis_py.storage.format.scan import LogFile
-from artemis_py.storage.format.segment_names import segment_name, segment_number
 from artemis_py.storage.replay.source import SegmentFiles
 from artemis_py.storage.retention.retention import Kept
 from tests.sim.disk import SimDisk

@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 
 from artemis_py.core.budget import Budget
-from artemis_py.core.handling.choice import Choice
-from artemis_py.core.handling.round import SCHEDULED, Round
+from artemis_py.core.operations.choice import Choice
+from artemis_py.core.operations.scan import SCHEDULED, Round
 from artemis_py.errors import BrokerError
 from artemis_py.selector import compile_selector
 from tests.sim.incarnation import Incarnation

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 from artemis_py.config.settings import BrokerConfig
 from artemis_py.core.broker import Broker
-from artemis_py.core.filling.fills import Fills
-from artemis_py.core.replay.desk import Replays
+from artemis_py.core.replay.manager import Replays
+from artemis_py.core.replay.recovery_points import Fills
 from artemis_py.errors import ArtemisError
 from artemis_py.server.connection import Acceptance
 from artemis_py.server.replays import ReplayTurns

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 from artemis_py.message import LargeBody, Message
 from artemis_py.records import RecoveredState
 from artemis_py.storage.disk.disk import Disk
-from artemis_py.storage.format.body_names import body_name
+from artemis_py.storage.format.names import body_name
 
 Operation: TypeAlias = tuple[Any, ...]
 """The name of a method of ``RecordLog``, then what it was given, copied; ``("group", operations)`` for a group."""

@@ -24,9 +24,9 @@ from artemis_py.storage.format.log_events import (
     Session,
     Settled,
 )
+from artemis_py.storage.format.names import segment_number
 from artemis_py.storage.format.reader import events_of
 from artemis_py.storage.format.scan import Damage
-from artemis_py.storage.format.segment_names import segment_number
 from artemis_py.storage.journal.sidecars import delete_segment
 from tests.sim.disk import SimDisk
 

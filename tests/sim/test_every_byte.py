@@ -10,14 +10,13 @@ import pytest
 
 from artemis_py.paged import Page, Share
 from artemis_py.storage.format.codec import FILE_HEADER_BYTES, CodecError
+from artemis_py.storage.format.names import segment_name, segment_number
 from artemis_py.storage.format.segment_index import decode_index, encode_index, index_of
-from artemis_py.storage.format.segment_names import segment_name, segment_number
 from artemis_py.storage.journal.bindings_copy import NAME as COPY
 from artemis_py.storage.journal.extent import NAMES as EXTENTS
 from artemis_py.storage.journal.extent import Extent, ExtentFiles
-from artemis_py.storage.journal.settings import JournalSettings
-from artemis_py.storage.recovery.loss import LossError
-from artemis_py.storage.recovery.recovery import recover
+from artemis_py.storage.journal.start import JournalSettings
+from artemis_py.storage.recovery.recovery import LossError, recover
 from tests.sim.damaged import FILE_BYTES, Made, batches, found_in, judge, make, published_by
 from tests.sim.disk import File, SimDisk
 from tests.sim.prepared import QUEUE, QUEUE_ID, commit, cut, flip, open_journal, overwrite, records

@@ -8,15 +8,14 @@ import pytest
 
 from artemis_py.message import Account, Head, Message, encode_headers
 from artemis_py.storage.format.codec import RECORD_HEADER_BYTES
+from artemis_py.storage.format.names import segment_name
 from artemis_py.storage.format.segment_index import index_name
-from artemis_py.storage.format.segment_names import segment_name
 from artemis_py.storage.journal.index import Index
-from artemis_py.storage.journal.settings import JournalSettings
+from artemis_py.storage.journal.start import JournalSettings
 from artemis_py.storage.recovery import examination
+from artemis_py.storage.recovery.examination import UNKNOWN, QueueNames
 from artemis_py.storage.recovery.findings import damage_lines
-from artemis_py.storage.recovery.loss import LossError
-from artemis_py.storage.recovery.lost import UNKNOWN, QueueNames
-from artemis_py.storage.recovery.recovery import recover
+from artemis_py.storage.recovery.recovery import LossError, recover
 from tests.sim.damaged import Made, found_in, published_by
 from tests.sim.disk import SimDisk
 from tests.sim.prepared import QUEUE, commit, flip, open_journal, overwrite, prepare, records

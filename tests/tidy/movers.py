@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import ast
 
-MOVERS = frozenset({"contents.py", "paged_contents.py", "tally.py", "expiry_watch.py"})
-"""In ``core/queue/``: the only files that change a counter, or what is watched for expiry."""
-KEEPERS = frozenset({"contents.py", "keeping.py"})
+MOVERS = frozenset({"queue/messages.py"})
+"""In ``core/``: the only file that changes a counter, or what is watched for expiry."""
+KEEPERS = frozenset({"queue/messages.py", "memory.py"})
 """The only files that change how many need a message."""
 _WATCH_VERBS = frozenset({"add", "pop", "forget"})
 
 
 def moved_counters(file: str, source: str) -> list[str]:
     """Places where a file of ``core/`` that is no mover changes a counter, a watch or ``Message.refs``. ``file`` is its
-    name without folders.
+    path below ``core/``.
     """
     found: list[str] = []
     for node in ast.walk(ast.parse(source)):

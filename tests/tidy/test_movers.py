@@ -9,7 +9,9 @@ from tests.tidy.sources import PACKAGE, python_files, shown
 def test_contents_alone_moves_counters() -> None:
     paths = [path for path in python_files(PACKAGE) if shown(path).startswith(f"{PACKAGE}/core/")]
     assert len(paths) > 50
-    assert [text for path in paths for text in moved_counters(path.name, path.read_text("utf-8"))] == []
+    core = f"{PACKAGE}/core/"
+    sources = {shown(path).removeprefix(core): path.read_text("utf-8") for path in paths}
+    assert [text for file, source in sources.items() for text in moved_counters(file, source)] == []
 
 
 def test_another_mover_is_found() -> None:
@@ -22,5 +24,5 @@ def test_another_mover_is_found() -> None:
         "x.py:6: tally.enter_delivery(…)",
         "x.py:7: expiry.add(…)",
     ]
-    assert moved_counters("contents.py", source) == []
-    assert moved_counters("keeping.py", "message.refs += 1\n") == []
+    assert moved_counters("queue/messages.py", source) == []
+    assert moved_counters("memory.py", "message.refs += 1\n") == []

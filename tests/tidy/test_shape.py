@@ -15,7 +15,7 @@ from tests.tidy.shape import (
 from tests.tidy.sources import PACKAGE, python_files, shown, text_files
 
 READ_NUMBERS = (
-    "artemis_py/selector/", "artemis_py/cli/data/", "artemis_py/spark/", "artemis_py/storage/disk/owner.py",
+    "artemis_py/selector/", "artemis_py/cli/data/", "artemis_py/spark/", "artemis_py/storage/disk/lock.py",
 )  # fmt: skip
 """What reads numbers that it has matched before, or has written itself."""
 

@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import cast
 
 from artemis_py.core.broker import Broker
+from artemis_py.core.clock import Clock
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.events import Events
-from artemis_py.core.holdings import Holdings
-from artemis_py.core.memory import Memory
-from artemis_py.core.queue.tally import Departed, Tally
-from artemis_py.core.reference.alerts import Alerts
-from artemis_py.core.timing.clock import Clock
+from artemis_py.core.memory import Holdings, Memory
+from artemis_py.core.queue.messages import Departed, Tally
+from artemis_py.core.reference import Alerts
 from artemis_py.histogram import Histogram
 from artemis_py.message import Account
 from artemis_py.metrics import MetricsExporter

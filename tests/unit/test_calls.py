@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from artemis_py.core.timing.clock import Clock
+from artemis_py.core.clock import Clock
 from artemis_py.errors import StorageError
 from artemis_py.management.managed import Steps
 from artemis_py.management.steps import WAIT, Until

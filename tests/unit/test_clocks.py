@@ -8,7 +8,7 @@ import time
 import pytest
 
 from artemis_py.core.broker import Broker
-from artemis_py.core.timing.clock import Clock
+from artemis_py.core.clock import Clock
 from artemis_py.records import MemoryLog
 from artemis_py.server.clocks import Clocks
 from artemis_py.server.connection import Acceptance

@@ -10,7 +10,7 @@ import pytest
 
 from artemis_py.config.settings import BrokerConfig
 from artemis_py.core.broker import Broker
-from artemis_py.core.transaction import Transaction
+from artemis_py.core.transactions import Transaction
 from artemis_py.server.disk_watch import DiskSpace, DiskWatch, space_of
 from artemis_py.server.transient_store import TransientStore
 from tests.unit.core.parts import broker_of, queue_config, send, send_in

@@ -13,8 +13,8 @@ import h11
 import pytest
 
 from artemis_py.server.http import Handler, HttpLimits, HttpService, Request, Response, Route
+from artemis_py.server.http.authentication import Doors
 from artemis_py.server.http.connection import HttpConnection
-from artemis_py.server.http.doors import Doors
 from artemis_py.server.http.hosts import Hosts
 from artemis_py.server.http.routes import health_routes, metrics_routes
 from tests.unit.metrics_fakes import FakeBroker, exporter_of

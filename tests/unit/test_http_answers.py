@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from artemis_py.server.http import Handler, HttpLimits, HttpService, Request, Response, Route
+from artemis_py.server.http.authentication import Doors
 from artemis_py.server.http.departures import Departures
-from artemis_py.server.http.doors import Doors
 from artemis_py.server.http.hosts import Hosts
+from artemis_py.server.http.log_routes import file_response, wanted_range
 from artemis_py.server.http.messages import Answer, FileBody
-from artemis_py.server.http.ranges import file_response, wanted_range
 from artemis_py.server.http.routing import Routes
 from tests.loops import called_back, until
 from tests.unit.test_http import SteppedHttp, answer, answers

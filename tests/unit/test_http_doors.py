@@ -13,8 +13,7 @@ from artemis_py.security.identity import Credentials, Identity
 from artemis_py.security.login import Login
 from artemis_py.security.rights import Authorizer
 from artemis_py.server.http import HttpLimits, Request, Response, Route
-from artemis_py.server.http.credentials import credentials_of
-from artemis_py.server.http.doors import Doors
+from artemis_py.server.http.authentication import Doors, credentials_of
 from artemis_py.server.http.outgoing import SAFETY
 from tests.unit.config.documents import load_core
 from tests.unit.test_http import FakeTransport, SteppedHttp, answer, answers

@@ -6,8 +6,8 @@ import pytest
 
 from artemis_py.server.http import Request, Response
 from artemis_py.server.http.routing import Route
-from artemis_py.server.websocket.handshake import Handshake
 from artemis_py.server.websocket.rules import WebSocketRules
+from artemis_py.server.websocket.websocket import Handshake
 from tests.unit.test_http import SteppedHttp, answers
 
 SMUGGLED = b"GET /echo?smuggled HTTP/1.1\r\nHost: broker\r\n\r\n"

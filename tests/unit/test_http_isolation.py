@@ -9,8 +9,7 @@ from typing import Any, cast
 
 import pytest
 
-from artemis_py.server.complaints import Complaints
-from artemis_py.server.faults import Faults
+from artemis_py.server.failures import Complaints, Faults
 from artemis_py.server.http import HttpService, Request, Response, Route
 from artemis_py.server.http.connection import HttpConnection
 from artemis_py.server.http.hosts import Hosts

@@ -13,9 +13,8 @@ from typing import Any
 import pytest
 
 from artemis_py.server import descriptors as descriptors_module
-from artemis_py.server.complaints import LINES_MAX, WINDOW_S, Complaints
 from artemis_py.server.descriptors import Descriptors, lowest_free, raise_limit
-from artemis_py.server.faults import Faults
+from artemis_py.server.failures import LINES_MAX, WINDOW_S, Complaints, Faults
 from artemis_py.server.listener import Listener
 from tests.loops import called_back, until
 

@@ -12,8 +12,8 @@ import pytest
 
 from artemis_py.server.log_view import LogView, NotInLogError
 from artemis_py.storage.format.codec import FILE_HEADER_BYTES
+from artemis_py.storage.format.names import segment_number
 from artemis_py.storage.format.segment_index import index_name
-from artemis_py.storage.format.segment_names import segment_number
 from artemis_py.storage.retention.retention import Kept
 from tests.unit.journal_readers.parts import message
 from tests.unit.test_log_view import Desk

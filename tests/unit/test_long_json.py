@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from artemis_py.storage.format.long_json import AT_ONCE_BYTES, loads
+from artemis_py.storage.format.segment_index import AT_ONCE_BYTES, loads
 
 
 def written(value: Any) -> bytes:

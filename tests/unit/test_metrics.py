@@ -15,7 +15,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 
 from artemis_py.core.broker import Broker
-from artemis_py.core.queue.tally import Tally
+from artemis_py.core.queue.messages import Tally
 from artemis_py.metrics import MetricsExporter
 from artemis_py.metrics.catalogue import ADDRESS_GAUGES, ALIAS_GAUGES, LOOK_GAUGES, QUEUE_GAUGES
 from artemis_py.metrics.exposition import SAMPLES_PER_CHUNK, render_gauges

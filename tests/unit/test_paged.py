@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from artemis_py.config.settings import AddressSettings
 from artemis_py.core.addresses.address import Memory
-from artemis_py.core.pages.backlog import ReadAhead
+from artemis_py.core.pages.cursor import ReadAhead
 from artemis_py.paged import PlaceSet
 
 FIRST = 1000

@@ -8,7 +8,7 @@ import pytest
 
 from artemis_py.core.budget import Budget
 from artemis_py.server.connection import Connection
-from artemis_py.server.rota import INPUT_SHARE, QUANTUM_MIN, Rota
+from artemis_py.server.input import INPUT_SHARE, QUANTUM_MIN, Rota
 
 TURN = 10_000
 SHARE = TURN // INPUT_SHARE

@@ -14,7 +14,7 @@ import pytest
 from artemis_py.config.settings import BrokerConfig
 from artemis_py.config.tables.entities import RetentionConfig
 from artemis_py.server.journal_store import JournalStore
-from artemis_py.server.open_store import open_store
+from artemis_py.server.server import open_store
 from artemis_py.server.store import Store
 from artemis_py.storage.disk import disk as disk_module
 from artemis_py.storage.disk import private as private_module

@@ -8,8 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from artemis_py.server.tls.acceptors import TlsAcceptors
-from artemis_py.server.tls.reload import Reload
+from artemis_py.server.tls.acceptors import Reload, TlsAcceptors
 from tests.loops import until
 
 

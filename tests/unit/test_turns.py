@@ -11,9 +11,8 @@ import pytest
 
 from artemis_py.core.broker import Broker
 from artemis_py.records import MemoryLog
-from artemis_py.server.complaints import Complaints
 from artemis_py.server.connection import Acceptance
-from artemis_py.server.faults import Faults
+from artemis_py.server.failures import Complaints, Faults
 from artemis_py.server.stats import ServerStats
 from artemis_py.server.turns import Turns
 from artemis_py.stomp.service import StompService

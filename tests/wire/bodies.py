@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from artemis_py.message import LargeBody, Message
-from artemis_py.storage.format.body_names import read_name
+from artemis_py.storage.format.names import read_name
 from tests.wire.in_process import InProcessBroker
 
 

@@ -17,7 +17,7 @@ from artemis_py.server.stats import ServerStats
 from artemis_py.server.turns import READ_BYTES_MAX, Turns
 from artemis_py.server.websocket.rules import WebSocketRules
 from artemis_py.stomp.service import StompService
-from artemis_py.storage.bodies.store import LargeStore
+from artemis_py.storage.bodies import LargeStore
 from tests.sim.committer import SteppedCommitter
 from tests.sim.disk import SimDisk
 from tests.wire.client_frames import ServerFrame, ServerStream

@@ -6,15 +6,14 @@ from collections.abc import Callable
 
 import pytest
 
-from artemis_py.core.agenda import Chore
 from artemis_py.core.budget import Budget
+from artemis_py.core.publish.publish import Forwarding
 from artemis_py.core.queue.queue import Queue
-from artemis_py.core.routing.forwarding import Forwarding
+from artemis_py.core.tasks import Chore
 from artemis_py.errors import StorageError
 from artemis_py.records import MemoryLog
-from artemis_py.server.client_socket import LINGER_MS
-from artemis_py.server.complaints import LINES_MAX, Complaints
-from artemis_py.server.faults import Faults, TurnError
+from artemis_py.server.failures import LINES_MAX, Complaints, Faults, TurnError
+from artemis_py.server.socket import LINGER_MS
 from artemis_py.stomp.session.session import Session
 from artemis_py.stomp.session.subscriptions import Subscriptions
 from tests.wire.faulty import FaultyClient, at, named, never, since

@@ -9,8 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from artemis_py.core.budget import TURN_UNITS
-from artemis_py.server.websocket.messages import SHARED_BYTES_MAX
-from artemis_py.server.websocket.websocket import PING_MS, WebSocket
+from artemis_py.server.websocket.websocket import PING_MS, SHARED_BYTES_MAX, WebSocket
 from tests.wire.client_frames import ServerFrame
 from tests.wire.in_process import Client, InProcessBroker, configuration
 from tests.wire.test_large import BODY, CORE, LargeBodiesBroker, sent

@@ -18,7 +18,7 @@ from urllib.parse import quote, urlencode
 
 from artemis_py.cli.broker_http import BrokerHttp, RefusedError
 from artemis_py.cli.data.part import Noted
-from artemis_py.core.handling.numbers import Numbers
+from artemis_py.core.operations.scan import Numbers
 from artemis_py.errors import ArtemisError
 from artemis_py.management.messages.lines import FORMAT, line_of
 from artemis_py.management.messages.reading import ExportError

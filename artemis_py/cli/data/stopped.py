@@ -14,8 +14,8 @@ from artemis_py.management.messages.reading import ExportError
 from artemis_py.message import LargeBody, Message
 from artemis_py.paged import Page
 from artemis_py.storage.format import codec
-from artemis_py.storage.format.body_names import find_body
 from artemis_py.storage.format.codec import CodecError, Kept
+from artemis_py.storage.format.names import find_body
 from artemis_py.storage.format.page_codec import decode_paged, page_name
 from artemis_py.storage.pages.files import whole_records
 from artemis_py.storage.recovery.absent import DataDirectories

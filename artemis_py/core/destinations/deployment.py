@@ -13,7 +13,7 @@ from artemis_py.core.destinations.diverts import Diverts
 from artemis_py.core.destinations.registry import Registry
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue.recipe import overflow_for
-from artemis_py.core.reference.auto_delete import AutoDelete
+from artemis_py.core.reference import AutoDelete
 from artemis_py.errors import Problem
 from artemis_py.records import RecoveredState
 

@@ -1,4 +1,4 @@
-"""The diverts of a broker: those that broker.xml declares, and those that operators make while it runs."""
+"""What a reload changes about an address that is there."""
 
 from __future__ import annotations
 
@@ -9,13 +9,37 @@ from typing import Any, Final, final
 
 from artemis_py.config.settings import NOWHERE, DivertConfig
 from artemis_py.core.addresses import retroactive
-from artemis_py.core.addresses.address import Divert
-from artemis_py.core.addresses.changes import set_diverts
+from artemis_py.core.addresses.address import Address, Divert
 from artemis_py.core.destinations.registry import Registry
 from artemis_py.core.events import OPERATION
 from artemis_py.core.host import Host
 from artemis_py.errors import BadRequestError, BrokerError, NotFoundError, SelectorError
 from artemis_py.selector import compile_selector
+
+
+def narrow_routing_types(address: Address, routing_types: Iterable[str]) -> frozenset[str]:
+    """The address has only these routing types from now on, and those of its queues. Returns what it has beside the
+    wanted ones.
+    """
+    wanted = frozenset(routing_types)
+    if address.routing_types == wanted:
+        return frozenset()
+    used = frozenset({queue.routing_type for queue in address.queues.values()})
+    address.routing_types = frozenset()
+    address.add_routing_types(wanted | used)
+    return used - wanted
+
+
+def set_diverts(address: Address, diverts: list[Divert]) -> None:
+    """These are the diverts from now on."""
+    address.diverts = diverts
+    address.plan = None
+
+
+# ---- diverts ---------------------------------------------------------------------------------------------------------
+#
+# The diverts of a broker: those that broker.xml declares, and those that operators make while it runs.
+
 
 KIND: Final = "divert"
 """What the log calls them."""

@@ -12,7 +12,7 @@ from heapq import heappop, heappush
 from typing import Final
 
 from artemis_py.core.order.entry import Entry
-from artemis_py.core.order.lane import Lane
+from artemis_py.core.order.fifo import Lane
 from artemis_py.core.order.order import LOWEST, Cursor, Order, Place, Point
 from artemis_py.message import Message
 

@@ -6,15 +6,14 @@ from typing import final
 
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.host import Host
-from artemis_py.core.queue.activation import Activation
-from artemis_py.core.queue.contents import Contents
+from artemis_py.core.queue.barriers import Activation
 from artemis_py.core.queue.distribution import Distribution
-from artemis_py.core.queue.flow import Flow
 from artemis_py.core.queue.gate import Gate
-from artemis_py.core.queue.grouping import Grouping
-from artemis_py.core.queue.overflow import Overflow
+from artemis_py.core.queue.groups import Grouping
+from artemis_py.core.queue.messages import Contents
+from artemis_py.core.queue.overflow import Flow, Overflow
 from artemis_py.core.queue.waking import Waking
-from artemis_py.core.reference.reference import QueueReference
+from artemis_py.core.reference import QueueReference
 
 
 @final

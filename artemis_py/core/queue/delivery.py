@@ -1,19 +1,286 @@
-"""Dispatch: offers ready entries to consumers until none is ready, every consumer is parked, or the budget is spent."""
+"""What follows when something has left a queue."""
 
 from __future__ import annotations
 
 from typing import Final, final
 
 from artemis_py.core.consumer import Consumer
+from artemis_py.core.events import HELD_UP
 from artemis_py.core.order.entry import Entry
-from artemis_py.core.queue.activation import BYTES_SHIFT
-from artemis_py.core.queue.aftermath import Aftermath
+from artemis_py.core.queue.barriers import BYTES_SHIFT
 from artemis_py.core.queue.basis import QueueBasis
-from artemis_py.core.queue.hold_up import HoldUp
-from artemis_py.core.queue.next_entry import NextEntry
-from artemis_py.core.queue.page_reading import READY_MIN
-from artemis_py.core.queue.pages import QueuePages
+from artemis_py.core.queue.messages import EXPIRE_UNITS
+from artemis_py.core.queue.paged import READY_MIN, PageReading, QueuePages
+from artemis_py.core.queue.why import Reason, is_full, why_behind, why_full, why_used_up
+from artemis_py.core.tasks import SLICE_MAX
 from artemis_py.message import Message
+
+
+@final
+class Aftermath:
+    """The end of every verb of a queue. What left may let senders go on, let pages be read, or free a group for another
+    consumer.
+    """
+
+    __slots__ = ("_contents", "_flow", "_gate", "_grouping", "_host", "_reading", "_reference", "_waking")
+
+    def __init__(self, basis: QueueBasis, reading: PageReading) -> None:
+        self._reference = basis.reference
+        self._host = basis.host
+        self._contents = basis.contents
+        self._flow = basis.flow
+        self._gate = basis.gate
+        self._grouping = basis.grouping
+        self._waking = basis.waking
+        self._reading = reading
+
+    def run(self, picked_count: int = 0) -> None:
+        """React to everything that left since the last call. ``picked_count``: so many entries are out of the order and
+        not delivered yet, so they still count.
+        """
+        contents, groups = self._contents, self._grouping.groups
+        if contents.has_left:
+            contents.has_left = False
+            self._flow.resume(picked_count)
+            if (self._gate.counts or contents.behind is not None) and contents.has_more:
+                self._host.note_ready(self._reference)
+            if self._reading.cramped and self._waking.dry:
+                self.use_room()
+        if groups is not None:
+            if self._grouping.takes_freed():
+                self._waking.wake_dry()
+                self._host.note_ready(self._reference)
+            if groups.owners.pausing and not contents.has_held:
+                self._host.note_ready(self._reference)
+
+    def use_room(self) -> None:
+        """There may be room for messages from pages again. Wake every consumer, and not only the one whose messages
+        left.
+        """
+        self._reading.cramped = False
+        self._waking.wake_dry()
+        self._host.note_ready(self._reference)
+
+
+# ---- hold up ---------------------------------------------------------------------------------------------------------
+#
+# Notices that a queue delivers nothing because backlogs are used up, or because what has come is not active yet, and
+# tells the operational log.
+
+
+FIRST_MS: Final = 10_000
+"""A queue is held up when it has sent nothing for so long. Consumers that work have full backlogs all the time."""
+_LONGEST_MS: Final = 640_000
+_LOOKS_MAX: Final = 512
+"""How many consumers are looked at in one turn."""
+_LOOKS_PER_UNIT: Final = 8
+
+
+@final
+class HoldUp:
+    """Of one queue with an attribute of AMPS. A dispatch that ends with entries left sets an alarm, unless one is set.
+    When it rings, and nothing was sent for some time, the reason is told; then again after twice the time, up to some
+    minutes, until something is sent.
+    """
+
+    __slots__ = ("_basis", "_due_ms", "_full", "_gap_ms", "_held", "_place", "_sent_ms", "_takers")
+
+    def __init__(self, basis: QueueBasis) -> None:
+        self._basis = basis
+        self._sent_ms = 0
+        """The steady time at which something was sent to a consumer last."""
+        self._due_ms = 0
+        """The steady time at which to look; 0 when nobody waits for it."""
+        self._gap_ms = FIRST_MS
+        """How long to wait after the next look."""
+        self._place = 0
+        """How many consumers this look has seen."""
+        self._takers = 0
+        self._full = 0
+        self._held = 0
+        """Of these: those that are offered messages, those with a full backlog, and what they hold."""
+
+    def note_sent(self) -> None:
+        """Entries were sent to a consumer that takes them away."""
+        host = self._basis.host
+        self._sent_ms = host.clock.steady_ms(host.log.now_ms)
+        self._gap_ms = FIRST_MS
+
+    def begin(self, now_ms: int) -> None:
+        """A dispatch ends although entries are ready."""
+        if not self._due_ms and self._basis.distribution.taker_count:
+            self._gap_ms = FIRST_MS
+            self._wait(FIRST_MS, now_ms)
+
+    def _wait(self, wait_ms: int, now_ms: int) -> None:
+        """Look again after so many ms."""
+        basis = self._basis
+        self._place = self._takers = self._full = self._held = 0
+        self._due_ms = basis.host.clock.steady_ms(now_ms) + wait_ms
+        basis.host.timers.note_alarm(now_ms + wait_ms, basis.reference.id)
+
+    def look(self, now_ms: int) -> None:
+        """An alarm of the queue rings, perhaps another one."""
+        if not self._due_ms:
+            return
+        basis, contents = self._basis, self._basis.contents
+        steady_ms = basis.host.clock.steady_ms(now_ms)
+        quiet_ms = steady_ms - self._sent_ms
+        if steady_ms < self._due_ms:
+            basis.host.timers.note_alarm(now_ms + self._due_ms - steady_ms, basis.reference.id)
+        elif not (basis.gate.is_open and contents.has_more):
+            self._due_ms = 0  # until a dispatch ends with entries left
+        elif quiet_ms < FIRST_MS:
+            self._wait(FIRST_MS - quiet_ms, now_ms)
+        elif not basis.gate.lets_out(contents.tally.held_count):
+            self._tell(why_used_up(basis), quiet_ms, now_ms)
+        elif not contents.order.count and (reason := why_behind(basis)) is not None:
+            self._tell(reason, quiet_ms, now_ms)
+        elif not self._has_counted_all():
+            basis.host.timers.note_alarm(now_ms, basis.reference.id)
+        elif self._full:
+            self._tell(why_full(basis, self._takers, self._full, self._held, now_ms), quiet_ms, now_ms)
+        else:
+            self._due_ms = 0
+
+    def _has_counted_all(self) -> bool:
+        """Count the next consumers with a full backlog. Returns whether all were looked at."""
+        distribution = self._basis.distribution
+        some = distribution.consumers[self._place : self._place + _LOOKS_MAX]
+        self._basis.host.budget.spend(1 + len(some) // _LOOKS_PER_UNIT)
+        for consumer in some:
+            if not consumer.browses and distribution.is_served(consumer):
+                self._takers += 1
+                if is_full(consumer):
+                    self._full += 1
+                    self._held += len(consumer.held)
+        self._place += len(some)
+        return self._place >= len(distribution.consumers)
+
+    def _tell(self, reason: Reason, quiet_ms: int, now_ms: int) -> None:
+        basis = self._basis
+        contents = basis.contents
+        fields: dict[str, str | int] = {"reason": reason.kind, "quiet_ms": quiet_ms, "ready": contents.order.count}
+        if contents.paged.count:
+            fields["paged"] = contents.paged.count
+        basis.host.note_event(HELD_UP, basis.reference, {**fields, **reason.fields, "why": reason.text})
+        self._gap_ms = min(2 * self._gap_ms, _LONGEST_MS)
+        self._wait(self._gap_ms, now_ms)
+
+
+# ---- next entry ------------------------------------------------------------------------------------------------------
+#
+# The next entry for a consumer: from memory or from a page, by order, by cursor or by group.
+
+
+@final
+class NextEntry:
+    """Finds what one queue has for each of its consumers. What it meets on the way and has expired, it removes."""
+
+    __slots__ = ("_activation", "_contents", "_grouping", "_host", "_pages", "_reference", "_waking", "was_cut")
+
+    def __init__(self, basis: QueueBasis, pages: QueuePages) -> None:
+        self._reference = basis.reference
+        self._host = basis.host
+        self._contents = basis.contents
+        self._activation = basis.activation
+        self._grouping = basis.grouping
+        self._waking = basis.waking
+        self._pages = pages
+        self.was_cut = False
+        """The budget ended before the consumer just picked was shown everything. It keeps its turn."""
+
+    def for_consumer(self, consumer: Consumer, now_ms: int) -> Entry | None:
+        """The next entry for a consumer. It is out of the order if the consumer takes it away."""
+        if consumer.cursor is not None:
+            return self._shown_to(consumer, now_ms)
+        contents = self._contents
+        order, reading = contents.order, self._pages.reading
+        while order.count or (contents.paged.backlogs and reading.read_ahead(now_ms)):
+            if contents.paged.backlogs and not reading.read_before(now_ms):
+                return None
+            entry = order.pop()
+            expires_ms = contents.expires_ms(entry.message)
+            if not expires_ms or expires_ms > now_ms:
+                return entry
+            if self.expire(entry):
+                self.was_cut = True
+                break
+        return None
+
+    def expire(self, entry: Entry) -> bool:
+        """Expire an entry that is out of the order. Returns True when that spent the budget."""
+        try:
+            self._contents.expire([entry])
+        except Exception:
+            self._contents.put_back(entry)
+            raise
+        budget = self._host.budget
+        budget.spend(EXPIRE_UNITS)
+        return budget.is_spent
+
+    def _shown_to(self, consumer: Consumer, now_ms: int) -> Entry | None:
+        """The next entry that the consumer's cursor shows and the consumer wants."""
+        contents, cursor = self._contents, consumer.cursor
+        assert cursor is not None
+        budget, search = self._host.budget, self._pages.search
+        for _ in range(min(SLICE_MAX, max(budget.left, 1))):
+            budget.spend(1)
+            found = cursor.advance()
+            if found is None and self._activation is not None and contents.paged.backlogs:
+                if self._pages.reading.read_ahead(now_ms):
+                    self._waking.wake_dry()
+                    continue
+                return None
+            if found is None:
+                return search.search(consumer, now_ms) if contents.paged.backlogs else None
+            message = found.message
+            if 0 < contents.expires_ms(message) <= now_ms:
+                contents.order.remove(found, found.sequence)
+                self.expire(found)
+            elif consumer.wants(message) and not (contents.paged.backlogs and search.was_shown(consumer, message)):
+                if consumer.destructive:
+                    contents.order.remove(found, found.sequence)
+                return found
+            if consumer.asked_units >= SLICE_MAX:
+                break
+        self.was_cut = True
+        return None
+
+    def in_groups_for(self, consumer: Consumer, now_ms: int) -> Entry | None:
+        """The next entry for a consumer, out of the order; the consumer now owns its group."""
+        contents, waking = self._contents, self._waking
+        groups = self._grouping.groups
+        assert groups is not None
+        views = groups.views
+        budget = self._host.budget
+        while True:
+            passes = min(SLICE_MAX, max(budget.left, 1))
+            views.passes_left = passes
+            entry = views.next_for(consumer)
+            budget.spend(passes - views.passes_left)
+            if entry is None:
+                if views.passes_left <= 0:
+                    self.was_cut = True
+                elif contents.paged.backlogs and self._pages.reading.read_ahead(now_ms):
+                    waking.wake_dry()
+                    continue
+                return None
+            contents.order.remove(entry, entry.sequence)
+            if 0 < contents.expires_ms(entry.message) <= now_ms:
+                self.expire(entry)
+                continue
+            groups.owners.take(consumer, entry.message)
+            if self._grouping.takes_freed():
+                waking.wake_dry()
+                self._host.note_ready(self._reference)
+            return entry
+
+
+# ---- delivery --------------------------------------------------------------------------------------------------------
+#
+# Dispatch: offers ready entries to consumers until none is ready, every consumer is parked, or the budget is spent.
+
 
 _OFFERED_MAX: Final = 64
 """To how many consumers entries are offered together."""

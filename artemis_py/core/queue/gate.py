@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sys import maxsize
 
-from artemis_py.core.reference.home import Home
+from artemis_py.core.reference import Home
 
 
 class Gate:

@@ -1,25 +1,435 @@
-"""The parts of a queue, and what several of its verbs have in common."""
+"""What follows when something was added to a queue: it keeps to its limits."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import final
 
+from artemis_py.core.budget import OVERDRAFT_UNITS, Budget
 from artemis_py.core.consumer import Consumer
-from artemis_py.core.order.entry import DELETED, Entry
-from artemis_py.core.pages.backlog import ReadAhead
-from artemis_py.core.queue.aftermath import Aftermath
-from artemis_py.core.queue.alert_watch import AlertWatch
-from artemis_py.core.queue.arrivals import Arrivals
+from artemis_py.core.order.entry import ABANDONED, DELETED, REPLACED, Entry
+from artemis_py.core.pages.cursor import ReadAhead
+from artemis_py.core.pages.page_stream import PageStream
+from artemis_py.core.queue.alerts import AlertWatch
 from artemis_py.core.queue.basis import QueueBasis
-from artemis_py.core.queue.delivery import Delivery
-from artemis_py.core.queue.growth import Growth
-from artemis_py.core.queue.hold_up import HoldUp
-from artemis_py.core.queue.pages import QueuePages
+from artemis_py.core.queue.delivery import Aftermath, Delivery, HoldUp
+from artemis_py.core.queue.messages import not_before_ms
+from artemis_py.core.queue.paged import QueuePages
 from artemis_py.core.queue.redelivery import Redelivery
-from artemis_py.core.queue.tasks import Tasks
-from artemis_py.core.queue.works import QueueWorks
+from artemis_py.core.tasks import Chore, QueueWork, QueueWorks
+from artemis_py.message import Message
 from artemis_py.paged import PagedMessage
+
+
+@final
+class Growth:
+    """Serves consumers first, then trims the queue or makes senders wait.
+
+    It trims in one go. Only entries that come back may be more than one turn can trim (see ``Return``).
+    """
+
+    __slots__ = (
+        "_activates", "_aftermath", "_contents", "_delivery", "_distribution", "_flow", "_host", "_reference",
+        "_waking", "_works",
+    )  # fmt: skip
+
+    def __init__(self, basis: QueueBasis, works: QueueWorks, delivery: Delivery, aftermath: Aftermath) -> None:
+        self._reference = basis.reference
+        self._host = basis.host
+        self._contents = basis.contents
+        self._flow = basis.flow
+        self._waking = basis.waking
+        self._distribution = basis.distribution
+        self._activates = basis.activation is not None
+        """Does dispatch do something without a consumer, too: make messages active?"""
+        self._works = works
+        self._delivery = delivery
+        self._aftermath = aftermath
+
+    def run(self, added: int, now_ms: int) -> None:
+        """``added`` entries were added. Consumers with room are served first, then the queue is trimmed to its
+        limit.
+        """
+        self._waking.wake_dry()
+        if self._works.holds:
+            self._works.late_count += added
+            self._flow.stop()
+            return
+        overflow = self._flow.overflow
+        if overflow.excess(self._contents.order.count, added):
+            if not overflow.keeps_none:
+                self.offer_first(now_ms)
+            self._trim(added)
+        elif overflow.depth is not None:
+            self.keep_to_depth(now_ms)
+        if self._distribution.consumers or self._activates or self._contents.paged.backlogs:
+            self._host.note_ready(self._reference)
+
+    def offer_first(self, now_ms: int) -> None:
+        """Offer ready entries to consumers before anything is refused or dropped, even when the budget is spent."""
+        if not self._works.holds:
+            self._delivery.run(now_ms, -OVERDRAFT_UNITS)
+            self._aftermath.run()
+
+    def keep_to_depth(self, now_ms: int) -> None:
+        """Something arrived. If the queue is too deep and consumers do not take it, drop entries or make senders
+        wait.
+        """
+        flow = self._flow
+        if flow.overflow.depth is None or not flow.is_too_deep:
+            return
+        if not flow.overflow.keeps_none:
+            self.offer_first(now_ms)
+        if flow.overflow.sheds:
+            self._shed(arriving=True)
+        else:
+            flow.stop()
+
+    def fit_again(self, restored: int) -> None:
+        """Trim to the limit after entries are put back."""
+        if not self._flow.overflow.sheds:
+            self._trim(restored)
+        elif restored:
+            self._shed(arriving=False)
+
+    def _trim(self, added: int) -> None:
+        """Drop the least entries of a ring that has too many."""
+        contents = self._contents
+        excess = self._flow.excess(added)
+        for _ in range(excess):
+            contents.give_up_least()
+        self._flow.note_dropped(excess)
+
+    def _shed(self, *, arriving: bool) -> None:
+        """Drop the least ready entries until the depth fits.
+
+        Messages in delivery count and stay, so every ready entry may have to go. But the last one stays when it has
+        just arrived (Qpid does not drop the newcomer).
+        """
+        contents, flow = self._contents, self._flow
+        last = 1 if arriving and not flow.overflow.keeps_none else 0
+        dropped = 0
+        while contents.order.count > last and flow.is_too_deep:
+            contents.give_up_least()
+            dropped += 1
+        flow.note_dropped(dropped)
+
+
+# ---- tasks -----------------------------------------------------------------------------------------------------------
+#
+# Carries out a queue's works in order, a little in each turn.
+
+
+@final
+class Tasks(Chore):
+    """Begins the works of one queue and goes on with them. It is on the agenda while a work is unfinished."""
+
+    __slots__ = ("_aftermath", "_growth", "_host", "_reference", "_serves", "_works")
+
+    def __init__(self, basis: QueueBasis, works: QueueWorks, growth: Growth, aftermath: Aftermath) -> None:
+        self._reference = basis.reference
+        self._host = basis.host
+        self._works = works
+        self._growth = growth
+        self._aftermath = aftermath
+        self._serves = False
+        """Is the queue between two works, looking at what arrived meanwhile?"""
+
+    @property
+    def are_done(self) -> bool:
+        """Is no work unfinished?"""
+        return self._works.first is None
+
+    def begin(self, work: QueueWork, now_ms: int, budget: Budget | None = None) -> QueueWork | None:
+        """Carry out a work, behind those begun before. Returns it when it is unfinished: it goes on in later turns.
+        ``budget``: that of the chore that asks, instead of a share of the turn's.
+        """
+        if self._works.first is not None:
+            self._works.add(work)
+            return work
+        if self._is_done(work, now_ms, budget):
+            if work.added_count:
+                self._growth.run(work.added_count, now_ms)
+            self._aftermath.run()
+            return None
+        self._works.add(work)
+        self._host.agenda.add(self)
+        self._aftermath.run()
+        return work
+
+    def _is_done(self, work: QueueWork, now_ms: int, budget: Budget | None) -> bool:
+        share = self._host.budget.lend() if budget is None else budget
+        try:
+            return work.work(share, now_ms)
+        except Exception:
+            work.failed = True
+            work.break_off(now_ms)
+            self._host.note_ready(self._reference)
+            raise
+        finally:
+            if budget is None:
+                self._host.budget.take_back(share)
+
+    def work(self, budget: Budget, now_ms: int) -> bool:
+        first = self._works.first
+        while first is not None and first.work(budget, now_ms):
+            self._end_first(first, now_ms)
+            first = self._works.first
+            if budget.is_spent:
+                break
+        self._aftermath.run()
+        return first is None
+
+    def _end_first(self, work: QueueWork, now_ms: int) -> None:
+        """End the first work. If no entries are being moved any more, look at those that arrived meanwhile and serve
+        consumers.
+        """
+        works = self._works
+        added, work.added_count = work.added_count, 0
+        if added:
+            works.is_lifted = True
+            self._growth.run(added, now_ms)
+            works.is_lifted = False
+        if works.end_first() and not self._reference.deleted:
+            self._serves = True
+            late_count = works.take_late()
+            if late_count:
+                self._growth.run(late_count, now_ms)
+            self._host.note_ready(self._reference)
+            self._serves = False
+
+    def recover(self) -> bool:
+        if self._serves:  # the work before is done, and the next has not begun
+            self._serves = False
+            self._host.note_ready(self._reference)
+            return self._works.first is not None
+        first = self._works.first
+        assert first is not None, "what broke off was under way"
+        first.failed = True
+        first.break_off(self._host.log.now_ms)
+        self._works.is_lifted = False
+        self._end_first(first, self._host.log.now_ms)
+        return self._works.first is not None
+
+
+# ---- arrivals --------------------------------------------------------------------------------------------------------
+#
+# How messages get on a queue: at once or scheduled, into memory or a page, new or restored after a restart.
+
+
+@final
+class Arrivals:
+    """Puts messages on one queue."""
+
+    __slots__ = (
+        "_aftermath", "_alerts", "_contents", "_distribution", "_flow", "_gate", "_goes_to_tail", "_grouping",
+        "_growth", "_host", "_is_plain", "_pages", "_reference", "_waking", "_works",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        basis: QueueBasis,
+        pages: QueuePages,
+        works: QueueWorks,
+        growth: Growth,
+        aftermath: Aftermath,
+        alerts: AlertWatch | None,
+    ) -> None:
+        self._reference = basis.reference
+        self._host = basis.host
+        self._contents = basis.contents
+        self._flow = basis.flow
+        self._grouping = basis.grouping
+        self._waking = basis.waking
+        self._distribution = basis.distribution
+        self._gate = basis.gate
+        self._pages = pages
+        self._works = works
+        self._growth = growth
+        self._aftermath = aftermath
+        self._alerts = alerts
+        self._goes_to_tail = not self._contents.holds and self._contents.last_values is None
+        """Does every arrival go to the tail?"""
+        self._is_plain = self._goes_to_tail and self._contents.behind is None
+        """And is it active there?"""
+
+    # ---- handed over -----------------------------------------------------------------------------
+
+    def direct_consumer(self, messages: list[Message]) -> Consumer | None:
+        """The consumer that may get arrivals without queueing, if there is one: it is alone, settles on send without
+        an acknowledgement, takes any message, and has room.
+        """
+        consumers = self._distribution.consumers
+        contents = self._contents
+        if len(consumers) != 1 or contents.order.count or consumers[0].outbox or self._flow.overflow.keeps_none:
+            return None
+        if (
+            not self._is_plain
+            or self._alerts is not None
+            or (contents.paged.backlogs and contents.paged.count)
+            or self._works.holds
+        ):
+            return None
+        consumer = consumers[0]
+        wants_it = consumer.settles and not consumer.acks and consumer.cursor is None and consumer.room_bytes > 0
+        if wants_it and self._gate.is_open and self._gate.lets_out(contents.tally.held_count):
+            self._grouping.look_for(messages)
+            return consumer if self._grouping.groups is None else None
+        return None
+
+    def hand_over(self, consumer: Consumer, entries: list[Entry], size_bytes: int) -> None:
+        """Give arrivals to the direct consumer: they count as added and acknowledged at once. Queues may share the
+        entries.
+        """
+        consumer.handed.extend(entries)
+        consumer.room_bytes -= size_bytes
+        self._contents.pass_through(len(entries))
+        self._host.note_output(consumer)
+
+    # ---- queued ----------------------------------------------------------------------------------
+
+    def arrive(self, entries: list[Entry], size_bytes: int, now_ms: int) -> None:
+        """Append entries of new messages. Consumers with room take theirs before a ring trims."""
+        if len(entries) > 1 and self._flow.overflow.sheds_bytes and not self._flow.fits(len(entries), size_bytes):
+            for entry in entries:  # which ones stay must not depend on how many arrive together
+                self.arrive([entry], entry.message.size_bytes, now_ms)
+            return
+        if self._grouping.rule is not None and self._grouping.groups is None:
+            self._grouping.look_for([entry.message for entry in entries])
+        expires = self._contents.count_in(entries, size_bytes)
+        if self._is_plain and not expires:
+            self._contents.order.extend(entries)
+        else:
+            self._append(entries, now_ms)
+        self._growth.run(len(entries), now_ms)
+        if self._alerts is not None:
+            self._alerts.look_at([entry.message for entry in entries], now_ms)
+        self._aftermath.run()
+
+    def _append(self, entries: list[Entry], now_ms: int) -> None:
+        """Append entries one by one. One that may not be delivered yet takes its place and is put aside. A newer value
+        replaces the one before it.
+        """
+        contents = self._contents
+        if self._goes_to_tail:
+            contents.append_expiring(entries)
+            return
+        placed_count = 0
+        try:
+            for entry in entries:
+                self._append_one(entry, now_ms)
+                placed_count += 1
+        except Exception:
+            contents.kill([entry.message for entry in entries[placed_count:]], ABANDONED)
+            raise
+
+    def _append_one(self, entry: Entry, now_ms: int) -> None:
+        contents = self._contents
+        due_ms = not_before_ms(entry.message, now_ms) if contents.holds else 0
+        keeps_last = contents.last_values is not None
+        if keeps_last:
+            self._offer_older(entry, now_ms)
+            contents.enter_value(entry)
+            self._aftermath.run()
+        if due_ms:
+            contents.append_held(entry, due_ms)
+        elif keeps_last:
+            contents.append_value(entry)
+        else:
+            contents.append_expiring([entry])
+
+    def _offer_older(self, entry: Entry, now_ms: int) -> None:
+        """Offer the older value to a consumer with room before it is replaced. What a consumer gets must not depend on
+        how many messages arrive together.
+        """
+        contents = self._contents
+        older = None if contents.last_values is None else contents.last_values.older(entry.message)
+        if older is not None and contents.stands(older):
+            self._waking.wake_dry()
+            self._growth.offer_first(now_ms)
+
+    def schedule(self, entry: Entry, due_ms: int, now_ms: int) -> None:
+        """Put a new message aside until ``due_ms`` (epoch ms). It counts as added now."""
+        message = entry.message
+        self._grouping.look_for([message])
+        self._contents.count_in([entry], message.size_bytes)
+        try:
+            if self._contents.behind is None:
+                self._contents.put_aside(entry, due_ms)
+            else:
+                self._contents.append_held(entry, due_ms)
+        except Exception:
+            self._contents.kill([message], ABANDONED)
+            raise
+        self._growth.keep_to_depth(now_ms)
+        if self._alerts is not None:
+            self._alerts.look_at([message], now_ms)
+        self._aftermath.run()
+
+    def arrive_paged(self, stream: PageStream, messages: list[Message], size_bytes: int, now_ms: int) -> None:
+        """New messages were paged. ``QueuePages.prepare`` must come first."""
+        self._pages.arrive(stream, messages, size_bytes, now_ms)
+        self._aftermath.run()
+
+    def refuse(self, messages: list[Message]) -> None:
+        """A ring that keeps nothing drops new messages as they arrive, while other queues page them."""
+        self._contents.count_lost(messages, REPLACED, replaced=True)
+
+    def miss(self, messages: list[Message], reason: str) -> None:
+        """The queue does not take these messages any more: it was deleted, or has no consumer. ``reason`` is one of
+        those in ``core/order/entry.py``.
+        """
+        self._contents.count_lost(messages, reason)
+
+    # ---- after a restart -------------------------------------------------------------------------
+
+    def take_back(self, entries: list[tuple[Entry, int]], now_ms: int) -> None:
+        """Restore entries in their order, each with the date when it is due in epoch ms (0: ready). Rings trim as for
+        arrivals.
+        """
+        contents, grouping = self._contents, self._grouping
+        grouping.look_for([entry.message for entry, _ in entries])
+        contents.count_restored([entry for entry, _ in entries])
+        ready: list[Entry] = []
+        restored = 0
+        for entry, due_ms in entries:
+            keeps_place = contents.keeps_place(entry)
+            if not due_ms or (keeps_place and due_ms <= now_ms):
+                ready.append(entry)
+                restored += 1
+                continue
+            if keeps_place or contents.last_values is not None:
+                self._append_ready(ready, now_ms)
+                ready = []
+            if contents.behind is not None and not entry.attempts:
+                contents.append_held(entry, due_ms)
+                continue
+            if keeps_place:
+                entry.sequence = contents.order.take_sequence(entry.message)
+            contents.put_aside(entry, due_ms)
+            if entry.attempts and contents.last_values is not None:
+                contents.enter_value(entry)
+        self._append_ready(ready, now_ms)
+        self._growth.fit_again(restored)
+        self._flow.stop()
+        if self._alerts is not None:
+            self._alerts.look_at([entry.message for entry, _ in entries], now_ms)
+        if restored:
+            self._host.note_ready(self._reference)
+        self._aftermath.run()
+
+    def _append_ready(self, entries: list[Entry], now_ms: int) -> None:
+        if not entries:
+            return
+        if self._is_plain and not any(self._contents.expires_ms(entry.message) for entry in entries):
+            self._contents.order.extend(entries)
+        else:
+            self._append(entries, now_ms)
+
+
+# ---- parts -----------------------------------------------------------------------------------------------------------
+#
+# The parts of a queue, and what several of its verbs have in common.
 
 
 @final

@@ -16,19 +16,16 @@ from artemis_py.config.tables.views import View
 from artemis_py.core.budget import Budget
 from artemis_py.core.consumer import Consumer, ConsumerDefaults
 from artemis_py.core.order.entry import ABANDONED, NACKED, PURGED, Entry
-from artemis_py.core.queue.exclusivity import Exclusivity
-from artemis_py.core.queue.falling import FallDue
-from artemis_py.core.queue.forced_expiry import ForcedExpiry
-from artemis_py.core.queue.lapse import Lapse, take_late
+from artemis_py.core.queue.acknowledge import Chosen, Settling, Sifting, still_there, take_leased
+from artemis_py.core.queue.consumers import Exclusivity, Seats
+from artemis_py.core.queue.expiry import Expiring, ForcedExpiry, Removal
+from artemis_py.core.queue.lease_expiry import Lapse, take_late
 from artemis_py.core.queue.parts import QueueParts
 from artemis_py.core.queue.recovery import Recovery
-from artemis_py.core.queue.removal import Expiring, Removal
 from artemis_py.core.queue.returning import Return
-from artemis_py.core.queue.seats import Seats
-from artemis_py.core.queue.settling import Settling
-from artemis_py.core.queue.sifting import Chosen, Sifting, still_there, take_leased
-from artemis_py.core.queue.works import QueueWork
-from artemis_py.core.reference.auto_delete import AutoDelete
+from artemis_py.core.queue.scheduled import FallDue
+from artemis_py.core.reference import AutoDelete
+from artemis_py.core.tasks import QueueWork
 from artemis_py.message import Message
 from artemis_py.records import Actor, Depth
 from artemis_py.selector import Selector

@@ -16,24 +16,19 @@ from artemis_py.config.tables.queue_types import PRIORITY
 from artemis_py.config.tables.recovery_points import recovery_point_of
 from artemis_py.config.tables.views import view_of
 from artemis_py.core.consumer import UNCONFIRMED_MAX, ConsumerDefaults
-from artemis_py.core.groups.rule import GroupRule
 from artemis_py.core.host import Host
 from artemis_py.core.order.last_value import LastValues
 from artemis_py.core.order.order import Order
 from artemis_py.core.order.priority import PRIORITIES, PriorityOrder
-from artemis_py.core.order.ranks import HeaderRank, ValueRank
-from artemis_py.core.order.sorted import SortedOrder
-from artemis_py.core.pages.backlog import ReadAhead
+from artemis_py.core.order.sorted import HeaderRank, SortedOrder, ValueRank
+from artemis_py.core.pages.cursor import ReadAhead
 from artemis_py.core.queue.basis import QueueBasis
-from artemis_py.core.queue.behind import BarrierRule, Behind, TargetDepth
-from artemis_py.core.queue.contents import Contents
-from artemis_py.core.queue.deferred import Deferred
-from artemis_py.core.queue.distribution import Distribution, RoundRobin
-from artemis_py.core.queue.exclusivity import Exclusivity
-from artemis_py.core.queue.fairness import Ranked
+from artemis_py.core.queue.consumers import Exclusivity
+from artemis_py.core.queue.distribution import Distribution, Ranked, RoundRobin
 from artemis_py.core.queue.gate import Gate
-from artemis_py.core.queue.grouping import Grouping
+from artemis_py.core.queue.groups import Grouping, GroupRule
 from artemis_py.core.queue.leases import Leases
+from artemis_py.core.queue.messages import Contents, Deferred, Tries
 from artemis_py.core.queue.overflow import (
     Depth,
     DepthRing,
@@ -45,15 +40,11 @@ from artemis_py.core.queue.overflow import (
     Unbounded,
 )
 from artemis_py.core.queue.parts import QueueParts
+from artemis_py.core.queue.pending import BarrierRule, Behind, TargetDepth
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue.recovery import Recovery
 from artemis_py.core.queue.redelivery import Redelivery
-from artemis_py.core.queue.tries import Tries
-from artemis_py.core.reference.alerts import Alerts
-from artemis_py.core.reference.home import Home
-from artemis_py.core.reference.lifetime import Lifetime
-from artemis_py.core.reference.reference import QueueReference
-from artemis_py.core.reference.rules import MessageRules
+from artemis_py.core.reference import Alerts, Home, Lifetime, MessageRules, QueueReference
 from artemis_py.selector import compile_expression, compile_selector
 
 _SHARED_MAX: Final = 1024

@@ -13,9 +13,9 @@ from typing import Final, final
 from artemis_py.core.budget import Budget
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.order.entry import DEAD, DELETED, NACKED, Entry
+from artemis_py.core.queue.messages import MAX_DELIVERIES
 from artemis_py.core.queue.parts import QueueParts
-from artemis_py.core.queue.tries import MAX_DELIVERIES
-from artemis_py.core.queue.works import SLICE_MAX, QueueWork
+from artemis_py.core.tasks import SLICE_MAX, QueueWork
 from artemis_py.units import date_after
 
 EVERYTHING: Final = -1

@@ -6,8 +6,8 @@ from typing import Final, final
 
 from artemis_py.config.matching import WildcardSyntax
 from artemis_py.config.wildcards import WildcardIndex, is_wildcard
-from artemis_py.core.addresses.bindings import Bindings
 from artemis_py.core.addresses.retroactive import is_internal
+from artemis_py.core.addresses.routing_table import Bindings
 from artemis_py.core.addresses.temporary import names_temporary
 from artemis_py.errors import NotFoundError
 from artemis_py.logged import AddressChoice

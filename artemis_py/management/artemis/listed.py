@@ -7,8 +7,8 @@ from collections.abc import Collection, Generator, Sequence
 from typing import Any, Final
 
 from artemis_py.core.budget import Budget
-from artemis_py.core.handling.choice import Choice
-from artemis_py.core.handling.round import BEHIND, PAGED, READY, SCHEDULED, Sight
+from artemis_py.core.operations.choice import Choice
+from artemis_py.core.operations.scan import BEHIND, PAGED, READY, SCHEDULED, Sight
 from artemis_py.core.queue.queue import Queue
 from artemis_py.management.artemis.beans import QUEUE, Bean
 from artemis_py.management.artemis.extras import Extra

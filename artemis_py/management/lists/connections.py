@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Final, Protocol
 
 from artemis_py.config.settings import AcceptorConfig
-from artemis_py.core.queue.works import QueueWork
-from artemis_py.core.transaction import Transaction
+from artemis_py.core.tasks import QueueWork
+from artemis_py.core.transactions import Transaction
 from artemis_py.management.lists.field import EPOCH_MS, NUMBER, TEXT, Field, Kind
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from artemis_py.core.handling.origin import Origin, origin_of, original_number, retried_count
-from artemis_py.core.handling.round import BEHIND, DELIVERING, PAGED, SCHEDULED, Sight
+from artemis_py.core.operations.scan import BEHIND, DELIVERING, PAGED, SCHEDULED, Sight
+from artemis_py.core.operations.targets import Origin, origin_of, original_number, retried_count
 from artemis_py.core.queue.queue import Queue
 from artemis_py.management.lists.field import EPOCH_MS, FLAG, MAP, NUMBER, TEXT, Field, Kind, Value
 from artemis_py.message import HeaderName, LargeBody, Message

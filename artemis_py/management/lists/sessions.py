@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from artemis_py.core.transaction import Transaction
+from artemis_py.core.transactions import Transaction
 from artemis_py.management.lists.connections import Connected, Sender
 from artemis_py.management.lists.field import EPOCH_MS, NUMBER, TEXT, Field, Kind
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import Any
 
-from artemis_py.core.handling.change import Change
+from artemis_py.core.operations.messages import Change
 from artemis_py.errors import BrokerError, NotFoundError
 from artemis_py.management.managed import Managed, Steps
 from artemis_py.management.steps import WAIT, Until

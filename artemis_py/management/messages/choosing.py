@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from artemis_py.core.handling.choice import Choice
-from artemis_py.core.handling.round import STATES
+from artemis_py.core.operations.choice import Choice
+from artemis_py.core.operations.scan import STATES
 from artemis_py.errors import BadRequestError, SelectorError
 from artemis_py.management.lists.field import NUMBER, TEXT
 from artemis_py.management.managed import Given

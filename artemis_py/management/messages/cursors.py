@@ -12,9 +12,8 @@ from collections.abc import Sequence
 from hashlib import blake2b
 from typing import Final, final
 
-from artemis_py.core.handling.choice import Choice
-from artemis_py.core.handling.mark import Mark
-from artemis_py.core.handling.round import Round
+from artemis_py.core.operations.choice import Choice
+from artemis_py.core.operations.scan import Mark, Round
 from artemis_py.core.queue.queue import Queue
 from artemis_py.errors import BadRequestError
 

@@ -6,8 +6,8 @@ from collections.abc import Generator, Sequence
 from typing import Final
 
 from artemis_py.core.budget import Budget
-from artemis_py.core.handling.choice import Choice
-from artemis_py.core.handling.round import STATES, Sight
+from artemis_py.core.operations.choice import Choice
+from artemis_py.core.operations.scan import STATES, Sight
 from artemis_py.core.queue.queue import Queue
 from artemis_py.management.lists.dead_letters import Graveyard
 from artemis_py.management.lists.selection import LOOKS_PER_STEP

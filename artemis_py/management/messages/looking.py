@@ -6,8 +6,8 @@ from collections.abc import Callable, Collection, Generator
 from typing import Final
 
 from artemis_py.core.budget import Budget
-from artemis_py.core.handling.choice import Choice
-from artemis_py.core.handling.round import Round, Sight
+from artemis_py.core.operations.choice import Choice
+from artemis_py.core.operations.scan import Round, Sight
 from artemis_py.core.queue.queue import Queue
 from artemis_py.management.managed import Managed
 from artemis_py.management.steps import Until

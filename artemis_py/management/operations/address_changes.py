@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Final
 
 from artemis_py.core.addresses.address import Address
-from artemis_py.core.queue.works import QueueWork
+from artemis_py.core.tasks import QueueWork
 from artemis_py.errors import BrokerError
 from artemis_py.management.lists.addresses import ADDRESSES
 from artemis_py.management.lists.field import FLAG, TEXT

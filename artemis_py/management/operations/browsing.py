@@ -7,9 +7,8 @@ from itertools import chain
 from typing import Any, Final, TypeVar
 
 from artemis_py.core.budget import Budget
-from artemis_py.core.handling.choice import Choice
-from artemis_py.core.handling.mark import Mark
-from artemis_py.core.handling.round import BEHIND, DELIVERING, PAGED, READY, SCHEDULED, STATES, Round, Sight
+from artemis_py.core.operations.choice import Choice
+from artemis_py.core.operations.scan import BEHIND, DELIVERING, PAGED, READY, SCHEDULED, STATES, Mark, Round, Sight
 from artemis_py.core.queue.queue import Queue
 from artemis_py.errors import BadRequestError, NotFoundError
 from artemis_py.management.lists.field import FLAG, NUMBER, TEXT, Field

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from artemis_py.core.handling.change import Change
-from artemis_py.core.handling.choice import Choice
-from artemis_py.core.handling.round import DELIVERING, UNHELD
+from artemis_py.core.operations.choice import Choice
+from artemis_py.core.operations.messages import Change
+from artemis_py.core.operations.scan import DELIVERING, UNHELD
 from artemis_py.core.queue.queue import Queue
 from artemis_py.errors import BadRequestError
 from artemis_py.management.jobs import Job

@@ -6,8 +6,7 @@ from typing import Final, final
 
 from artemis_py.core.budget import Budget
 from artemis_py.core.destinations.registry import kept_of_address
-from artemis_py.core.handling.mark import Mark
-from artemis_py.core.handling.round import PAGED, SCHEDULED, Round, Sight
+from artemis_py.core.operations.scan import PAGED, SCHEDULED, Mark, Round, Sight
 from artemis_py.core.queue.queue import Queue
 from artemis_py.errors import BadRequestError, NotFoundError
 from artemis_py.management.lists.field import NUMBER

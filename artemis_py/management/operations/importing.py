@@ -6,7 +6,7 @@ from collections.abc import Generator, Iterator, Sequence
 from typing import Any, Final, final
 
 from artemis_py.core.addresses.address import ANYCAST, MULTICAST
-from artemis_py.core.handling.importing import Import, Shares
+from artemis_py.core.operations.import_messages import Import, Shares
 from artemis_py.core.order.priority import PRIORITIES
 from artemis_py.errors import BadRequestError, BrokerError
 from artemis_py.management.managed import BodyRoom, Given, Managed, Steps

@@ -7,10 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from artemis_py.core.budget import Budget
-from artemis_py.core.handling.change import Change
-from artemis_py.core.handling.choice import Choice
-from artemis_py.core.handling.handling import DELIVERED_MAX
-from artemis_py.core.handling.round import SCHEDULED, Sight
+from artemis_py.core.operations.choice import Choice
+from artemis_py.core.operations.messages import DELIVERED_MAX, Change
+from artemis_py.core.operations.scan import SCHEDULED, Sight
 from artemis_py.core.queue.queue import Queue
 from artemis_py.errors import NotFoundError
 from artemis_py.management.lists.field import NUMBER, TEXT

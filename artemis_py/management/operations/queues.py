@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator
 from typing import Final
 
 from artemis_py.core.queue.queue import Queue
-from artemis_py.core.queue.works import QueueWork
+from artemis_py.core.tasks import QueueWork
 from artemis_py.management.artemis.signature import ATTRIBUTES
 from artemis_py.management.lists.field import FLAG, TEXT
 from artemis_py.management.lists.queues import QUEUES

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from artemis_py.core.queue.works import QueueWork
+from artemis_py.core.tasks import QueueWork
 from artemis_py.errors import NotFoundError
 from artemis_py.management.lists.connections import Connected
 from artemis_py.management.lists.field import NUMBER, TEXT

@@ -15,7 +15,7 @@ from artemis_py.config.overlay.values import property_names
 from artemis_py.config.security_settings import PERMISSIONS
 from artemis_py.config.settings import AddressSettings, BrokerConfig, Origin
 from artemis_py.config.tables.fields import show
-from artemis_py.core.queue.amending import config_of
+from artemis_py.core.queue.attributes import config_of
 from artemis_py.errors import BadRequestError, BrokerError
 from artemis_py.management.lists.explained import ROLES, SETTINGS, Granted
 from artemis_py.management.lists.field import TEXT

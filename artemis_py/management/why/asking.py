@@ -10,7 +10,7 @@ from typing import Final, TypeVar, final
 from artemis_py.core.addresses.address import Address
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.queue.queue import Queue
-from artemis_py.core.queue.reasons import Reason
+from artemis_py.core.queue.why import Reason
 from artemis_py.management.managed import Managed
 from artemis_py.management.steps import Step
 from artemis_py.management.why.causes import CAUSES

@@ -9,7 +9,7 @@ from artemis_py.core.addresses import fullness
 from artemis_py.core.addresses.address import Address
 from artemis_py.core.addresses.fullness import limits_reached
 from artemis_py.core.queue.queue import Queue
-from artemis_py.core.queue.reasons import messages
+from artemis_py.core.queue.why import messages
 from artemis_py.errors import NotFoundError
 from artemis_py.management.why.asking import Asking, Findings, address_of, connections, listed, some_at_a_time
 from artemis_py.management.why.disks import full_disk

@@ -8,7 +8,7 @@ from typing import Final
 
 from artemis_py.core.order.entry import DEAD
 from artemis_py.core.queue.queue import Queue
-from artemis_py.core.queue.reasons import messages, span
+from artemis_py.core.queue.why import messages, span
 from artemis_py.errors import NotFoundError
 from artemis_py.management.why.asking import LOOKS_PER_STEP, Asking, Findings
 from artemis_py.management.why.causes import CAUSES

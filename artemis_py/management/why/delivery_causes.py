@@ -1,12 +1,12 @@
 """The rows of the table of reasons for which a queue delivers nothing. Words of the core are those of
-``core/queue/reasons.py``.
+``core/queue/why.py``.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from artemis_py.core.queue import reasons as core
+from artemis_py.core.queue import why as core
 from artemis_py.management.why.cause import NOT_DELIVERED, OF_ADDRESS, OF_BROKER, OF_QUEUE, Cause, rows
 
 DELIVERY_CAUSES: Final[list[Cause]] = rows(

@@ -9,7 +9,7 @@ from artemis_py.core.addresses.address import Address
 from artemis_py.core.order.entry import ABANDONED, DAMAGED, DEAD, DELETED, PURGED
 from artemis_py.core.queue.overflow import DepthRing, Ring
 from artemis_py.core.queue.queue import Queue
-from artemis_py.core.queue.reasons import messages
+from artemis_py.core.queue.why import messages
 from artemis_py.management.why.asking import Asking, Findings, address_of, some_at_a_time
 from artemis_py.management.why.cause import KILLED
 from artemis_py.management.why.nothing import sent_count

@@ -10,7 +10,7 @@ from typing import Final
 
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.queue.queue import Queue
-from artemis_py.core.queue.reasons import messages
+from artemis_py.core.queue.why import messages
 from artemis_py.core.slow_consumers import settled_count
 from artemis_py.errors import NotFoundError
 from artemis_py.management.why.asking import LINES_MAX, Asking, Findings, address_of, listed, some_at_a_time

@@ -8,7 +8,7 @@ from typing import Final
 
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.queue.queue import Queue
-from artemis_py.core.queue.reasons import (
+from artemis_py.core.queue.why import (
     DUE,
     GROUP_WAITS,
     GROUPS,

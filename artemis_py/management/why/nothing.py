@@ -6,7 +6,7 @@ from artemis_py.config.problems import nearest
 from artemis_py.core.addresses.address import Address
 from artemis_py.core.broker import Broker
 from artemis_py.core.queue.queue import Queue
-from artemis_py.core.queue.reasons import messages
+from artemis_py.core.queue.why import messages
 from artemis_py.management.why.asking import Asking, Findings, address_of, listed, some_at_a_time
 from artemis_py.management.why.cause import KILLED
 from artemis_py.management.why.places import NOWHERE, Place

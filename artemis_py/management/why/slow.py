@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from artemis_py.core.queue.queue import Queue
-from artemis_py.core.queue.reasons import messages
+from artemis_py.core.queue.why import messages
 from artemis_py.management.why.asking import LINES_MAX, Asking, Findings, connections, listed, some_at_a_time
 from artemis_py.management.why.disks import full_disk
 

@@ -1,35 +1,112 @@
-"""Keeps the configuration of a running broker: reads it again when asked, and brings it into force."""
+"""What is known of the configuration of a running broker: what is in force, since when, and what is wrong with the file
+as it is now.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final, final
 
 from artemis_py.config.changes.change import NOW, WHEN_IDLE, Change, Plan
 from artemis_py.config.changes.remembered import FORCE
 from artemis_py.config.settings import AddressConfig, BrokerConfig
 from artemis_py.core.broker import Broker
-from artemis_py.core.notices import CONFIGURATION_REFUSED, CONFIGURATION_RELOADED, Fields
-from artemis_py.core.reload.redeployment import Redeployment
-from artemis_py.errors import ArtemisError, BrokerError
+from artemis_py.core.notifications import CONFIGURATION_REFUSED, CONFIGURATION_RELOADED, Fields
+from artemis_py.core.reload import Redeployment
+from artemis_py.errors import ArtemisError, BrokerError, Problem
 from artemis_py.management.affected import ROWS_MAX, Affected, affected_by
+from artemis_py.management.lists.field import Row
 from artemis_py.management.managed import Steps
 from artemis_py.server.calls import Calls
 from artemis_py.server.client import Client
 from artemis_py.server.clocks import wall_clock_ms
 from artemis_py.server.configuration.pending import after, as_running, still_pending
 from artemis_py.server.configuration.reading import Reading, Source, Stamps, problems_of, read, stamps_of
-from artemis_py.server.configuration.state import APPLIED, PARTLY, REFUSED, UNCHANGED, ConfigurationState, told
 from artemis_py.server.configuration.watch import ConfigurationWatch
 from artemis_py.server.gate import SecurityGate
-from artemis_py.server.operational import LOGGER_NAME
+from artemis_py.server.operational_log import LOGGER_NAME
 from artemis_py.server.ports import Ports
 from artemis_py.server.stats import ServerStats
 from artemis_py.server.turns import Turns
 from artemis_py.shown import quoted
 from artemis_py.stomp.service import StompService
+
+APPLIED: Final = "applied"
+UNCHANGED: Final = "unchanged"
+REFUSED: Final = "refused"
+PARTLY: Final = "partly"
+RESULTS: Final = (APPLIED, UNCHANGED, REFUSED, PARTLY)
+"""How a reload ends: everything was brought into force; nothing differs; the file is wrong, and nothing has changed;
+some of it could not be done, and that stays as it was.
+"""
+
+
+_SHOWN_MAX: Final = 100
+
+
+def told(problem: Problem) -> str:
+    """A problem for people. Some have their place in their text."""
+    return str(problem) if problem.file else problem.message
+
+
+@final
+@dataclass
+class ConfigurationState:
+    """Dates are in epoch ms."""
+
+    file: str
+    read_ms: int
+    """When what is in force was read."""
+    tried_ms: int
+    """When the file was read last, also if it was refused."""
+    problems: Sequence[Problem] = ()
+    """What is wrong with the file as it is now; empty if it is in force."""
+    failures: Sequence[str] = ()
+    """What the last reload could not do."""
+    changes: Sequence[Change] = ()
+    """What the last reload that changed something has changed."""
+    pending: Sequence[Change] = ()
+    """What the file says and only a restart brings into force."""
+    is_watched: bool = False
+    counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(RESULTS, 0))
+    """Reloads since the start, by result."""
+
+    @property
+    def is_valid(self) -> bool:
+        """Is the file as it is now in force, as far as that needs no restart?"""
+        return not self.problems and not self.failures
+
+    def warnings(self) -> list[str]:
+        """For ``/health``."""
+        if self.problems:
+            count = len(self.problems)
+            more = f" (and {count - 1} more)" if count > 1 else ""
+            first = told(self.problems[0])
+            return [f"the configuration is refused, and the one read before is in force: {first}{more}"]
+        return [f"the configuration is in force but for this: {failure}" for failure in self.failures[:1]]
+
+    def row(self) -> dict[str, Any]:
+        """For operators."""
+        return {
+            "file": self.file,
+            "valid": self.is_valid,
+            "readAt": self.read_ms,
+            "triedAt": self.tried_ms,
+            "watched": self.is_watched,
+            "problems": [told(each) for each in self.problems[:_SHOWN_MAX]],
+            "failures": list(self.failures),
+            "pendingRestart": [str(each) for each in self.pending[:_SHOWN_MAX]],
+            "reloads": dict(self.counts),
+        }
+
+
+# ---- keeper ----------------------------------------------------------------------------------------------------------
+#
+# Keeps the configuration of a running broker: reads it again when asked, and brings it into force.
+
 
 CODE_APPLIED: Final = "CFG-1001"
 CODE_REFUSED: Final = "CFG-1002"
@@ -371,3 +448,37 @@ def _without_result(steps: Iterator[bool | None]) -> Steps:
 def _log(code: str, fields: dict[str, Any], meaning: str) -> None:
     shown = " ".join(f"{name}={quoted(str(value))}" for name, value in fields.items())
     logging.getLogger(LOGGER_NAME).info("%s %s %s", code, shown, meaning)
+
+
+# ---- operated --------------------------------------------------------------------------------------------------------
+#
+# The configuration as operators reach it.
+
+
+@final
+class OperatedConfiguration:
+    """The ``Configuration`` of the operations."""
+
+    __slots__ = ("_keeper",)
+
+    def __init__(self, keeper: ConfigurationKeeper) -> None:
+        self._keeper = keeper
+
+    def reload(self) -> Steps:
+        """Read it again and bring it into force."""
+        return _waited_for(self._keeper.reload)
+
+    def diff(self) -> Steps:
+        """What that would change."""
+        return _waited_for(self._keeper.diff)
+
+    def show(self) -> Row:
+        """What is in force, and what is wrong with the file as it is now."""
+        return self._keeper.state.row()
+
+
+def _waited_for(begin: Callable[[], asyncio.Task[dict[str, Any]]]) -> Steps:
+    task = begin()
+    if not task.done():
+        yield task
+    return task.result()

@@ -17,9 +17,9 @@ from artemis_py.config.settings import AddressSettings, BrokerConfig, QueueConfi
 from artemis_py.config.tables.fields import settings_of, show
 from artemis_py.config.tables.queue_settings import QueueSettings
 from artemis_py.core.broker import Broker
+from artemis_py.core.queue.attributes import declaration_of
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue.recipe import own_settings
-from artemis_py.core.queue.retuning import declaration_of
 
 _QUEUE: Final = "queue"
 _SETTING: Final = "address-setting"

@@ -13,7 +13,7 @@ from artemis_py.management.messages.lines import piece_line
 from artemis_py.message import LargeBody
 from artemis_py.server.body_pieces import BodyPieces
 from artemis_py.server.http.messages import Response
-from artemis_py.storage.bodies.store import LargeStore
+from artemis_py.storage.bodies import LargeStore
 
 _PIECE_BYTES: Final = 262_144
 _BLOCK_BYTES: Final = 65_536

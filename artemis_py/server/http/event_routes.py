@@ -12,11 +12,8 @@ from artemis_py.management.artemis.guard import Guard
 from artemis_py.management.managed import Managed
 from artemis_py.management.notifications import SENTENCES
 from artemis_py.management.operation import VIEW
-from artemis_py.server.events.hub import LISTENERS_MAX, Hub
-from artemis_py.server.events.listener import Listener
-from artemis_py.server.events.messages import as_json, event
-from artemis_py.server.events.topic import Topic, topic_of
-from artemis_py.server.events.watches import Watches
+from artemis_py.server.events.hub import LISTENERS_MAX, Hub, Listener, as_json, event
+from artemis_py.server.events.watches import Topic, Watches, topic_of
 from artemis_py.server.http.messages import Request, Response, json_response
 from artemis_py.server.http.routing import Route
 from artemis_py.version import VERSION

@@ -17,7 +17,7 @@ from artemis_py.management.managed import Download, Lines, Managed, Result
 from artemis_py.management.openapi import description_of
 from artemis_py.management.operation import EDIT, LINES, Operation
 from artemis_py.management.table import OPERATIONS
-from artemis_py.server import audit
+from artemis_py.server import operational_log as audit
 from artemis_py.server.calls import Calls
 from artemis_py.server.http.downloads import Downloads
 from artemis_py.server.http.json_body import parse_json

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import final
 
-from artemis_py.server.faults import Faults
-from artemis_py.server.http.crowd import Crowd
+from artemis_py.server.failures import Faults
+from artemis_py.server.http.authentication import Doors
+from artemis_py.server.http.connection_limit import Crowd
 from artemis_py.server.http.departures import Departures
-from artemis_py.server.http.doors import Doors
 from artemis_py.server.http.files import FileSender
 from artemis_py.server.http.hosts import Hosts
 from artemis_py.server.http.messages import HttpLimits

@@ -1,9 +1,16 @@
-"""Decides logins: from memory at once, else in a thread, and later for peers that failed before."""
+"""A verification that somebody waits for, and the line in which it waits."""
 
 from __future__ import annotations
 
+import hmac
+import os
+import secrets
+import threading
+from collections import OrderedDict, deque
 from collections.abc import Callable
-from typing import Final, Protocol, final
+from contextlib import suppress
+from queue import SimpleQueue
+from typing import Final, Generic, NamedTuple, Protocol, TypeVar, final
 
 from artemis_py.config.settings import BrokerConfig
 from artemis_py.errors import AuthenticatorError
@@ -11,13 +18,298 @@ from artemis_py.security.authenticator import Authenticator
 from artemis_py.security.identity import Credentials, Identity
 from artemis_py.security.login import Login
 from artemis_py.security.users.reloaded import files_of
-from artemis_py.server.logins.attempt import Attempt, Lines, Waiter
 from artemis_py.server.logins.counts import BUSY, INVALID, SLOWED, UNAVAILABLE, LoginCounts
-from artemis_py.server.logins.latest import LatestLogins
 from artemis_py.server.logins.networks import network_of
-from artemis_py.server.logins.remembered import Digests, Remembered
-from artemis_py.server.logins.slowing import Slowing
-from artemis_py.server.logins.workers import Workers
+
+
+class Waiter(NamedTuple):
+    """A client that waits for an attempt; ``peer`` is its address, ``network`` the one it counts for."""
+
+    login: Login
+    wake: Callable[[], None]
+    peer: str
+    network: str
+    is_question: bool = False
+    """Has it only asked whether it must log in?"""
+
+
+@final
+class Attempt:
+    """Credentials to be verified once for all who gave the same."""
+
+    __slots__ = ("credentials", "digest", "network", "waiters")
+
+    def __init__(self, credentials: Credentials, digest: bytes, waiter: Waiter) -> None:
+        self.credentials = credentials
+        self.digest = digest
+        self.network = waiter.network
+        """In whose line it waits."""
+        self.waiters = [waiter]
+
+    @property
+    def is_wanted(self) -> bool:
+        """Does anybody still wait for it?"""
+        return any(not waiter.login.is_given_up for waiter in self.waiters)
+
+
+@final
+class Lines:
+    """Attempts that wait for a thread. Networks take turns, so many logins of one do not keep others waiting."""
+
+    __slots__ = ("_count", "_lines")
+
+    def __init__(self) -> None:
+        self._lines: dict[str, deque[Attempt]] = {}
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def length_of(self, network: str) -> int:
+        """How many attempts of a network wait."""
+        line = self._lines.get(network)
+        return 0 if line is None else len(line)
+
+    def add(self, attempt: Attempt) -> None:
+        """Wait at the end of its network's line."""
+        self._lines.setdefault(attempt.network, deque()).append(attempt)
+        self._count += 1
+
+    def pop(self) -> Attempt:
+        """The next attempt; there must be one."""
+        network = next(iter(self._lines))
+        line = self._lines.pop(network)
+        attempt = line.popleft()
+        if line:
+            self._lines[network] = line
+        self._count -= 1
+        return attempt
+
+
+# ---- latest ----------------------------------------------------------------------------------------------------------
+#
+# When each user was let in last.
+
+
+USERS_MAX: Final = 10_000
+"""Beyond it the one whose login is the oldest is forgotten: with tokens and directories, others choose the names."""
+_NAME_MAX: Final = 256
+
+
+@final
+class LatestLogins:
+    """The dates since the start, in epoch ms."""
+
+    __slots__ = ("_dates",)
+
+    def __init__(self) -> None:
+        self._dates: OrderedDict[str, int] = OrderedDict()
+
+    def note(self, user: str, date_ms: int) -> None:
+        """The user was let in now. Very long names are not kept."""
+        if len(user) > _NAME_MAX:
+            return
+        self._dates[user] = date_ms
+        self._dates.move_to_end(user)
+        if len(self._dates) > USERS_MAX:
+            self._dates.popitem(last=False)
+
+    def of(self, user: str) -> int:
+        """The date of its last login; 0: none since the start."""
+        return self._dates.get(user, 0)
+
+
+# ---- remembered ------------------------------------------------------------------------------------------------------
+#
+# Results of earlier logins, by a keyed digest of the credentials.
+
+
+Result = TypeVar("Result")
+
+_ABSENT: Final = 0xFFFFFFFF
+
+
+@final
+class Digests:
+    """Digests of credentials under a key that no other process has, so that a look at the memory of a broker shows no
+    password, and not even a hash that could be tried offline later.
+    """
+
+    __slots__ = ("_key",)
+
+    def __init__(self) -> None:
+        self._key = secrets.token_bytes(32)
+
+    def of(self, credentials: Credentials) -> bytes:
+        """The digest of user, password, certificate and domain. The peer does not count."""
+        texts = (credentials.user, credentials.password, credentials.domain)
+        parts = [None if text is None else text.encode("utf-8", "surrogatepass") for text in texts]
+        parts.append(credentials.certificate)
+        message = b"".join([_ABSENT.to_bytes(4) if part is None else len(part).to_bytes(4) + part for part in parts])
+        return hmac.digest(self._key, message, "sha256")
+
+
+@final
+class Remembered(Generic[Result]):
+    """At most ``entries_max`` results, each for ``lifetime_ms``; the oldest one makes room. Times are steady."""
+
+    __slots__ = ("_entries", "_entries_max", "_lifetime_ms")
+
+    def __init__(self, entries_max: int, lifetime_ms: int) -> None:
+        self._entries: dict[bytes, tuple[int, Result]] = {}
+        self._entries_max = entries_max
+        self._lifetime_ms = lifetime_ms
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def put(self, digest: bytes, result: Result, now_ms: int) -> None:
+        """Remember a result from now on."""
+        entries = self._entries
+        entries.pop(digest, None)
+        if self._entries_max <= 0 or self._lifetime_ms <= 0:
+            return
+        if len(entries) >= self._entries_max:
+            del entries[next(iter(entries))]
+        entries[digest] = (now_ms + self._lifetime_ms, result)
+
+    def get(self, digest: bytes, now_ms: int) -> Result | None:
+        """A result that is not too old, or None."""
+        found = self._entries.get(digest)
+        if found is None:
+            return None
+        if found[0] <= now_ms:
+            del self._entries[digest]
+            return None
+        return found[1]
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._entries.clear()
+
+    def forget(self, digest: bytes) -> None:
+        """Something else is known now."""
+        self._entries.pop(digest, None)
+
+
+# ---- slowing ---------------------------------------------------------------------------------------------------------
+#
+# Slows down peers that try one wrong password after the other.
+
+
+FREE: Final = 3
+"""So many different failures cost a peer nothing: people mistype."""
+PAUSE_MS: Final = 200
+PAUSE_MS_MAX: Final = 5000
+"""The pause after one more failure; each further one doubles it, up to the maximum."""
+FORGET_MS: Final = 300_000
+"""A peer without a new failure for so long begins anew."""
+PEERS_MAX: Final = 4096
+_TRIED_MAX: Final = 16
+
+
+@final
+class _Record:
+    __slots__ = ("count", "last_ms", "tried")
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.last_ms = 0
+        self.tried: dict[bytes, None] = {}
+
+
+@final
+class Slowing:
+    """Counts the failures of each peer, and says how long its next login must wait. Times are steady.
+
+    Only credentials that the peer did not try before count: a program that repeats an old password is not guessing, and
+    other programs at its address should not suffer from it. The table is bounded; the peer whose last new failure is
+    the oldest makes room.
+    """
+
+    __slots__ = ("_records",)
+
+    def __init__(self) -> None:
+        self._records: dict[str, _Record] = {}
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def failed(self, peer: str, digest: bytes, now_ms: int) -> None:
+        """A login of the peer failed."""
+        record = self._records.get(peer)
+        if record is None or now_ms - record.last_ms >= FORGET_MS:
+            record = _Record()
+        elif digest in record.tried:
+            return
+        self._records.pop(peer, None)
+        if len(self._records) >= PEERS_MAX:
+            del self._records[next(iter(self._records))]
+        self._records[peer] = record  # at the end: the table is in the order of the last failures
+        if len(record.tried) >= _TRIED_MAX:
+            del record.tried[next(iter(record.tried))]
+        record.tried[digest] = None
+        record.count += 1
+        record.last_ms = now_ms
+
+    def pause_ms(self, peer: str, now_ms: int) -> int:
+        """How long a login that begins now must wait; 0 if it need not."""
+        record = self._records.get(peer)
+        if record is None or record.count <= FREE:
+            return 0
+        doublings = min(record.count - FREE - 1, PAUSE_MS_MAX.bit_length())
+        return max(record.last_ms + min(PAUSE_MS << doublings, PAUSE_MS_MAX) - now_ms, 0)
+
+
+# ---- workers ---------------------------------------------------------------------------------------------------------
+#
+# A few threads that do work with a lower priority than the broker's turns.
+
+
+_NICENESS: Final = 10
+"""The threads are nicer than the process by this much: hashing takes the processor time that the turns leave."""
+_NICENESS_MAX: Final = 19
+
+
+@final
+class Workers:
+    """At most ``threads_max`` threads, each started when it is first needed. A directory that never answers does not
+    keep the process from ending.
+    """
+
+    __slots__ = ("_threads", "_work", "threads_max")
+
+    def __init__(self, threads_max: int) -> None:
+        self.threads_max = threads_max
+        self._threads: list[threading.Thread] = []
+        self._work: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+
+    def run(self, work: Callable[[], None]) -> None:
+        """Do the work in a thread. It must not raise, and no more than ``threads_max`` may be given at a time."""
+        if len(self._threads) < self.threads_max:
+            thread = threading.Thread(target=self._run, name=f"login {len(self._threads) + 1}", daemon=True)
+            self._threads.append(thread)
+            thread.start()
+        self._work.put(work)
+
+    def stop(self) -> None:
+        """End the threads that wait for work. Others end with the process."""
+        for _ in self._threads:
+            self._work.put(None)
+
+    def _run(self) -> None:
+        with suppress(OSError, AttributeError):  # without Linux all threads have one priority
+            thread = threading.get_native_id()
+            niceness = os.getpriority(os.PRIO_PROCESS, thread) + _NICENESS
+            os.setpriority(os.PRIO_PROCESS, thread, min(niceness, _NICENESS_MAX))
+        while (work := self._work.get()) is not None:
+            work()
+
+
+# ---- desk ------------------------------------------------------------------------------------------------------------
+#
+# Decides logins: from memory at once, else in a thread, and later for peers that failed before.
+
 
 THREADS: Final = 4
 """How many logins are verified at a time. Hashes share what the turns leave of the processors; directories are waited

@@ -1,22 +1,106 @@
-"""TLS of a broker: the sites of its acceptors, their handshakes, and what becomes of their files."""
+"""``sslAutoReload``: new connections get what the files hold now, and a broken file changes nothing."""
 
 from __future__ import annotations
 
 import asyncio
+import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
+from pathlib import Path
 from typing import Final, final
 
+import aiofiles.os
+
 from artemis_py.config.settings import AcceptorConfig, BrokerConfig
-from artemis_py.core.holdings import Holdings
+from artemis_py.core.memory import Holdings
 from artemis_py.log_codes import TLS
-from artemis_py.server.complaints import Complaints
-from artemis_py.server.tls.context import Loaded, TlsFiles, shown_date
+from artemis_py.server.failures import Complaints
+from artemis_py.server.tls.context import Loaded, TlsError, TlsFiles, shown_date
 from artemis_py.server.tls.handshakes import Handshakes
 from artemis_py.server.tls.link import TlsLink
-from artemis_py.server.tls.reload import Reload
 from artemis_py.server.tls.site import HANDSHAKE_S, TlsSite
+
+
+@final
+class Reload:
+    """Watches the files of one acceptor. It waits for the disk without stopping the event loop."""
+
+    def __init__(self, files: TlsFiles, site: TlsSite, complaints: Complaints) -> None:
+        self._files = files
+        self._site = site
+        self._complaints = complaints
+        self._stamps = [_stamp_now(path) for path in files.paths]
+
+    @property
+    def name(self) -> str:
+        """The name of the acceptor."""
+        return self._site.name
+
+    async def look(self) -> None:
+        """Load the files and use what they hold, if they have changed."""
+        stamps = await _stamps(self._files.paths)
+        if stamps == self._stamps:
+            return
+        paths = self._files.paths
+        try:
+            self._use(self._checked(await asyncio.to_thread(self._files.load)))
+        except TlsError as error:
+            self._keep(error)
+        # What changes while the files are read is found by the next look.
+        self._stamps = stamps if self._files.paths == paths else await _stamps(self._files.paths)
+
+    def _checked(self, loaded: Loaded) -> Loaded:
+        """A certificate that nobody would accept is no progress over one that is."""
+        now_s = time.time()
+        complaint = loaded.complaint(now_s)
+        if complaint is not None and self._site.loaded.complaint(now_s) is None:
+            raise TlsError(self._files.acceptor, complaint)
+        return loaded
+
+    def _use(self, loaded: Loaded) -> None:
+        site = self._site
+        site.reload_failure = None
+        site.reloads += 1
+        site.loaded = loaded
+        self._complaints.tell(f"acceptor {site.name}: new connections get the certificate {loaded.shown}", code=TLS)
+
+    def _keep(self, error: TlsError) -> None:
+        site = self._site
+        site.reload_failure = error.reason
+        self._complaints.tell(
+            f"warning: acceptor {site.name}: a changed file is not used, and new connections still get the "
+            f"certificate loaded before: {error.reason}",
+            code=TLS,
+        )
+
+
+async def _stamps(paths: Iterable[Path]) -> list[object]:
+    """What tells whether files have changed since."""
+    found: list[object] = []
+    for path in paths:
+        try:
+            found.append(_stamp(await aiofiles.os.stat(path)))
+        except OSError as error:
+            found.append(error.errno)
+    return found
+
+
+def _stamp_now(path: Path) -> object:
+    try:
+        return _stamp(path.stat())
+    except OSError as error:
+        return error.errno
+
+
+def _stamp(found: os.stat_result) -> object:
+    return found.st_mtime_ns, found.st_size, found.st_ino
+
+
+# ---- acceptors -------------------------------------------------------------------------------------------------------
+#
+# TLS of a broker: the sites of its acceptors, their handshakes, and what becomes of their files.
+
 
 WARN_BEFORE_S: Final = 14 * 86_400
 """How long before its end a certificate shows in ``/health``."""

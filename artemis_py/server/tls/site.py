@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Final, final
 
 from artemis_py import log_codes
-from artemis_py.core.holdings import TLS, TLS_CONNECTION_BYTES, Holdings
-from artemis_py.server.complaints import Complaints
+from artemis_py.core.memory import TLS, TLS_CONNECTION_BYTES, Holdings
+from artemis_py.server.failures import Complaints
 from artemis_py.server.tls.context import Loaded
 from artemis_py.server.tls.handshakes import Handshakes
 

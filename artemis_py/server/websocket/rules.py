@@ -1,4 +1,4 @@
-"""What an acceptor's parameters say about WebSocket."""
+"""Why a WebSocket is closed (RFC 6455, section 7.4.1)."""
 
 from __future__ import annotations
 
@@ -12,6 +12,20 @@ if TYPE_CHECKING:
     from websockets.extensions.permessage_deflate import ServerPerMessageDeflateFactory
     from websockets.server import ServerProtocol
     from websockets.typing import Origin, Subprotocol
+
+
+NORMAL: Final = 1000
+GOING_AWAY: Final = 1001
+INVALID: Final = 1007
+POLICY: Final = 1008
+TOO_BIG: Final = 1009
+INTERNAL: Final = 1011
+
+
+# ---- rules -----------------------------------------------------------------------------------------------------------
+#
+# What an acceptor's parameters say about WebSocket.
+
 
 SUBPROTOCOLS: Final = cast("tuple[Subprotocol, ...]", ("v12.stomp", "v11.stomp", "v10.stomp"))
 """As registered with IANA, the highest first."""

@@ -1,8 +1,8 @@
 """The sink: each task publishes its rows in transactions whose ids consist of query, batch, partition and position.
 
-The broker commits an id once (``core/commits.py``), so a repeated task publishes nothing twice. The id belongs to no
-address: the rows of a partition go to many, in an order that a shuffle may change. A digest tells a repetition from
-other rows under the same id.
+The broker commits an id once (``core/publish/duplicates.py``), so a repeated task publishes nothing twice. The id
+belongs to no address: the rows of a partition go to many, in an order that a shuffle may change. A digest tells a
+repetition from other rows under the same id.
 """
 
 from __future__ import annotations

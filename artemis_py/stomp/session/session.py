@@ -1,27 +1,151 @@
-"""One client's STOMP session: frames in, requests to the core, frames out. No I/O and no clock of its own."""
+"""What a client sent and its session has not carried out yet."""
 
 from __future__ import annotations
 
-from typing import final
+from typing import Final, final
 
+from artemis_py.core.budget import Budget
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.events import UNBLOCKED
 from artemis_py.core.queue.queue import Queue
 from artemis_py.errors import ArtemisError, StorageError
 from artemis_py.stomp.heartbeat import Pulse
 from artemis_py.stomp.service import Awaited, StompService
-from artemis_py.stomp.session.acknowledging import Acknowledging
-from artemis_py.stomp.session.commands import Commands
-from artemis_py.stomp.session.entry import Entry, enter
-from artemis_py.stomp.session.errand import Errand
-from artemis_py.stomp.session.input import NO_FRAMES, Input
-from artemis_py.stomp.session.publishing import Publishing
-from artemis_py.stomp.session.state import SessionState
+from artemis_py.stomp.session.acknowledge import Acknowledging
+from artemis_py.stomp.session.connect import Entry, enter
+from artemis_py.stomp.session.publish import Publishing
+from artemis_py.stomp.session.state import Errand, Remainder, SessionState
 from artemis_py.stomp.session.subscriptions import Subscriptions
 from artemis_py.stomp.session.transactions import Transactions
-from artemis_py.stomp.wire.frames import AckRun, BodiedFrame, Frame, FrameError, LargeSend, Refused, Send
+from artemis_py.stomp.wire.frames import AckRun, AnyFrame, BodiedFrame, Frame, FrameError, LargeSend, Refused, Send
 from artemis_py.stomp.wire.outbound import PART_BYTES
 from artemis_py.stomp.wire.parser import Parser
+
+FRAMES_AT_ONCE: Final = 1024
+"""The most frames that are read before they are carried out."""
+BYTES_PER_UNIT: Final = 1024
+"""Received bytes cost one unit of the turn's budget for each so many, whatever they are."""
+NO_FRAMES: Final[list[tuple[AnyFrame, bytes]]] = []
+"""In the place of an empty list of its own for each connection that is idle. Nobody adds to it."""
+
+
+@final
+class Input:
+    """Bytes that were not parsed, and frames that wait."""
+
+    __slots__ = ("_budget", "frames", "parser")
+
+    def __init__(self, parser: Parser, budget: Budget) -> None:
+        self.parser = parser
+        self._budget = budget
+        self.frames = NO_FRAMES
+        """Frames to be carried out next, each with its body."""
+
+    @property
+    def held_bytes(self) -> int:
+        """What is held in memory."""
+        held_bytes = self.parser.waiting_bytes
+        if self.frames:
+            held_bytes += sum([frame.size_bytes + len(body) for frame, body in self.frames])
+        return held_bytes
+
+    def add(self, data: bytes, stop_at: int, *, waits: bool) -> None:
+        """Take in bytes from the client, and read the frames that the budget has units for down to ``stop_at``; none
+        if the session ``waits`` or has frames already.
+        """
+        budget, parser = self._budget, self.parser
+        budget.left -= len(data) // BYTES_PER_UNIT
+        frames_max = 0
+        if not waits and not self.frames:  # no frame costs less than a unit
+            frames_max = min(max(budget.left - stop_at, 1), FRAMES_AT_ONCE)
+        found = parser.feed(data, frames_max)
+        budget.left -= parser.read_units
+        parser.read_units = 0
+        if self.frames:
+            self.frames.extend(found)
+        elif found:
+            self.frames = found
+
+    def read_on(self, stop_at: int) -> None:
+        """Read the next frames, when those before are carried out and the parser has more."""
+        budget, parser = self._budget, self.parser
+        self.frames = parser.more(min(max(budget.left - stop_at, 1), FRAMES_AT_ONCE))
+        budget.left -= parser.read_units
+        parser.read_units = 0
+
+
+# ---- commands --------------------------------------------------------------------------------------------------------
+#
+# Carries out the frames that have no body, and confirms them.
+
+
+COMMAND_UNITS: Final = 10
+"""What a frame other than SEND costs, besides the work that it starts."""
+
+
+@final
+class Commands:
+    """What one client asks for with ACK, NACK, SUBSCRIBE, UNSUBSCRIBE, BEGIN, COMMIT and ABORT. It does not end the
+    session: DISCONNECT is the session's own.
+    """
+
+    __slots__ = ("_acknowledging", "_state", "_subscriptions", "_transactions")
+
+    def __init__(
+        self,
+        state: SessionState,
+        subscriptions: Subscriptions,
+        transactions: Transactions,
+        acknowledging: Acknowledging,
+    ) -> None:
+        self._state = state
+        self._subscriptions = subscriptions
+        self._transactions = transactions
+        self._acknowledging = acknowledging
+
+    def begin(self, frame: Frame, body: bytes) -> None:
+        """Count a frame and what it costs. Raises FrameError for a body."""
+        self._state.service.traffic.count_in(frame.command)
+        self._state.broker.budget.spend(COMMAND_UNITS)
+        if body.strip(b"\r\n"):
+            raise FrameError(f"{frame.command} has no body", syntax=True)
+
+    def carry_out(self, frame: Frame, now_ms: int) -> bool:
+        """Do what a frame asks for, and confirm it; False if it has to wait and come again. Raises ArtemisError."""
+        command, headers = frame.command, frame.headers
+        extra: list[tuple[str, str]] | Remainder | None = None
+        if command in ("ACK", "NACK"):
+            extra = self._acknowledging.acknowledge(frame, now_ms, refuses=command == "NACK")
+        elif command == "SUBSCRIBE":
+            self._subscriptions.subscribe(headers, now_ms)
+        elif command == "UNSUBSCRIBE":
+            self._subscriptions.unsubscribe(headers, now_ms)
+        elif command == "BEGIN":
+            self._transactions.begin(headers)
+        elif command == "COMMIT":
+            extra = self._transactions.commit(headers, now_ms)
+            if extra is None:
+                self._state.service.traffic.count_in(command, -1)  # it comes again
+                return False
+        elif command == "ABORT":
+            self._transactions.abort(headers, now_ms)
+        else:
+            raise FrameError("The session is already connected: a second CONNECT is not allowed", syntax=True)
+        self.confirm(frame, extra)
+        return True
+
+    def confirm(self, frame: Frame, extra: list[tuple[str, str]] | Remainder | None = None) -> None:
+        """Answer with a RECEIPT if the client asked for one: at once, or when the work that is left is done."""
+        receipt = frame.headers.get("receipt")
+        if self._state.has_unfinished():
+            self._state.begin_errand(frame.command, receipt, extra)
+        elif receipt is not None:
+            self._state.confirm(receipt, extra)
+
+
+# ---- session ---------------------------------------------------------------------------------------------------------
+#
+# One client's STOMP session: frames in, requests to the core, frames out. No I/O and no clock of its own.
 
 
 @final

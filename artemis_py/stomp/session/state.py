@@ -1,23 +1,82 @@
-"""What the parts of a session share: the client, the frames that go out to it, and what the session waits for."""
+"""What the RECEIPT of an ACK with bookmarks tells."""
 
 from __future__ import annotations
 
 from typing import final
 
+from artemis_py.core.addresses.fan_out import Placing
 from artemis_py.core.events import BLOCKED
-from artemis_py.core.notices import SESSION_CLOSED, Fields
+from artemis_py.core.notifications import SESSION_CLOSED, Fields
 from artemis_py.core.queue.queue import Queue
-from artemis_py.core.queue.works import QueueWork
+from artemis_py.core.tasks import QueueWork
 from artemis_py.security.identity import Identity
 from artemis_py.security.permit import Permit
 from artemis_py.security.rights import Rights
 from artemis_py.stomp.requests import Pending
 from artemis_py.stomp.service import Awaited, StompService
-from artemis_py.stomp.session.errand import Errand, Unfinished
-from artemis_py.stomp.session.remainder import Remainder
 from artemis_py.stomp.temporaries import Client
 from artemis_py.stomp.wire import writer
 from artemis_py.stomp.wire.outbound import Outbound
+
+
+@final
+class Remainder:
+    """What a queue still has when a client has settled bookmarks: the RECEIPT tells it, once all work is done."""
+
+    __slots__ = ("_bookmarks", "_queue")
+
+    def __init__(self, queue: Queue, bookmarks: list[int]) -> None:
+        self._queue = queue
+        self._bookmarks = bookmarks
+
+    def headers(self) -> list[tuple[str, str]]:
+        """``kept``: the bookmarks that are on the queue all the same; ``ready``: how many messages nobody has."""
+        contents = self._queue.contents
+        kept = ",".join(map(str, self._queue.still_there(self._bookmarks)))
+        return [("kept", kept), ("ready", str(contents.order.count + contents.paged.count))]
+
+
+# ---- errand ----------------------------------------------------------------------------------------------------------
+#
+# Work that a frame starts and one turn does not finish.
+
+
+Unfinished = QueueWork | Placing | Pending
+"""Work that was decided on and is not finished."""
+
+
+@final
+class Errand:
+    """The unfinished work of one frame. The session's later frames wait for it, and so does the frame's RECEIPT."""
+
+    def __init__(
+        self,
+        works: list[Unfinished],
+        command: str,
+        receipt: str | None,
+        extra: list[tuple[str, str]] | Remainder | Pending | None,
+    ) -> None:
+        self._works = works
+        self.command = command
+        self.receipt = receipt
+        self.extra = extra
+        """Further headers of the RECEIPT."""
+        self.is_answered = False
+
+    @property
+    def may_go_on(self) -> bool:
+        """Is all of the work finished?"""
+        return all(work.done for work in self._works)
+
+    @property
+    def has_failed(self) -> bool:
+        """Did some of it fail? The log says why."""
+        return any(work.failed for work in self._works)
+
+
+# ---- state -----------------------------------------------------------------------------------------------------------
+#
+# What the parts of a session share: the client, the frames that go out to it, and what the session waits for.
 
 
 @final

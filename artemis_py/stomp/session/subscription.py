@@ -9,10 +9,10 @@ from typing import Any, Final
 from artemis_py.core.addresses.address import ANYCAST, MULTICAST, Address
 from artemis_py.core.broker import Broker
 from artemis_py.core.consumer import UNLIMITED, Consumer, Reader, encoded_size
-from artemis_py.core.holdings import SUBSCRIPTION_BYTES
+from artemis_py.core.memory import SUBSCRIPTION_BYTES
 from artemis_py.core.order.entry import Entry
 from artemis_py.core.queue.queue import Queue
-from artemis_py.core.queue.works import QueueWork
+from artemis_py.core.tasks import QueueWork
 from artemis_py.errors import BrokerError, NotFoundError
 from artemis_py.security.permit import Permit
 from artemis_py.security.rights import Rights
@@ -22,8 +22,7 @@ from artemis_py.stomp.temporaries import Client, obtain_address
 from artemis_py.stomp.wire.destinations import split_qualified
 from artemis_py.stomp.wire.dialect import integer, routing_type_of
 from artemis_py.stomp.wire.frames import FrameError
-from artemis_py.stomp.wire.head_writer import HeadWriter
-from artemis_py.stomp.wire.writer import MessageWriter
+from artemis_py.stomp.wire.writer import HeadWriter, MessageWriter
 
 SELECTOR_CHARACTERS_PER_UNIT: Final = 2
 """How many characters of a selector cost one unit of the turn's budget."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Final, final
 
 from artemis_py.core.addresses.route import Route
-from artemis_py.core.holdings import ACKNOWLEDGED_BYTES, TRANSACTION_BYTES
-from artemis_py.core.queue.works import QueueWork
-from artemis_py.core.transaction import Transaction
+from artemis_py.core.memory import ACKNOWLEDGED_BYTES, TRANSACTION_BYTES
+from artemis_py.core.tasks import QueueWork
+from artemis_py.core.transactions import Transaction
 from artemis_py.errors import ArtemisError, BrokerError, LimitError
 from artemis_py.message import Message
 from artemis_py.stomp.session.state import SessionState

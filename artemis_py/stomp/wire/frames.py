@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from artemis_py.config.settings import AcceptorConfig
-from artemis_py.core.holdings import FRAME_BYTES, HEADER_BYTES
+from artemis_py.core.memory import FRAME_BYTES, HEADER_BYTES
 from artemis_py.errors import ArtemisError
 from artemis_py.message import Head
 from artemis_py.selector import CLIENT_LIMITS, SelectorLimits

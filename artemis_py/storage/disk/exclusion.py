@@ -17,8 +17,7 @@ from statistics import median
 from typing import Final, NamedTuple, Protocol, final
 
 from artemis_py.storage.disk.disk import DiskError, LockedError
-from artemis_py.storage.disk.lock import DirectoryLock
-from artemis_py.storage.disk.owner import LOCK_NAME, UNUSED, owner_in, owner_of, this_process
+from artemis_py.storage.disk.lock import LOCK_NAME, UNUSED, DirectoryLock, owner_in, owner_of, this_process
 from artemis_py.storage.disk.private import make_private, open_private
 
 PROBE_NAME: Final = "ha-check"

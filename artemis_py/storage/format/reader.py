@@ -20,9 +20,9 @@ from pathlib import Path
 
 from artemis_py.message import LargeBody
 from artemis_py.storage.format import codec
-from artemis_py.storage.format.body_names import find_body
 from artemis_py.storage.format.codec import FILE_HEADER_BYTES, CodecError, FileHeader, Record
 from artemis_py.storage.format.log_events import FRAMING, Event, Repeated, event_of
+from artemis_py.storage.format.names import find_body
 from artemis_py.storage.format.scan import Damage, LogFile, inner_records, log_file, log_files, whole_records
 
 

@@ -19,13 +19,11 @@ from artemis_py.storage.disk.disk import Disk, DiskError
 from artemis_py.storage.format import codec, page_codec
 from artemis_py.storage.format.codec import Kept
 from artemis_py.storage.journal.bindings_copy import BindingsCopy
-from artemis_py.storage.journal.compaction import Compaction
+from artemis_py.storage.journal.compaction import Compaction, binding_records, page_records
 from artemis_py.storage.journal.index import Segment
-from artemis_py.storage.journal.living import binding_records, page_records
 from artemis_py.storage.journal.record_writer import RecordWriter
 from artemis_py.storage.journal.segments import Segments
-from artemis_py.storage.journal.settings import JournalSettings
-from artemis_py.storage.journal.start import JournalStart, SegmentCare
+from artemis_py.storage.journal.start import JournalSettings, JournalStart, SegmentCare
 from artemis_py.storage.journal.story import LogStory
 from artemis_py.storage.pages.files import PageFiles
 

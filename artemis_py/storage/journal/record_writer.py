@@ -14,8 +14,7 @@ from artemis_py.storage.format.codec import Kept
 from artemis_py.storage.format.segment_index import Gathered
 from artemis_py.storage.journal.bindings_copy import COPIED, BindingsCopy
 from artemis_py.storage.journal.index import Segment
-from artemis_py.storage.journal.settings import JournalSettings
-from artemis_py.storage.journal.start import JournalStart
+from artemis_py.storage.journal.start import JournalSettings, JournalStart
 from artemis_py.storage.pages.index import places_of
 
 

@@ -1,26 +1,155 @@
-"""The journal's files in order: the last one is written to, earlier ones contain something that lives, the oldest are
-removed.
-
-Batches aside, every operation on a file runs in the committer's thread.
-"""
+"""Segments leaving the journal's directory."""
 
 from __future__ import annotations
 
+import re
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import Final
 
 from artemis_py.storage.disk.committer import Committer
-from artemis_py.storage.disk.disk import Disk
+from artemis_py.storage.disk.disk import Disk, NoSpaceError
 from artemis_py.storage.format import codec
 from artemis_py.storage.format.codec import FileHeader
+from artemis_py.storage.format.names import segment_name
 from artemis_py.storage.format.segment_index import Gathered, SegmentIndex
-from artemis_py.storage.format.segment_names import segment_name
-from artemis_py.storage.journal.departure import Departure
 from artemis_py.storage.journal.extent import ExtentFiles
 from artemis_py.storage.journal.index import Segment
-from artemis_py.storage.journal.settings import JournalSettings
-from artemis_py.storage.journal.spares import Spares
-from artemis_py.storage.journal.start import JournalStart, SegmentCare
+from artemis_py.storage.journal.start import JournalSettings, JournalStart, SegmentCare
+
+
+class Departure:
+    """Passes segments to ``retire``, in order. A segment without room elsewhere stays in the journal's directory, and
+    so do all after it, until ``retry`` finds room. Segments that are gone are removed from ``leaving``.
+
+    Everything here runs in the committer's thread.
+    """
+
+    def __init__(self, extent: ExtentFiles, retire: Callable[[str], None], leaving: dict[int, Segment]) -> None:
+        self._extent = extent
+        self._retire = retire
+        self._leaving = leaving
+        self._waiting: deque[Segment] = deque()
+        self._is_going = False
+
+    @property
+    def waits(self) -> bool:
+        """Does a segment wait for room elsewhere?"""
+        return bool(self._waiting) and not self._is_going
+
+    def let_go(self, segment: Segment) -> None:
+        """Retire a segment that is no longer needed. Raises DiskError."""
+        self._waiting.append(segment)
+        self.retry()
+
+    def retry(self) -> None:
+        """Retire the waiting segments. Raises DiskError."""
+        with suppress(NoSpaceError):
+            while self._waiting:
+                self._go(self._retire)
+
+    def abandon(self, remove: Callable[[str], None]) -> str | None:
+        """Delete the oldest waiting segment with ``remove``. Returns its name, or None if even that cannot be recorded.
+        Raises DiskError.
+        """
+        with suppress(NoSpaceError):
+            return self._go(remove)
+        return None
+
+    def _go(self, let_go: Callable[[str], None]) -> str:
+        segment = self._waiting[0]
+        self._is_going = True  # this write may find no room, and then asks which segments wait
+        try:
+            self._extent.begin_at(segment.number + 1)  # before the file is removed: otherwise it would count as missing
+            let_go(segment.name)
+        finally:
+            self._is_going = False
+        self._waiting.popleft()
+        self._leaving.pop(segment.number, None)
+        return segment.name
+
+
+# ---- spares ----------------------------------------------------------------------------------------------------------
+#
+# Journal files created ahead (``journal-min-files``): filled with zeros and synced, so that a batch never waits for
+# that.
+
+
+_NAME: Final = re.compile(r"spare-(?P<number>\d{9})\.log", re.ASCII)
+
+
+class Spares:
+    """Keeps one file more than is in use, and at least ``files_min`` in total. The committer's thread creates them
+    between batches, while the disk has room.
+    """
+
+    def __init__(self, disk: Disk, committer: Committer, file_bytes: int, files_min: int) -> None:
+        self._disk = disk
+        self._committer = committer
+        self._file_bytes = file_bytes
+        self._files_min = files_min
+        self._ready: deque[str] = deque()
+        self._promised = 0
+        """Files that are ready or being created."""
+        self._number = 0
+        for name in disk.names():
+            match = _NAME.fullmatch(name)
+            if match is not None:
+                self._take_over(name, int(match["number"]))
+
+    def _take_over(self, name: str, number: int) -> None:
+        """Reuse a spare from before the start if it is finished, empty and of the right size."""
+        self._number = max(self._number, number)
+        data = self._disk.read(name)
+        if len(data) == self._file_bytes and not data.strip(b"\0"):
+            self._ready.append(name)
+            self._promised += 1
+        else:
+            self._disk.delete(name)
+
+    def take(self) -> str | None:
+        """A file to rename and use, or None if none is ready."""
+        try:  # a single step, because another thread may give one up
+            name = self._ready.popleft()
+        except IndexError:
+            return None
+        self._promised -= 1
+        return name
+
+    def give_up(self) -> bool:
+        """Remove a spare to free its room; False if none is ready. For any thread. Raises DiskError."""
+        name = self.take()
+        if name is None:
+            return False
+        self._disk.delete(name)
+        return True
+
+    def provide(self, files_in_use: int) -> None:
+        """Start to create missing spares."""
+        if not self._disk.has_room:
+            return
+        while self._promised < max(1, self._files_min - files_in_use):
+            self._number += 1
+            self._promised += 1
+            name = f"spare-{self._number:09}.log"
+            self._committer.later(lambda name=name: self._make(name))  # type: ignore[misc]
+
+    def _make(self, name: str) -> None:
+        try:
+            self._disk.create(name, self._file_bytes)
+        except NoSpaceError:  # the disk knows; the next journal file grows as it is written
+            self._promised -= 1
+        else:
+            self._ready.append(name)
+
+
+# ---- segments --------------------------------------------------------------------------------------------------------
+#
+# The journal's files in order: the last one is written to, earlier ones contain something that lives, the oldest are
+# removed. Batches aside, every operation on a file runs in the committer's thread.
+
 
 _MADE_ALREADY: Final = -1
 

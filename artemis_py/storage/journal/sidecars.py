@@ -13,6 +13,7 @@ from typing import Any, Final
 from artemis_py.storage.disk.disk import Disk, DiskError
 from artemis_py.storage.disk.private import begin_private
 from artemis_py.storage.format.codec import CodecError
+from artemis_py.storage.format.names import segment_name
 from artemis_py.storage.format.places import PLACES_SUFFIX, places_name
 from artemis_py.storage.format.segment_index import (
     FORMAT,
@@ -24,7 +25,6 @@ from artemis_py.storage.format.segment_index import (
     index_of,
     sealed_text,
 )
-from artemis_py.storage.format.segment_names import segment_name
 
 SUFFIXES: Final = (INDEX_SUFFIX, PLACES_SUFFIX)
 _UNFINISHED: Final = ".part"

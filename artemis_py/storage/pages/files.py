@@ -10,15 +10,18 @@ to the record about it.
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from typing import Final
 
+from artemis_py.errors import ArtemisError
 from artemis_py.message import Account, Message
 from artemis_py.paged import Page, PagedMessage
-from artemis_py.records import Chunk, PagedEntry, PageLog
-from artemis_py.storage.disk.committer import Committer, Write
+from artemis_py.records import Chunk, MemoryLog, PagedEntry, PageLog
+from artemis_py.shown import warn
+from artemis_py.storage.disk.committer import Commit, Committer, Write
 from artemis_py.storage.disk.disk import Disk, DiskError
 from artemis_py.storage.disk.quarantine import put_aside
 from artemis_py.storage.format import codec, page_codec
@@ -342,3 +345,60 @@ def delete_leftovers(disk: Disk, pages: list[Page], *, keep: bool = False, given
         why = "was given up while it was missing" if name in given_up else "is unknown to the journal"
         report.append(f"{name}: this page with {count} messages {why}; it was put aside")
     return report
+
+
+# ---- spill -----------------------------------------------------------------------------------------------------------
+#
+# A log for a broker without persistence that still has pages: it stores nothing but their files.
+
+
+_PAUSE_S: Final = 0.1
+
+
+class SpillLog(MemoryLog):
+    """Writes pages in the background. Only senders that are too fast for the disk wait for it. A disk without room
+    counts as slow: accepted messages wait in memory until pages were consumed. ``say`` gets a line.
+    """
+
+    def __init__(self, committer: Committer, pages: PageFiles, say: Callable[[str], object] = warn) -> None:
+        super().__init__()
+        self._say = say
+        self._waiting: Commit | None = None
+        """A batch that did not fit."""
+        self._committer = committer
+        self._pages = pages
+
+    @property
+    def failure(self) -> ArtemisError | None:
+        return self._committer.failure
+
+    def poll(self) -> None:
+        done = self._committer.finished()
+        if done is None:
+            return
+        if done.failure is None:
+            self._pages.written()
+            return
+        self._say(f"warning: {done.failure}: senders wait, and pages are written when there is room again")
+        self._waiting = done
+        self._committer.later(_pause)  # and it wakes the broker afterwards
+
+    def seal(self) -> None:
+        pages = self._pages
+        pages.now_ms = self.now_ms
+        pages.stamp_dropped(0)
+        pages.delete_doomed(0, self._committer.later)
+        if self._committer.busy or self._committer.failure is not None:
+            return
+        if self._waiting is not None:
+            waiting, self._waiting = self._waiting, None
+            waiting.writes = [write for write in waiting.writes if pages.is_coming(write.name)]
+            self._committer.submit(waiting)
+            return
+        writes = pages.take_writes()
+        if writes:
+            self._committer.submit(Commit(writes, 0, may_wait=True))
+
+
+def _pause() -> None:
+    time.sleep(_PAUSE_S)

@@ -14,8 +14,8 @@ from typing import Final
 from artemis_py.storage.disk.disk import Disk
 from artemis_py.storage.disk.quarantine import put_aside
 from artemis_py.storage.format import codec
-from artemis_py.storage.format.body_names import start_of
 from artemis_py.storage.format.codec import CodecError
+from artemis_py.storage.format.names import start_of
 from artemis_py.storage.format.page_codec import page_numbers
 
 NAME: Final = "journal-given-up"

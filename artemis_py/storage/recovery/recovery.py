@@ -1,15 +1,11 @@
-"""Recovers from the journal's files (``examination``), or refuses if whole files or queues would be lost.
-
-Nothing is changed before everything was read and accepted (``weigh``), which includes a check that large bodies and
-pages are in their places. Then the end of a torn write is cut off, damaged files are copied aside (quarantine), and
-reappeared deleted files are removed again.
-"""
+"""The error of a start that would lose too much."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+from artemis_py.errors import ArtemisError
 from artemis_py.storage.disk.disk import Disk, DiskError
 from artemis_py.storage.disk.quarantine import keep_copy
 from artemis_py.storage.format import codec
@@ -18,7 +14,28 @@ from artemis_py.storage.journal.extent import Extent, ExtentFiles
 from artemis_py.storage.recovery.absent import DataDirectories, absent_files
 from artemis_py.storage.recovery.examination import Examined, Reading, examine, kept_extent
 from artemis_py.storage.recovery.given_up import read_given_up
-from artemis_py.storage.recovery.loss import LossError
+
+if TYPE_CHECKING:
+    from artemis_py.storage.recovery.examination import Examined
+
+
+class LossError(ArtemisError):
+    """The losses are too large for a start: journal files, queues, many records, all large bodies, or all pages.
+    ``examined`` has the details.
+    """
+
+    def __init__(self, examined: Examined) -> None:
+        super().__init__("; ".join(examined.losses))
+        self.examined = examined
+
+
+# ---- recovery --------------------------------------------------------------------------------------------------------
+#
+# Recovers from the journal's files (``examination``), or refuses if whole files or queues would be lost. Nothing is
+# changed before everything was read and accepted (``weigh``), which includes a check that large bodies and pages are
+# in their places. Then the end of a torn write is cut off, damaged files are copied aside (quarantine), and
+# reappeared deleted files are removed again.
+
 
 Recovered = Examined
 _NOWHERE: Final = DataDirectories()

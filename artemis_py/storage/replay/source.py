@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import final
 
 from artemis_py.storage.format.codec import FILE_HEADER_BYTES
-from artemis_py.storage.format.segment_names import segment_name
+from artemis_py.storage.format.names import segment_name
 from artemis_py.storage.journal.index import Segment
 from artemis_py.storage.journal.segments import Segments
 from artemis_py.storage.retention.retention import Kept, Retention

@@ -1,8 +1,9 @@
-"""Large bodies of the retained log: they move to their own folder when no queue needs them any more.
+"""Detects whether others added or removed files, so that our own directory need not be listed again.
 
-A retained body's name ends with the time of the move: ``0000000100000002-20260131T235959.999Z.body``. Every record that
-refers to it was written before that time. The bodies are remembered, so adding one costs the same however many there
-are.
+A listing is slow: a day of traffic can be ten thousand files.
+
+A file system stamps a directory with the time of its last change. A change by others at the moment of one of our own is
+not detected, so a remembered listing may name a file that is gone.
 """
 
 from __future__ import annotations
@@ -21,11 +22,34 @@ from typing import Final
 
 from artemis_py.log_codes import STORAGE
 from artemis_py.shown import warn
-from artemis_py.storage.bodies.past import FormerBodies
+from artemis_py.storage.bodies import FormerBodies
 from artemis_py.storage.disk.disk import Disk, DiskError, no_room_or
 from artemis_py.storage.disk.private import begin_private, make_private
-from artemis_py.storage.format.body_names import RETAINED_FOLDER, read_name, start_of
-from artemis_py.storage.retention.directory_stamp import DirectoryStamp
+from artemis_py.storage.format.names import RETAINED_FOLDER, read_name, start_of
+
+
+class DirectoryStamp:
+    """The last known change. Both methods raise OSError."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._changed_ns = -1
+
+    def is_foreign(self) -> bool:
+        """Has the directory changed since ``note``? True at first."""
+        return self._directory.stat().st_mtime_ns != self._changed_ns
+
+    def note(self) -> None:
+        """All changes so far were ours, or have been listed."""
+        self._changed_ns = self._directory.stat().st_mtime_ns
+
+
+# ---- retained bodies -------------------------------------------------------------------------------------------------
+#
+# Large bodies of the retained log: they move to their own folder when no queue needs them any more. A retained body's
+# name ends with the time of the move: ``0000000100000002-20260131T235959.999Z.body``. Every record that refers to it
+# was written before that time. The bodies are remembered, so adding one costs the same however many there are.
+
 
 _UNFINISHED: Final = ".part"
 

@@ -27,8 +27,13 @@ from artemis_py.storage.format.places import PLACES_SUFFIX, places_name
 from artemis_py.storage.format.scan import Damage, LogFile, log_file, log_files, whole_records
 from artemis_py.storage.format.segment_index import INDEX_SUFFIX, decode_index, index_name
 from artemis_py.storage.journal.sidecars import write_survey
-from artemis_py.storage.retention.directory_stamp import DirectoryStamp
-from artemis_py.storage.retention.retained_bodies import RetainedBodies, move, shown_time, sync_directory
+from artemis_py.storage.retention.retained_bodies import (
+    DirectoryStamp,
+    RetainedBodies,
+    move,
+    shown_time,
+    sync_directory,
+)
 
 _UNFINISHED: Final = ".part"
 _LSN_MAX: Final = (1 << 64) - 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from artemis_py.core.broker import Broker
-from artemis_py.core.reload.redeployment import WAIT, Redeployment
+from artemis_py.core.reload import WAIT, Redeployment
 from tests.unit.core.parts import NOW_MS, broker_of, consumer_on, queue_config
 
 _FORCE: Final = {"#": {"config_delete_queues": "FORCE", "config_delete_addresses": "FORCE"}}

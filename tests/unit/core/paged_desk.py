@@ -8,12 +8,11 @@ from typing import Any
 
 from artemis_py.config.settings import AddressConfig, BrokerConfig, QueueConfig, SettingsEntry, SettingsRepository
 from artemis_py.core.broker import Broker
-from artemis_py.core.handling.change import Change
+from artemis_py.core.operations.messages import Change
 from artemis_py.core.queue.queue import Queue
 from artemis_py.management.managed import Managed
 from artemis_py.records import RecoveredState
-from artemis_py.storage.pages.files import PageFiles
-from artemis_py.storage.pages.spill import SpillLog
+from artemis_py.storage.pages.files import PageFiles, SpillLog
 from tests.sim.committer import SteppedCommitter
 from tests.sim.disk import SimDisk
 from tests.unit.core.parts import NOW_MS, write

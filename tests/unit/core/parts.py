@@ -16,12 +16,12 @@ from artemis_py.config.settings import (
     SettingsEntry,
     SettingsRepository,
 )
+from artemis_py.core.addresses.batch import Batch
 from artemis_py.core.broker import Broker
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.order.entry import Entry
-from artemis_py.core.placing.batch import Batch
 from artemis_py.core.queue.queue import Queue
-from artemis_py.core.transaction import Transaction
+from artemis_py.core.transactions import Transaction
 from artemis_py.message import Account, Head, Message, encode_headers
 from artemis_py.records import MemoryLog, RecordLog
 from artemis_py.selector import compile_selector

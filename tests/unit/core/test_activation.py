@@ -9,7 +9,7 @@ import pytest
 
 from artemis_py.core.broker import Broker
 from artemis_py.core.order.entry import Entry
-from artemis_py.core.queue.behind import BarrierRule, Behind, TargetDepth
+from artemis_py.core.queue.pending import BarrierRule, Behind, TargetDepth
 from artemis_py.core.queue.queue import Queue
 from artemis_py.message import Account, Message
 from artemis_py.selector import compile_selector

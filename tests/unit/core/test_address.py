@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from artemis_py.config.settings import AddressSettings
-from artemis_py.core.addresses.address import Address
-from artemis_py.core.addresses.duplicate_ids import DuplicateIds
-from artemis_py.core.holdings import Holdings
+from artemis_py.core.addresses.address import Address, DuplicateIds
+from artemis_py.core.memory import Holdings
 from artemis_py.message import MESSAGE_OVERHEAD_BYTES, Account
 from tests.unit.core.parts import NOW_MS, broker_of, head_of, queue_config, send
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from artemis_py.core.agenda import Agenda, Chore
 from artemis_py.core.budget import Budget
+from artemis_py.core.tasks import Agenda, Chore
 from artemis_py.errors import StorageError
 
 

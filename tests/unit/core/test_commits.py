@@ -6,9 +6,9 @@ import pytest
 
 from artemis_py.config.settings import BrokerConfig
 from artemis_py.core.broker import Broker
-from artemis_py.core.commits import NO_ADDRESS, Commits
-from artemis_py.core.holdings import Holdings
-from artemis_py.core.transaction import Transaction
+from artemis_py.core.memory import Holdings
+from artemis_py.core.publish.duplicates import NO_ADDRESS, Commits
+from artemis_py.core.transactions import Transaction
 from artemis_py.errors import AddressFullError, DuplicateError
 from artemis_py.message import Account
 from artemis_py.records import MemoryLog, RecoveredState

@@ -1,4 +1,4 @@
-"""Which messages of a queue wait, until when, and in which order: ``core/queue/dates.py``."""
+"""Which messages of a queue wait, until when, and in which order: ``core/queue/messages.py``."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from artemis_py.core.queue.dates import RUN_LENGTH, Dates, Walk
+from artemis_py.core.queue.messages import RUN_LENGTH, Dates, Walk
 
 MANY = 3 * RUN_LENGTH + 7
 

@@ -1,13 +1,13 @@
-"""Much that nobody needs any more is forgotten in slices: ``core/disposal.py``."""
+"""Much that nobody needs any more is forgotten in slices: ``core/queue/groups.py``."""
 
 from __future__ import annotations
 
 import weakref
 from itertools import pairwise
 
-from artemis_py.core.agenda import Agenda
 from artemis_py.core.budget import TURN_UNITS, Budget
-from artemis_py.core.disposal import dispose
+from artemis_py.core.queue.groups import dispose
+from artemis_py.core.tasks import Agenda
 
 
 class Thing:

@@ -8,8 +8,7 @@ import pytest
 
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.order.entry import Entry
-from artemis_py.core.queue.distribution import RoundRobin
-from artemis_py.core.queue.fairness import Ranked
+from artemis_py.core.queue.distribution import Ranked, RoundRobin
 from artemis_py.message import Account, Head, Message
 
 PLENTY = 1 << 40

@@ -10,7 +10,7 @@ import pytest
 from artemis_py.core.broker import Broker
 from artemis_py.core.budget import TURN_UNITS
 from artemis_py.core.consumer import Consumer
-from artemis_py.core.groups.groups import QueueGroups
+from artemis_py.core.queue.groups import QueueGroups
 from artemis_py.core.queue.queue import Queue
 from artemis_py.message import Head, encode_headers
 from tests.unit.core.parts import NOW_MS, broker_of, consumer_on, lines_run, queue_config, send

@@ -8,8 +8,8 @@ import pytest
 
 from artemis_py.core.budget import Budget
 from artemis_py.core.consumer import Consumer
-from artemis_py.core.handling.change import Change
-from artemis_py.core.handling.choice import Choice
+from artemis_py.core.operations.choice import Choice
+from artemis_py.core.operations.messages import Change
 from artemis_py.errors import BrokerError, NotFoundError
 from artemis_py.selector import compile_selector
 from tests.unit.core.paged_desk import PagedDesk

@@ -11,8 +11,7 @@ import pytest
 
 from artemis_py.core.budget import Budget
 from artemis_py.core.consumer import Consumer
-from artemis_py.core.handling.mark import Mark
-from artemis_py.core.handling.round import SCHEDULED, STATES, Round
+from artemis_py.core.operations.scan import SCHEDULED, STATES, Mark, Round
 from tests.unit.core.paged_desk import PagedDesk
 from tests.unit.core.parts import consumer_on, head_of, held, send
 from tests.unit.core.test_handling_round import act, everything, send_some

@@ -9,7 +9,7 @@ import pytest
 
 from artemis_py.core.budget import Budget
 from artemis_py.core.consumer import Consumer
-from artemis_py.core.handling.round import DELIVERING, PAGED, READY, SCHEDULED, STATES, Round
+from artemis_py.core.operations.scan import DELIVERING, PAGED, READY, SCHEDULED, STATES, Round
 from tests.unit.core.paged_desk import PagedDesk
 from tests.unit.core.parts import consumer_on, head_of, held, ids, send
 

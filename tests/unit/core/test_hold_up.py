@@ -9,7 +9,7 @@ import pytest
 from artemis_py.core.broker import Broker
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.events import HELD_UP, Event
-from artemis_py.core.queue.hold_up import FIRST_MS
+from artemis_py.core.queue.delivery import FIRST_MS
 from artemis_py.core.queue.queue import Queue
 from tests.unit.core.parts import NOW_MS, broker_of, consumer_on, head_of, queue_config, send, turn
 

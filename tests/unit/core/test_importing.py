@@ -7,9 +7,9 @@ from unittest.mock import patch
 import pytest
 
 from artemis_py.config.settings import QueueConfig
-from artemis_py.core.handling.importing import Import, Share, Shares
-from artemis_py.core.queue.arrivals import Arrivals
-from artemis_py.core.reference.auto_delete import AutoDelete
+from artemis_py.core.operations.import_messages import Import, Share, Shares
+from artemis_py.core.queue.parts import Arrivals
+from artemis_py.core.reference import AutoDelete
 from tests.unit.core.paged_desk import PagedDesk
 from tests.unit.core.parts import head_of
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from artemis_py.core.order.entry import Entry
-from artemis_py.core.order.lane import Lane
+from artemis_py.core.order.fifo import Lane
 from tests.unit.core.parts import entry_of, ids, lines_run
 
 BLOCK = 256

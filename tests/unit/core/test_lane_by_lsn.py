@@ -7,7 +7,7 @@ import random
 import pytest
 
 from artemis_py.core.order.entry import Entry
-from artemis_py.core.order.lane import Lane
+from artemis_py.core.order.fifo import Lane
 from artemis_py.message import Account, Head, Message
 
 HEAD = Head(b"destination:q\n\n", "q")

@@ -185,7 +185,7 @@ def test_a_wildcard_subscription_costs_each_address_one_look() -> None:
 @pytest.mark.interpreted
 def test_a_subscriber_of_all_stands_in_a_bounded_number_of_plans(monkeypatch: pytest.MonkeyPatch) -> None:
     """A plan for each of a million addresses, with each such subscriber in it, is more than the messages."""
-    monkeypatch.setattr("artemis_py.core.addresses.bindings._MIXED_MAX", 10)
+    monkeypatch.setattr("artemis_py.core.addresses.routing_table._MIXED_MAX", 10)
     broker = broker_of()
     _subscription(broker, "#", "all", durable=False)
     for number in range(FEW):

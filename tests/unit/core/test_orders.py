@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from artemis_py.core.order.entry import Entry
 from artemis_py.core.order.last_value import LastValues
 from artemis_py.core.order.priority import PriorityOrder, levels_of_priorities
-from artemis_py.core.order.ranks import VALUE_MAX, HeaderRank, ValueRank, utf16_order
-from artemis_py.core.order.sorted import SortedOrder
+from artemis_py.core.order.sorted import VALUE_MAX, HeaderRank, SortedOrder, ValueRank, utf16_order
 from artemis_py.message import Account, Head, HeaderName, Message, encode_headers
 from artemis_py.selector import compile_expression
 from tests.unit.core.parts import NOW_MS

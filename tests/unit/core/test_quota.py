@@ -9,7 +9,7 @@ import pytest
 from artemis_py.config.settings import UserLimits
 from artemis_py.core.addresses.address import ANYCAST, MULTICAST
 from artemis_py.core.broker import Broker
-from artemis_py.core.destinations.quota import ANYBODY
+from artemis_py.core.destinations.registry import ANYBODY
 from artemis_py.core.events import LIMITED
 from artemis_py.errors import LimitError
 from tests.unit.core.parts import (

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from artemis_py.core.order.ranking import Ranking, SortedPlace, start_of
-from artemis_py.core.order.ranks import utf16_order
+from artemis_py.core.order.sorted import Ranking, SortedPlace, start_of, utf16_order
 
 STARTS = ("", "\0", "eight by", "eight byt", "\U0001f600", "\ud83d\ude00", "\uffff\uffff\uffff")
 """Ranks whose first bytes are the same, and characters that need several bytes."""

@@ -7,7 +7,7 @@ from typing import Any
 from artemis_py.core.broker import Broker
 from artemis_py.core.faults import set_aside
 from artemis_py.core.queue.queue import Queue
-from artemis_py.core.queue.reasons import (
+from artemis_py.core.queue.why import (
     BACKLOG,
     FEW_CONSUMERS,
     MAX_BACKLOG,

@@ -9,16 +9,15 @@ import pytest
 
 from artemis_py.config.matching import WildcardSyntax
 from artemis_py.core.budget import Budget
+from artemis_py.core.clock import Clock
 from artemis_py.core.consumer import Consumer
-from artemis_py.core.holdings import REPLAYS, Holdings
-from artemis_py.core.replay import desk as desks
-from artemis_py.core.replay import shelf as shelves
+from artemis_py.core.memory import REPLAYS, Holdings
+from artemis_py.core.replay import manager as desks
+from artemis_py.core.replay import slices as shelves
 from artemis_py.core.replay.addresses import Addresses
 from artemis_py.core.replay.bookmarks import bounds_of
-from artemis_py.core.replay.desk import Replays
-from artemis_py.core.replay.pace import pace_of
-from artemis_py.core.replay.replay import Replay
-from artemis_py.core.timing.clock import Clock
+from artemis_py.core.replay.manager import Replays
+from artemis_py.core.replay.replay import Replay, pace_of
 from artemis_py.errors import BrokerError
 from artemis_py.message import Account
 from tests.unit.core.made_log import START_MS, MadeLog, Record

@@ -9,16 +9,15 @@ import pytest
 
 from artemis_py.config.settings import AddressConfig, BrokerConfig, SettingsEntry, SettingsRepository
 from artemis_py.core.addresses.address import ANYCAST, MULTICAST, Address
+from artemis_py.core.addresses.batch import Batch
+from artemis_py.core.addresses.routing_table import Walk
 from artemis_py.core.broker import Broker
 from artemis_py.core.destinations.registry import Registry, kept_of_address
 from artemis_py.core.events import ORPHANED
-from artemis_py.core.placing.batch import Batch
-from artemis_py.core.timing.walk import Walk
 from artemis_py.errors import ArtemisError, NotFoundError
 from artemis_py.message import Account, Message
 from artemis_py.records import MemoryLog, RecoveredState, Survivor
-from artemis_py.storage.pages.files import PageFiles
-from artemis_py.storage.pages.spill import SpillLog
+from artemis_py.storage.pages.files import PageFiles, SpillLog
 from tests.sim.committer import SteppedCommitter
 from tests.sim.disk import SimDisk
 from tests.unit.core.parts import NOW_MS, broker_of, consumer_on, head_of, lines_run, queue_config, send, turn

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from artemis_py.core.queue.gate import Gate
 from artemis_py.core.queue.redelivery import Redelivery
-from artemis_py.core.timing.schedule import Schedule
+from artemis_py.core.timers import Schedule
 
 # ---- schedule ------------------------------------------------------------------------------------
 

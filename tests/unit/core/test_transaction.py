@@ -8,7 +8,7 @@ import pytest
 
 from artemis_py.core.broker import Broker
 from artemis_py.core.consumer import Consumer
-from artemis_py.core.transaction import Transaction
+from artemis_py.core.transactions import Transaction
 from artemis_py.errors import AddressFullError, DuplicateError
 from artemis_py.message import MESSAGE_OVERHEAD_BYTES, Message
 from artemis_py.records import MemoryLog

@@ -12,9 +12,9 @@ import pytest
 
 from artemis_py.core.broker import Broker
 from artemis_py.core.budget import WORK_PARTS
-from artemis_py.core.queue.contents import Contents
+from artemis_py.core.queue.messages import Contents
 from artemis_py.core.queue.queue import Queue
-from artemis_py.core.queue.works import QueueWork, QueueWorks
+from artemis_py.core.tasks import QueueWork, QueueWorks
 from artemis_py.errors import ArtemisError
 from tests.unit.core.parts import NOW_MS, broker_of, consumer_on, head_of, lines_run, queue_config, send, write
 

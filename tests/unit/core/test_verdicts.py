@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from artemis_py.core.addresses.plan_cost import PlanCost
+from artemis_py.core.addresses.address import PlanCost
+from artemis_py.core.addresses.batch import Verdicts
 from artemis_py.core.budget import Budget
-from artemis_py.core.placing.verdicts import Verdicts
 from artemis_py.message import Account, Head, Message
 from artemis_py.selector import compile_expression, compile_selector
 from tests.wire.in_process import InProcessBroker, configuration

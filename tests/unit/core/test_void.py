@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from artemis_py.core.order.entry import PURGED
-from artemis_py.core.timing.schedule import Schedule, drop_void
+from artemis_py.core.timers import Schedule, drop_void
 from tests.unit.core.parts import NOW_MS, broker_of, consumer_on, queue_config, send, turn
 
 FAR_MS = 10**12

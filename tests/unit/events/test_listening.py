@@ -6,11 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
-from artemis_py.core.holdings import Holdings
-from artemis_py.core.notices import LOST, NOTED_MAX, Notice, Notices
+from artemis_py.core.memory import Holdings
+from artemis_py.core.notifications import LOST, NOTED_MAX, Notice, Notices
 from artemis_py.message import Account
-from artemis_py.server.events.hub import KEPT_MAX, Hub
-from artemis_py.server.events.listener import WAITING_BYTES_MAX, Listener
+from artemis_py.server.events.hub import KEPT_MAX, WAITING_BYTES_MAX, Hub, Listener
 
 
 class Loop:

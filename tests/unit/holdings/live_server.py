@@ -13,7 +13,7 @@ from typing import Final
 
 from artemis_py.config.reader import loads
 from artemis_py.server.server import Server
-from artemis_py.stomp.routes import Routes
+from artemis_py.stomp.service import Routes
 from artemis_py.stomp.wire.dialect import Dialect
 
 CONNECT: Final = b"CONNECT\naccept-version:1.2\nhost:x\n\n\0"

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import artemis_py.server.websocket.websocket  # noqa: F401 - a broker loads it in its first second, which would be measured
-from artemis_py.core.holdings import (
+from artemis_py.core.memory import (
     ADDRESSES,
     CONNECTIONS,
     GROUPS,
@@ -26,7 +26,7 @@ from artemis_py.core.holdings import (
     TRANSACTIONS,
 )
 from artemis_py.message import MESSAGE_OVERHEAD_BYTES
-from artemis_py.server.client_socket import WRITE_HIGH_BYTES
+from artemis_py.server.socket import WRITE_HIGH_BYTES
 from artemis_py.server.turns import READ_BYTES_MAX
 from artemis_py.stomp.service import TURN_BYTES_MAX
 from tests.unit.holdings.live_server import CONNECT, Client, LiveServer, frame

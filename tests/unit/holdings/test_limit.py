@@ -15,7 +15,8 @@ from unittest.mock import create_autospec
 
 import pytest
 
-from artemis_py.core.holdings import (
+from artemis_py.core.clock import Clock
+from artemis_py.core.memory import (
     CONNECTIONS,
     HTTP,
     HTTP_CONNECTION_BYTES,
@@ -25,12 +26,11 @@ from artemis_py.core.holdings import (
     TRANSACTIONS,
     Holdings,
 )
-from artemis_py.core.timing.clock import Clock
 from artemis_py.message import Account
+from artemis_py.server.client import LIGHT_BYTES, NOTHING, Weight
 from artemis_py.server.connection import Connection
 from artemis_py.server.http.memory_routes import CONNECTIONS_SHOWN
-from artemis_py.server.memory_guard import CUT_OFF_BYTES_MIN, MemoryGuard
-from artemis_py.server.weight import LIGHT_BYTES, NOTHING, Weight
+from artemis_py.server.memory import CUT_OFF_BYTES_MIN, MemoryGuard
 from tests.unit.holdings.live_server import Client, LiveServer, frame
 
 LIMIT = 1_000_000

@@ -9,11 +9,11 @@ from collections.abc import Callable
 from artemis_py.core.addresses.route import Route
 from artemis_py.core.broker import Broker
 from artemis_py.core.events import REJECTED, Event
-from artemis_py.core.reference.alerts import Ages
+from artemis_py.core.reference import Ages
 from artemis_py.message import Account, Head, Message, header_name
 from artemis_py.records import MemoryLog
-from artemis_py.server.operational import OperationalLog
-from artemis_py.stomp.routes import CHARACTERS_MAX, ENTRIES_MAX, TARGET_CHARACTERS_MAX, Routes
+from artemis_py.server.operational_log import OperationalLog
+from artemis_py.stomp.service import CHARACTERS_MAX, ENTRIES_MAX, TARGET_CHARACTERS_MAX, Routes
 from artemis_py.stomp.wire.dialect import MEMO_BYTES_MAX, Dialect
 from tests.wire.in_process import START_MS, configuration
 

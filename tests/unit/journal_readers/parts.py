@@ -13,8 +13,7 @@ from artemis_py.records import Actor, Depth
 from artemis_py.storage.disk.committer import Commit, Committer, carry_out
 from artemis_py.storage.disk.disk import FileDisk
 from artemis_py.storage.journal.journal import Journal
-from artemis_py.storage.journal.settings import JournalSettings
-from artemis_py.storage.journal.start import JournalStart, SegmentCare
+from artemis_py.storage.journal.start import JournalSettings, JournalStart, SegmentCare
 from artemis_py.storage.journal.story import LogStory, Refusal
 from artemis_py.storage.retention.retention import Retention, RetentionSettings
 

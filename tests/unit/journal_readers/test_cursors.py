@@ -14,17 +14,15 @@ from artemis_py.cli.main import main
 from artemis_py.server.cursor_desk import CursorDesk, CursorRefusedError
 from artemis_py.storage.disk.disk import FileDisk
 from artemis_py.storage.disk.lock import DirectoryLock
-from artemis_py.storage.format.body_names import body_name
 from artemis_py.storage.format.log_events import Changed
+from artemis_py.storage.format.names import body_name, segment_number
 from artemis_py.storage.format.reader import LogReader
 from artemis_py.storage.format.scan import log_files
 from artemis_py.storage.format.segment_index import index_name
-from artemis_py.storage.format.segment_names import segment_number
 from artemis_py.storage.journal.index import Segment
 from artemis_py.storage.journal.journal import Journal
-from artemis_py.storage.journal.settings import JournalSettings
 from artemis_py.storage.journal.sidecars import write_index
-from artemis_py.storage.journal.start import SegmentCare
+from artemis_py.storage.journal.start import JournalSettings, SegmentCare
 from artemis_py.storage.recovery.recovery import recover
 from artemis_py.storage.retention.cursors import CURSORS_MAX, Cursor, CursorError, Cursors, Lag, wanted_cursor
 from artemis_py.storage.retention.retained_bodies import RetainedBodies

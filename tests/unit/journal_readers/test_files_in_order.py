@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from artemis_py.storage.disk.disk import FileDisk
+from artemis_py.storage.format.names import segment_name
 from artemis_py.storage.format.places import places_name
 from artemis_py.storage.format.segment_index import decode_index, index_name
-from artemis_py.storage.format.segment_names import segment_name
-from artemis_py.storage.journal.departure import Departure
 from artemis_py.storage.journal.extent import Extent, ExtentFiles, read_extent
 from artemis_py.storage.journal.index import Segment
+from artemis_py.storage.journal.segments import Departure
 from artemis_py.storage.retention.retained_log import RetainedLog
 from artemis_py.storage.retention.retention import RetentionSettings
 from tests.sim.disk import SimDisk

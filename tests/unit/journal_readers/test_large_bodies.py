@@ -10,8 +10,8 @@ import pytest
 
 from artemis_py.cli.main import main
 from artemis_py.message import LargeBody
-from artemis_py.storage.format.body_names import body_name, start_name
 from artemis_py.storage.format.log_events import Published
+from artemis_py.storage.format.names import body_name, start_name
 from artemis_py.storage.format.reader import LogReader
 from tests.unit.journal_readers.parts import Story, message
 

@@ -11,14 +11,13 @@ from random import Random
 import pytest
 
 from artemis_py.storage.disk.disk import DiskError, FileDisk, NoSpaceError
+from artemis_py.storage.format.names import segment_name
 from artemis_py.storage.format.scan import log_file, log_files
-from artemis_py.storage.format.segment_names import segment_name
-from artemis_py.storage.journal.departure import Departure
 from artemis_py.storage.journal.extent import ExtentFiles
 from artemis_py.storage.journal.index import Segment
 from artemis_py.storage.journal.journal import Journal
-from artemis_py.storage.journal.settings import JournalSettings
-from artemis_py.storage.journal.start import JournalStart, SegmentCare
+from artemis_py.storage.journal.segments import Departure
+from artemis_py.storage.journal.start import JournalSettings, JournalStart, SegmentCare
 from artemis_py.storage.retention import retention
 from artemis_py.storage.retention.retention import Mark, Retention, RetentionSettings, retained_name
 from tests.unit.journal_readers.parts import FILE_BYTES, START_MS, ImmediateCommitter, Story

@@ -9,8 +9,7 @@ import pytest
 from artemis_py.errors import AuthenticatorError
 from artemis_py.security.identity import Credentials
 from artemis_py.server.logins import desk as desk_module
-from artemis_py.server.logins.desk import HELD_OF_ONE_MAX, THREADS
-from artemis_py.server.logins.slowing import FORGET_MS, FREE, PAUSE_MS, PAUSE_MS_MAX
+from artemis_py.server.logins.desk import FORGET_MS, FREE, HELD_OF_ONE_MAX, PAUSE_MS, PAUSE_MS_MAX, THREADS
 from tests.unit.logins.parts import PEER, START_MS, Stage, Users
 
 OTHER_PEER = "198.51.100.7"

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from artemis_py.security.identity import Credentials
+from artemis_py.server.logins.desk import FREE, PEERS_MAX, Digests, Remembered, Slowing
 from artemis_py.server.logins.networks import Newcomers, network_of
-from artemis_py.server.logins.remembered import Digests, Remembered
-from artemis_py.server.logins.slowing import FREE, PEERS_MAX, Slowing
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from artemis_py.core.handling.choice import Choice
+from artemis_py.core.operations.choice import Choice
 from artemis_py.errors import BadRequestError
 from artemis_py.management.given import given_of
 from artemis_py.management.lists.selection import Selection

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from artemis_py.core.queue.amending import REFUSALS
+from artemis_py.core.queue.attributes import REFUSALS
 from artemis_py.errors import BadRequestError, BrokerError, NotFoundError
 from tests.queues.bench import Bench
 from tests.queues.life import Life

@@ -10,9 +10,9 @@ import pytest
 
 from artemis_py.config.settings import QueueConfig
 from artemis_py.core.consumer import Consumer, Reader
-from artemis_py.core.pages.backlog import ReadAhead
-from artemis_py.core.queue.behind import TargetDepth
+from artemis_py.core.pages.cursor import ReadAhead
 from artemis_py.core.queue.overflow import Unbounded
+from artemis_py.core.queue.pending import TargetDepth
 from artemis_py.management.why.asking import LINES_MAX, Asking
 from artemis_py.management.why.cause import KILLED
 from artemis_py.management.why.causes import CAUSES

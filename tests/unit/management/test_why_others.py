@@ -19,7 +19,7 @@ from artemis_py.management.why.dropped import dropped
 from artemis_py.management.why.finding import Finding
 from artemis_py.management.why.growing import growing, in_words
 from artemis_py.management.why.slow import slow
-from artemis_py.server.awaited import word_of
+from artemis_py.server.stats import word_of
 from tests.unit.core.parts import NOW_MS, consumer_on, head_of, send, turn
 from tests.unit.management.why_parts import Asked, FakeClient, one
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from artemis_py.core.handling.choice import Choice
-from artemis_py.core.holdings import OUTPUT, TRANSACTIONS
+from artemis_py.core.memory import OUTPUT, TRANSACTIONS
+from artemis_py.core.operations.choice import Choice
 from artemis_py.core.order.entry import DAMAGED
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue.recovery import Recovery
@@ -18,7 +18,7 @@ from artemis_py.management.why.blocked import blocked
 from artemis_py.management.why.dead import dead
 from artemis_py.management.why.dropped import dropped
 from artemis_py.management.why.finding import Finding
-from artemis_py.server.awaited import word_of
+from artemis_py.server.stats import word_of
 from tests.unit.core.paged_desk import PagedDesk
 from tests.unit.core.parts import NOW_MS, consumer_on, head_of, send, turn
 from tests.unit.management.why_parts import Asked, one

@@ -8,7 +8,7 @@ from pathlib import Path
 from artemis_py.config.matching import WildcardSyntax
 from artemis_py.core.replay.addresses import Addresses
 from artemis_py.logged import SLICE_BYTES, AddressChoice, Logged, Slice, Spot
-from artemis_py.storage.bodies.store import LargeStore
+from artemis_py.storage.bodies import LargeStore
 from artemis_py.storage.disk.disk import FileDisk
 from artemis_py.storage.format.log_events import Published
 from artemis_py.storage.format.reader import LogReader

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from artemis_py.message import LargeBody
-from artemis_py.storage.bodies.store import LargeStore
+from artemis_py.storage.bodies import LargeStore
 from artemis_py.storage.disk.disk import DiskError, FileDisk, NoSpaceError
 from artemis_py.storage.retention import retained_bodies
 from artemis_py.storage.retention.retained_bodies import RetainedBodies

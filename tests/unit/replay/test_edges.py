@@ -10,8 +10,8 @@ import pytest
 
 from artemis_py.logged import Spot
 from artemis_py.storage.format.codec import FILE_HEADER_BYTES, Record
+from artemis_py.storage.format.names import segment_name
 from artemis_py.storage.format.scan import whole_records
-from artemis_py.storage.format.segment_names import segment_name
 from artemis_py.storage.journal.sidecars import index_beside, write_survey
 from artemis_py.storage.retention.survey import Survey
 from tests.unit.journal_readers.parts import message

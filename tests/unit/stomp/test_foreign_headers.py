@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from artemis_py.core.events import FOREIGN_HEADER, Event, Events
-from artemis_py.server.operational import line_of
+from artemis_py.server.operational_log import line_of
 from artemis_py.stomp.foreign_headers import FAMILIES, KNOWN, OWN, ForeignHeaders
 from tests.queues.bench import Bench
 

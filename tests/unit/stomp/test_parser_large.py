@@ -12,9 +12,8 @@ from artemis_py.stomp.wire.bodies import BodyRules
 from artemis_py.stomp.wire.dialect import Dialect
 from artemis_py.stomp.wire.frames import LargeSend, Send
 from artemis_py.stomp.wire.parser import Parser
-from artemis_py.storage.bodies.store import LargeStore
-from artemis_py.storage.bodies.upload import Upload
-from artemis_py.storage.format.body_names import body_name
+from artemis_py.storage.bodies import LargeStore, Upload
+from artemis_py.storage.format.names import body_name
 from tests.sim.committer import SteppedCommitter
 from tests.sim.disk import SimDisk
 from tests.unit.stomp.frame_tools import acceptor

@@ -18,8 +18,8 @@ from artemis_py.storage.format.codec import (
     decode_record,
     encode_record,
 )
+from artemis_py.storage.format.names import segment_name
 from artemis_py.storage.format.scan import Damage, lowest_lsn, whole_records
-from artemis_py.storage.format.segment_names import segment_name
 from artemis_py.storage.recovery.examination import Examined
 from artemis_py.storage.recovery.recovery import recover
 from tests.sim.disk import SimDisk

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from artemis_py.server.log_view import LogView
-from artemis_py.storage.format.segment_names import segment_name
+from artemis_py.storage.format.names import segment_name
 from tests.unit.journal_readers.parts import message
 from tests.unit.test_log_view import Desk
 

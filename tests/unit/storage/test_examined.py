@@ -8,16 +8,15 @@ from pathlib import Path
 import pytest
 
 from artemis_py.storage.format.codec import BATCH, FILE_HEADER_BYTES, RECORD_HEADER_BYTES, Record
+from artemis_py.storage.format.names import segment_name
 from artemis_py.storage.format.scan import log_files, log_files_and_twins
 from artemis_py.storage.format.segment_index import Gathered, SegmentIndex
-from artemis_py.storage.format.segment_names import segment_name
 from artemis_py.storage.journal.bindings_copy import NAME as COPY
 from artemis_py.storage.journal.extent import NAMES as EXTENTS
 from artemis_py.storage.journal.extent import Extent, ExtentFiles
-from artemis_py.storage.journal.settings import JournalSettings
+from artemis_py.storage.journal.start import JournalSettings
 from artemis_py.storage.recovery.examination import LOST_RECORDS_MAX, examine
-from artemis_py.storage.recovery.loss import LossError
-from artemis_py.storage.recovery.recovery import recover
+from artemis_py.storage.recovery.recovery import LossError, recover
 from artemis_py.storage.retention.retention import retained_name
 from tests.sim.damaged import found_in, make
 from tests.sim.disk import SECTOR_BYTES, File, SimDisk

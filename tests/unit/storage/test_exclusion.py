@@ -15,8 +15,7 @@ from artemis_py.cli import main as cli
 from artemis_py.storage.disk import exclusion
 from artemis_py.storage.disk.disk import LockedError
 from artemis_py.storage.disk.exclusion import Holder, file_system_of, holding, trials
-from artemis_py.storage.disk.lock import DirectoryLock
-from artemis_py.storage.disk.owner import this_process
+from artemis_py.storage.disk.lock import DirectoryLock, this_process
 from tests.e2e.broker_process import COMMAND, eventually
 
 MOUNTS = r"""
@@ -80,7 +79,7 @@ def test_a_holder_on_another_machine(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with holding(tmp_path), monkeypatch.context() as elsewhere:
-        elsewhere.setattr("artemis_py.storage.disk.owner._BOOT_ID", str(tmp_path / "other"))
+        elsewhere.setattr("artemis_py.storage.disk.lock._BOOT_ID", str(tmp_path / "other"))
         (tmp_path / "other").write_text("another-boot\n")
         assert cli.main(["ha", "check", str(tmp_path)]) == 0
     assert capsys.readouterr().out.endswith("\nTwo brokers on these two machines can share it.\n")

@@ -23,9 +23,8 @@ from artemis_py.storage.disk.disk import DiskError, FileDisk, LockedError, NoSpa
 from artemis_py.storage.disk.lock import DirectoryLock
 from artemis_py.storage.disk.room import RESERVE_NAME, DiskSpace, Room
 from artemis_py.storage.journal.journal import Journal
-from artemis_py.storage.journal.settings import JournalSettings
 from artemis_py.storage.journal.sidecars import delete_segment, write_index
-from artemis_py.storage.journal.start import SegmentCare
+from artemis_py.storage.journal.start import JournalSettings, SegmentCare
 from artemis_py.storage.recovery.recovery import recover
 from tests.sim.committer import SteppedCommitter
 from tests.sim.prepared import QUEUE, QUEUE_ID, kept_ids, message

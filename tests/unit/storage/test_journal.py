@@ -9,12 +9,12 @@ import pytest
 from artemis_py.message import Account
 from artemis_py.paged import Page, PagedMessage, Share
 from artemis_py.storage.format.log_events import Published
+from artemis_py.storage.format.names import segment_name, segment_number
 from artemis_py.storage.format.page_codec import encode_grew
 from artemis_py.storage.format.reader import events_of
-from artemis_py.storage.format.segment_names import segment_name, segment_number
 from artemis_py.storage.journal.journal import Journal
-from artemis_py.storage.journal.settings import JournalSettings
 from artemis_py.storage.journal.sidecars import beside_segment
+from artemis_py.storage.journal.start import JournalSettings
 from artemis_py.storage.recovery.recovery import recover
 from tests.sim.committer import SteppedCommitter
 from tests.sim.disk import SimDisk

@@ -10,12 +10,11 @@ from pathlib import Path
 import pytest
 
 from artemis_py.message import Account, Head, LargeBody, Message, encode_headers
-from artemis_py.storage.bodies.store import LargeStore, Piece
-from artemis_py.storage.bodies.upload import SYNC_EVERY_BYTES
+from artemis_py.storage.bodies import SYNC_EVERY_BYTES, LargeStore, Piece
 from artemis_py.storage.disk.disk import DiskError, FileDisk, NoSpaceError
 from artemis_py.storage.format import codec
-from artemis_py.storage.format.body_names import body_name, is_start, read_name
 from artemis_py.storage.format.codec import CodecError, Kept
+from artemis_py.storage.format.names import body_name, is_start, read_name
 from artemis_py.storage.retention import retained_bodies
 from artemis_py.storage.retention.retained_bodies import RetainedBodies
 from artemis_py.storage.retention.retention import Retention, RetentionSettings

@@ -16,8 +16,18 @@ import pytest
 
 from artemis_py.storage.disk import lock as lock_module
 from artemis_py.storage.disk.disk import DiskError, LockedError
-from artemis_py.storage.disk.lock import DirectoryLock, WaitingPrimary, primary_waits
-from artemis_py.storage.disk.owner import ACTIVE, STOPPED, UNUSED, Owner, owner_in, owner_of, this_process
+from artemis_py.storage.disk.lock import (
+    ACTIVE,
+    STOPPED,
+    UNUSED,
+    DirectoryLock,
+    Owner,
+    WaitingPrimary,
+    owner_in,
+    owner_of,
+    primary_waits,
+    this_process,
+)
 from artemis_py.storage.disk.private import open_private
 
 _OF_ARTEMIS = b"L\0\0" + bytes(range(240, 256))

@@ -11,9 +11,9 @@ import pytest
 from artemis_py.paged import Page, Share
 from artemis_py.storage.format import codec
 from artemis_py.storage.format.log_events import Published
+from artemis_py.storage.format.names import segment_name
 from artemis_py.storage.format.reader import LogReader
 from artemis_py.storage.format.scan import inner_records
-from artemis_py.storage.format.segment_names import segment_name
 from artemis_py.storage.journal.journal import Journal
 from artemis_py.storage.recovery.recovery import recover
 from tests.sim.committer import SteppedCommitter

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from artemis_py.config.settings import BrokerConfig
 from artemis_py.config.tables.entities import RetentionConfig
-from artemis_py.server.open_store import open_store
+from artemis_py.server.server import open_store
 from artemis_py.storage.disk.room import RESERVE_NAME, Room
 
 RETAINED = "artemis-journal-000000000001-20260131T235959.999Z.log"

@@ -17,8 +17,7 @@ from artemis_py.core.order.entry import ACKED
 from artemis_py.message import Account, Head, LargeBody, Message, encode_headers
 from artemis_py.paged import Page, Share
 from artemis_py.server import journal_store as store_module
-from artemis_py.server.journal_store import JournalStore
-from artemis_py.server.surveyor import Surveyor
+from artemis_py.server.journal_store import JournalStore, Surveyor
 from artemis_py.storage.disk.disk import DiskError, FileDisk
 from artemis_py.storage.disk.room import RESERVE_NAME
 from artemis_py.storage.recovery.recovery import recover

@@ -14,14 +14,13 @@ from artemis_py.paged import Page
 from artemis_py.storage.disk.disk import DiskError, FileDisk
 from artemis_py.storage.format import segment_index
 from artemis_py.storage.format.codec import BATCH, FILE_HEADER_BYTES, CodecError, decode_batch, decode_record
+from artemis_py.storage.format.names import segment_name
 from artemis_py.storage.format.scan import Damage, whole_records
 from artemis_py.storage.format.segment_index import decode_index, encode_index, index_fields, index_name, index_of
-from artemis_py.storage.format.segment_names import segment_name
 from artemis_py.storage.journal.index import Segment
 from artemis_py.storage.journal.journal import Journal
-from artemis_py.storage.journal.settings import JournalSettings
 from artemis_py.storage.journal.sidecars import delete_orphans, delete_segment, index_beside, write_index
-from artemis_py.storage.journal.start import SegmentCare
+from artemis_py.storage.journal.start import JournalSettings, SegmentCare
 from artemis_py.storage.recovery.recovery import recover
 from tests.unit.journal_readers.parts import ImmediateCommitter, Story, message
 

@@ -14,12 +14,11 @@ from artemis_py.core.order.entry import ACKED
 from artemis_py.paged import Page
 from artemis_py.storage.disk.committer import Commit, Write
 from artemis_py.storage.disk.disk import DiskError, FileDisk, NoSpaceError
-from artemis_py.storage.format.segment_names import segment_number
+from artemis_py.storage.format.names import segment_number
 from artemis_py.storage.journal.journal import Journal
-from artemis_py.storage.journal.settings import JournalSettings
-from artemis_py.storage.journal.spares import Spares
-from artemis_py.storage.pages.files import PageFiles
-from artemis_py.storage.pages.spill import SpillLog
+from artemis_py.storage.journal.segments import Spares
+from artemis_py.storage.journal.start import JournalSettings
+from artemis_py.storage.pages.files import PageFiles, SpillLog
 from tests.sim.committer import SteppedCommitter
 from tests.sim.disk import Fault, SimDisk
 from tests.sim.prepared import QUEUE, QUEUE_ID, commit, message, open_journal

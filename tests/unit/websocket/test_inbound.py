@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from artemis_py.server.websocket.handshake import Handshake
-from artemis_py.server.websocket.inbound import FRAME_UNITS, SLICE_BYTES, Inbound
 from artemis_py.server.websocket.rules import WebSocketRules
+from artemis_py.server.websocket.websocket import FRAME_UNITS, SLICE_BYTES, Handshake, Inbound
 from tests.wire.web_frames import (
     BINARY,
     CLOSE,

@@ -1,0 +1,115 @@
+"""What selectors say about one message. Each different selector is asked once, however many queues, diverts and
+consumers share it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+from artemis_py.core.addresses.fan_out import Spread
+from artemis_py.core.addresses.route import Route
+from artemis_py.core.budget import Budget
+from artemis_py.core.queue.queue import Queue
+from artemis_py.message import MESSAGE_OVERHEAD_BYTES, Message
+from artemis_py.selector import Program, Selector
+
+
+@final
+class Verdicts:
+    """The verdicts on one message. They may be asked for ahead, some in each turn."""
+
+    __slots__ = ("_asked", "_known", "_programs", "message")
+
+    def __init__(self, message: Message) -> None:
+        self.message = message
+        self._known: dict[Program, bool] = {}
+        self._programs: list[Program] | None = None
+        self._asked = 0
+
+    def of(self, selector: Selector | None) -> bool:
+        """Does the selector, if there is one, want the message?"""
+        return selector is None or self._ask(selector.program)
+
+    def _ask(self, program: Program) -> bool:
+        known = self._known.get(program)
+        if known is None:
+            known = self._known[program] = program.condition(self.message.lookup) is True
+        return known
+
+    def ask_ahead(self, programs: list[Program], budget: Budget, stop_at: int) -> bool:
+        """Ask all programs of a plan, including those that were added meanwhile, until the budget is down to
+        ``stop_at`` units; at least one. Returns True when all are asked.
+        """
+        if programs is not self._programs:
+            self._programs = programs
+            self._asked = 0
+        size_bytes = self.message.head.size_bytes
+        while self._asked < len(programs):
+            program = programs[self._asked]
+            self._asked += 1
+            if program in self._known:
+                continue
+            self._ask(program)
+            budget.spend(program.units + (program.units_per_kb * size_bytes >> 10))
+            if budget.left <= stop_at:
+                break
+        return self._asked >= len(programs)
+
+
+# ---- batch -----------------------------------------------------------------------------------------------------------
+#
+# A batch: messages that go into an address together, with their route.
+
+
+@dataclass(slots=True)
+class Batch:
+    """Messages on their way into one address together.
+
+    ``size_bytes`` is the sum of their encoded sizes. ``plain`` promises that none of them is persistent, expires or
+    carries a duplicate id, ``distinct`` only the last of these. ``due_ms`` above 0 schedules them. ``hops`` counts how
+    often they were forwarded.
+    """
+
+    route: Route
+    messages: list[Message]
+    size_bytes: int
+    now_ms: int
+    plain: bool
+    due_ms: int = 0
+    hops: int = 0
+    distinct: bool = False
+    paged: bool = False
+    refused_by: Queue | None = None
+    """The queue that took no more, where not all messages were taken because of a queue and not of the address."""
+    refused_bytes: int = 0
+    """The encoded size of the message that it did not take."""
+    behind: Spread | None = None
+    """What must be on its queues before anything of the batch can be taken, where not all messages were taken because
+    of that.
+    """
+    limited: bool = False
+    """May the depth of one of the queues that it may come to stand against it?"""
+    verdicts: dict[Message, Verdicts] | None = None
+    """What selectors say of the messages, where they were asked before."""
+    passed: tuple[str, ...] = ()
+    """The diverts that made this copy, one behind the other."""
+
+    @property
+    def memory_bytes(self) -> int:
+        """What the messages add to their address' size. Large bodies come alone: several messages have none."""
+        messages = self.messages
+        if len(messages) == 1:
+            return messages[0].memory_bytes
+        return self.size_bytes + MESSAGE_OVERHEAD_BYTES * len(messages)
+
+    def verdicts_of(self, message: Message) -> Verdicts:
+        """What selectors say of one of the messages, as far as it is known."""
+        known = None if self.verdicts is None else self.verdicts.get(message)
+        return Verdicts(message) if known is None else known
+
+    def narrow(self, messages: list[Message]) -> None:
+        """Go on with only some of the messages."""
+        if len(messages) != len(self.messages):
+            self.messages = messages
+            self.size_bytes = sum(message.size_bytes for message in messages)

@@ -1,0 +1,342 @@
+"""How persistent messages are logged: those that a crash must not lose, or all of them for readers of a retained
+log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, final
+
+from artemis_py.core.addresses.address import Address
+from artemis_py.core.addresses.batch import Batch
+from artemis_py.core.addresses.fan_out import Placing, Spread, put
+from artemis_py.core.addresses.route import Route
+from artemis_py.core.host import Host
+from artemis_py.core.memory import keep, release
+from artemis_py.core.order.entry import Entry
+from artemis_py.core.pages.page_stream import PageStream, Streams
+from artemis_py.core.publish_outcome import note_taken
+from artemis_py.core.queue.queue import Queue
+from artemis_py.core.reference import QueueReference
+from artemis_py.message import Message
+from artemis_py.records import RecordLog
+
+Share = tuple[Queue, list[Message]]
+"""One queue, and the messages of a batch that it takes."""
+Durable = list[tuple[int, list[Message]]]
+"""The messages that durable queues take, by queue number."""
+
+
+def recording_of(log: RecordLog) -> Recording:
+    """The recording that this log needs."""
+    return FullRecording(log) if log.story.is_told else Recording(log)
+
+
+class Recording:
+    """Logs the messages that durable queues take: each message once, with all of its queues."""
+
+    def __init__(self, log: RecordLog) -> None:
+        self._log = log
+
+    def record(self, batch: Batch, shares: list[Share]) -> None:
+        """Log messages that are about to come to these queues."""
+        durable = _durable(shares)
+        if len(durable) == 1:
+            queue_id, taken = durable[0]
+            self._log.published_run([one for one in taken if one.head.persistent], queue_id, batch.due_ms)
+        elif durable:
+            _write(batch, durable, self._log.published, with_others=False)
+
+    def record_unrouted(self, batch: Batch) -> None:
+        """Log messages that no queue takes."""
+        return
+
+    def begin_paged(self, batch: Batch, shares: list[Share]) -> None:
+        """Log messages that are about to go to pages. Without a retained log nothing is written: the pages have
+        them.
+        """
+        return
+
+    def end_paged(self) -> None:
+        """The messages are in pages: end what ``begin_paged`` began."""
+        return
+
+    def record_unpaged(self, batch: Batch, shares: list[Share]) -> None:
+        """Log messages for queues that take none of those that go to pages."""
+        self.record(batch, shares)
+
+
+class FullRecording(Recording):
+    """Logs messages that no durable queue takes, too, and those that go to pages."""
+
+    def record(self, batch: Batch, shares: list[Share]) -> None:
+        _write(batch, _durable(shares), self._log.published, with_others=True)
+
+    def record_unrouted(self, batch: Batch) -> None:
+        _write(batch, [], self._log.published, with_others=True)
+
+    def begin_paged(self, batch: Batch, shares: list[Share]) -> None:
+        """Log each message with the place that it will have. They form one group with their pages, so no crash leaves a
+        message in the log and not in its page.
+        """
+        self._log.begin_group()
+        stream = batch.route.address.stream
+        place = 1 if stream is None else stream.next_place
+        kept = {message.id for queue, taken in shares if not queue.flow.overflow.keeps_none for message in taken}
+        staying = [message.id for message in batch.messages if message.id in kept]
+        places = dict(zip(staying, range(place, place + len(staying)), strict=True))
+        story = self._log.story
+        _write(
+            batch,
+            _durable(shares),
+            lambda message, queue_ids, due_ms: story.published_in_page(
+                message, queue_ids, due_ms, places.get(message.id, 0)
+            ),
+            with_others=True,
+        )
+
+    def end_paged(self) -> None:
+        self._log.end_group()
+
+    def record_unpaged(self, batch: Batch, shares: list[Share]) -> None:
+        """Nothing to do: ``begin_paged`` has logged all of them."""
+        return
+
+
+def _durable(shares: list[Share]) -> Durable:
+    return [(queue.id, taken) for queue, taken in shares if queue.durable]
+
+
+def _write(
+    batch: Batch, durable: Durable, write: Callable[[Message, list[int], int], int], *, with_others: bool
+) -> None:
+    """Log the persistent messages of a batch. ``with_others``: those that no durable queue takes, too."""
+    messages, due_ms = batch.messages, batch.due_ms
+    if all(taken is messages for _, taken in durable):
+        queue_ids = [queue_id for queue_id, _ in durable]
+        for message in messages:
+            if message.head.persistent:
+                message.lsn = write(message, queue_ids.copy(), due_ms)
+        return
+    targets: dict[int, list[int]] = {message.id: [] for message in messages if message.head.persistent}
+    for queue_id, taken in durable:
+        for message in taken:
+            if message.head.persistent:
+                targets[message.id].append(queue_id)
+    for message in messages:  # a restart finds them in this order, in every queue
+        some_ids = targets.get(message.id)
+        if some_ids or (some_ids is not None and with_others):
+            message.lsn = write(message, some_ids, due_ms)
+
+
+# ---- enqueuer --------------------------------------------------------------------------------------------------------
+#
+# Carries out what the router decided: records messages, and puts them on their queues or into pages.
+
+
+_NO_SHARES: Final[list[Share]] = []
+_DECIDING: Final = 8
+"""To decide that a message goes to a queue is this part of what it costs to put it there."""
+
+
+@final
+class Enqueuer:
+    """Records and places messages. Work that is larger than a turn is put off (``Spread``)."""
+
+    def __init__(self, host: Host, streams: Streams) -> None:
+        self._host = host
+        self._streams = streams
+        self.recording = recording_of(host.log)
+        self.begun: list[Placing] = []
+        """What was published since somebody asked, and is not on all of its queues."""
+        self._spreads: list[Spread] = []
+
+    def enqueue(self, batch: Batch, shares: list[Share]) -> None:
+        """Write messages down and put them on their queues, now or later."""
+        if self._host.outcomes:
+            for queue, taken in shares:
+                note_taken(self._host.outcomes, taken, queue.name)
+        if batch.paged:
+            self._enqueue_paged(batch, shares)
+            return
+        everything, later = shares, _NO_SHARES
+        if batch.route.address.is_spreading or self._is_too_much(shares):
+            shares, later = self._part(batch, shares)
+        if not batch.plain:
+            self.recording.record(batch, everything)
+        waiting = self._hand_over(batch, shares)
+        if len(waiting) == 1 and waiting[0][1] is batch.messages:
+            _put_all(waiting[0][0], batch)
+        elif waiting:
+            self._put_on_several(batch, waiting)
+        if later:
+            self._put_off(batch, later)
+
+    def _is_too_much(self, shares: list[Share]) -> bool:
+        """Would putting these shares on their queues cost more units than the turn has left?"""
+        budget = self._host.budget
+        if budget.left >= 0 or len(shares) == 1:
+            return False
+        return budget.must_put_off(sum([len(taken) for _, taken in shares]))
+
+    def _part(self, batch: Batch, shares: list[Share]) -> tuple[list[Share], list[Share]]:
+        """The shares to put on queues at once, and those that may wait. A queue that limits its senders never waits,
+        because the next message must find there what came before it.
+        """
+        if not batch.limited:
+            return [], shares
+        limited = [share for share in shares if share[0].flow.limits_senders]
+        return limited, [share for share in shares if not share[0].flow.limits_senders]
+
+    def _put_off(self, batch: Batch, shares: list[Share]) -> None:
+        """Put recorded messages on their queues in later turns, some in each."""
+        address, budget = batch.route.address, self._host.budget
+        spread = address.spread
+        if spread is None or spread.may_go_on:
+            spread = address.spread = Spread()
+            self._spreads = [each for each in self._spreads if not each.may_go_on]
+            self._spreads.append(spread)
+            self._host.agenda.add(spread)
+        places = sum([len(taken) for _, taken in shares])
+        messages = batch.messages
+        if not any(taken is messages for _, taken in shares):
+            messages = list({message.id: message for _, taken in shares for message in taken}.values())
+        placing = Placing(messages, shares, batch.due_ms, plain=batch.plain)
+        spread.add(placing)
+        self.begun.append(placing)
+        budget.spend(places // _DECIDING - places)  # the rest is spent when it is done
+
+    def take_begun(self) -> list[Placing]:
+        """What was published since somebody asked, and is not on all of its queues. It is forgotten here: whoever asks
+        may wait for it.
+        """
+        begun, self.begun = self.begun, []
+        return begun
+
+    def give(self, address: Address, queue: Queue, messages: list[Message], now_ms: int, due_ms: int = 0) -> None:
+        """Put copies on one queue that it alone is to have. No filter, divert or limit is asked. ``due_ms`` above 0
+        schedules them.
+        """
+        route = Route(address, queue, None)
+        size_bytes = sum(message.size_bytes for message in messages)
+        batch = Batch(route, messages, size_bytes, now_ms, plain=False, due_ms=due_ms)
+        batch.paged = address.must_page
+        batch.limited = queue.flow.limits_senders
+        self.enqueue(batch, [(queue, messages)])
+
+    def coming(self) -> dict[int, list[int]]:
+        """What durable queues are still to get of persistent messages that are written down: count, bytes, and how
+        many of them are scheduled, by queue number.
+        """
+        coming: dict[int, list[int]] = {}
+        for spread in self._spreads:
+            spread.add_to(coming)
+        return coming
+
+    def _hand_over(self, batch: Batch, shares: list[Share]) -> list[Share]:
+        """Give plain messages straight to consumers that wait for them; returns the shares of the other queues."""
+        if not batch.plain or batch.due_ms:
+            return shares
+        messages = batch.messages
+        shared: list[Entry] | None = None
+        waiting: list[Share] = []
+        for queue, taken in shares:
+            consumer = queue.arrivals.direct_consumer(taken)
+            if consumer is None:
+                waiting.append((queue, taken))
+            elif taken is messages:
+                if shared is None:
+                    shared = [Entry(message) for message in messages]
+                queue.arrivals.hand_over(consumer, shared, batch.size_bytes)
+            else:
+                size_bytes = sum(message.size_bytes for message in taken)
+                queue.arrivals.hand_over(consumer, [Entry(message) for message in taken], size_bytes)
+        return waiting
+
+    def _enqueue_paged(self, batch: Batch, shares: list[Share]) -> None:
+        """Put messages into pages, each once with the queues that it goes to. Paging begins with the first of them:
+        what came before it has to be on its queues then.
+        """
+        spread = batch.route.address.spread
+        if spread is not None:
+            spread.finish(batch.now_ms)
+        if batch.plain:
+            self._put_into_pages(batch, shares)
+            return
+        self.recording.begin_paged(batch, shares)
+        self._put_into_pages(batch, shares)
+        self.recording.end_paged()
+
+    def _put_into_pages(self, batch: Batch, shares: list[Share]) -> None:
+        refusing = [share for share in shares if share[0].flow.overflow.keeps_none]
+        if refusing:
+            if not batch.plain:
+                self.recording.record_unpaged(batch, refusing)
+            for queue, taken in refusing:
+                queue.arrivals.refuse(taken)
+            shares = [share for share in shares if not share[0].flow.overflow.keeps_none]
+        waiting = self._hand_over(batch, shares)
+        if not waiting:
+            return
+        address = batch.route.address
+        stream = address.stream
+        if stream is None:
+            page_bytes = address.settings.page_size_bytes
+            stream = address.stream = self._streams.open(address.name, address.account, page_bytes)
+        stream.begin()
+        for queue, _ in waiting:
+            queue.parts.pages.prepare(stream)
+        if all(taken is batch.messages for _, taken in waiting):
+            stream.append(batch.messages, [queue.reference for queue, _ in waiting], batch.due_ms)
+        else:
+            self._append_each(batch, waiting, stream)
+        for queue, taken in waiting:
+            size_bytes = batch.size_bytes if taken is batch.messages else sum(one.size_bytes for one in taken)
+            queue.arrivals.arrive_paged(stream, taken, size_bytes, batch.now_ms)
+
+    def _append_each(self, batch: Batch, shares: list[Share], stream: PageStream) -> None:
+        """Messages of one batch that go to different queues."""
+        targets: dict[int, list[QueueReference]] = {}
+        for queue, taken in shares:
+            for message in taken:
+                targets.setdefault(message.id, []).append(queue.reference)
+        for message in batch.messages:
+            if message.id in targets:
+                stream.append([message], targets[message.id], batch.due_ms)
+
+    def enqueue_on_one(self, batch: Batch, queue: Queue) -> None:
+        """The usual case of ``enqueue``: one queue takes everything."""
+        log = self._host.log
+        if self._host.outcomes:
+            note_taken(self._host.outcomes, batch.messages, queue.name)
+        if not batch.plain and not queue.durable:
+            self.recording.record(batch, [(queue, batch.messages)])
+        elif not batch.plain:
+            log.published_run([one for one in batch.messages if one.head.persistent], queue.id, batch.due_ms)
+        elif not batch.due_ms:
+            consumer = queue.arrivals.direct_consumer(batch.messages)
+            if consumer is not None:
+                queue.arrivals.hand_over(consumer, [Entry(message) for message in batch.messages], batch.size_bytes)
+                return
+        _put_all(queue, batch)
+
+    def _put_on_several(self, batch: Batch, waiting: list[Share]) -> None:
+        """Several queues refer to one message: it is charged once, and kept until all of them have seen it."""
+        distinct = {message.id: message for _, taken in waiting for message in taken}
+        for message in distinct.values():
+            keep(message)
+        failures: list[Exception] = []
+        for queue, taken in waiting:
+            try:
+                put(queue, taken, batch.due_ms, batch.now_ms, sum(message.size_bytes for message in taken))
+            except Exception as error:  # the others get it all the same: it is written down for all of them
+                failures.append(error)
+        release(list(distinct.values()))
+        if failures:
+            raise failures[0]
+
+
+def _put_all(queue: Queue, batch: Batch) -> None:
+    """Every message goes to this queue and to no other."""
+    batch.route.address.account.charge(len(batch.messages), batch.memory_bytes)
+    put(queue, batch.messages, batch.due_ms, batch.now_ms, batch.size_bytes)

@@ -1,0 +1,101 @@
+"""Where dead and expired messages go."""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+from mypy_extensions import mypyc_attr
+
+from artemis_py.config.merging import SettingsRepository
+from artemis_py.core.reference import QueueReference
+from artemis_py.message import Message
+from artemis_py.records import RecordLog
+
+_ATTRIBUTES = ("dead_letter_address", "expiry_address")
+
+
+@final
+class Graves:
+    """The addresses that address-settings, or queues by themselves, name for dead and expired messages. One that a
+    queue has named counts until a restart, because messages of that queue may still be there.
+    """
+
+    __slots__ = ("_of_queues", "_of_settings")
+
+    def __init__(self) -> None:
+        self._of_settings: frozenset[str] = frozenset()
+        self._of_queues: set[str] = set()
+
+    def use(self, settings: SettingsRepository) -> None:
+        """These settings count from now on."""
+        named = [entry.values.get(attribute) for entry in settings.entries for attribute in _ATTRIBUTES]
+        self._of_settings = frozenset(filter(None, named))
+
+    def note(self, name: str | None) -> None:
+        """A queue sends its dead messages to this address; None or empty: to none of its own."""
+        if name:
+            self._of_queues.add(name)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._of_settings or name in self._of_queues
+
+
+# ---- copies ----------------------------------------------------------------------------------------------------------
+#
+# Dead and expired messages whose copies belong on another address.
+
+
+TIME_LIMIT: Final = "time_limit"
+FORCED_EXPIRE: Final = "forced_expire"
+"""Why a message expired, in the words of AMPS (row A-28, tests/queues/rows.py)."""
+SENT_BY_OPERATOR: Final = "sent_by_operator"
+"""Why a message is dead that an operator has sent to the dead letters."""
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Copies:
+    """Queues note messages here when they die or expire, and the broker makes the copies later in the turn.
+
+    From the first note to ``close`` the log writes one group, so the end of an original and its copy survive together
+    or not at all.
+    """
+
+    def __init__(self, log: RecordLog) -> None:
+        self.dead: list[tuple[QueueReference, Message, str]] = []
+        self.expired: list[tuple[QueueReference, Message, str]] = []
+        """Each with the reason that its copy names."""
+        self.is_open = False
+        """Is there a group to end?"""
+        self._log = log
+
+    def note_dead(self, queue: QueueReference, message: Message, reason: str) -> None:
+        """The message failed for the last time: a copy belongs on the dead-letter address."""
+        self._open()
+        self.dead.append((queue, message, reason))
+
+    def note_expired(self, queue: QueueReference, message: Message) -> None:
+        """The message expired: a copy belongs on the expiry address."""
+        self._open()
+        self.expired.append((queue, message, TIME_LIMIT))
+
+    def note_forced(self, queue: QueueReference, message: Message) -> None:
+        """A consumer had the message expire: a copy belongs on the expiry address."""
+        self._open()
+        self.expired.append((queue, message, FORCED_EXPIRE))
+
+    def join(self) -> None:
+        """What is recorded next belongs to the group: an operator moves messages, and their copies are published at
+        once.
+        """
+        self._open()
+
+    def _open(self) -> None:
+        if not self.is_open:
+            self.is_open = True
+            self._log.begin_group()
+
+    def close(self) -> None:
+        """All copies are made: end the group."""
+        if self.is_open:
+            self.is_open = False
+            self._log.end_group()

@@ -1,1 +1,0 @@
-"""Fills new queues from the log."""

@@ -1,1 +1,0 @@
-"""Message groups: which group a message is in, and which consumer owns which group."""

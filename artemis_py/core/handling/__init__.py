@@ -1,1 +1,0 @@
-"""What operators see of the messages on a queue, and do with them."""

@@ -1,0 +1,1 @@
+"""What operators do to messages: move, copy, remove, retry, browse."""

@@ -1,0 +1,686 @@
+"""The headers of copies that an operator has made. What says where a message comes from stays with it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from typing import Final, NamedTuple, final
+
+from artemis_py.core.addresses.address import Address
+from artemis_py.core.addresses.enqueue import Enqueuer
+from artemis_py.core.addresses.routing_table import Bindings
+from artemis_py.core.budget import Budget
+from artemis_py.core.dead_letters import SENT_BY_OPERATOR
+from artemis_py.core.destinations.auto_create import Resolver
+from artemis_py.core.events import OPERATION
+from artemis_py.core.host import Host
+from artemis_py.core.operations.choice import Choice
+from artemis_py.core.operations.scan import BEHIND, DELIVERING, PAGED, READY, SCHEDULED, UNHELD, Round, Sight
+from artemis_py.core.operations.targets import (
+    RETRIED_HEADER,
+    QueueTarget,
+    Target,
+    Targets,
+    has_origin,
+    origin_of,
+    retried_count,
+    routing_type_of,
+)
+from artemis_py.core.order.entry import CANCELLED, MOVED, PURGED, Entry
+from artemis_py.core.order.priority import PRIORITIES
+from artemis_py.core.publish.copies import HOPS_HEADER, copy_headers
+from artemis_py.core.publish.publish import Admission
+from artemis_py.core.publish_outcome import PublishOutcome
+from artemis_py.core.queue.parts import QueueParts
+from artemis_py.core.queue.queue import Queue
+from artemis_py.core.tasks import Chore
+from artemis_py.errors import BadRequestError, BrokerError
+from artemis_py.message import Head, Message, encode_headers
+
+_STRIPPED: Final = frozenset({"destination-type", HOPS_HEADER})
+_ORIGINAL: Final = "_AMQ_ORIG_MESSAGE_ID"
+_ENDED: Final = frozenset({"destination-type", HOPS_HEADER, "_AMQ_ACTUAL_EXPIRY"})
+
+
+def moved(message: Message, address: str, source: str, queue: str) -> Head:
+    """For a copy on another ``address``. The original was sent to the address ``source`` and lay on ``queue``. A dead
+    letter goes on saying where it died.
+    """
+    changes = {} if has_origin(message.head) else copy_headers(message, source, queue, 1)
+    return message.head.forwarded(address, changes, _STRIPPED)
+
+
+def dead(message: Message, address: str, source: str, queue: str, reason: str) -> Head:
+    """For a copy at the dead-letter ``address``, as one that died by itself has it."""
+    changes = {**copy_headers(message, source, queue, 1), "reason": reason}
+    return message.head.forwarded(address, changes, _STRIPPED)
+
+
+def retried(message: Message, address: str) -> Head:
+    """For a dead or expired message that goes back to where it came from. It is marked with how often it did."""
+    changes = {RETRIED_HEADER: str(retried_count(message.head) + 1)}
+    routing_type = routing_type_of(message.head)
+    if routing_type is not None:
+        changes["destination-type"] = routing_type
+    head = message.head.forwarded(address, changes, _ENDED)
+    head.routing_type = routing_type
+    return head
+
+
+def with_priority(message: Message, priority: int) -> Head:
+    """The same with another priority. Readers of the log find the original by its number."""
+    head = message.head
+    headers = [(name, value) for name, value in head.headers() if name not in ("priority", _ORIGINAL)]
+    return Head(
+        encode_headers([*headers, ("priority", str(priority)), (_ORIGINAL, str(message.id))]), head.address,
+        priority=priority, persistent=head.persistent, sized=head.sized, routing_type=head.routing_type,
+        duplicate_id=head.duplicate_id,
+    )  # fmt: skip
+
+
+# ---- taking ----------------------------------------------------------------------------------------------------------
+#
+# Takes a message that an operator has chosen from where it stands, and puts it back.
+
+
+def take(parts: QueueParts, sight: Sight) -> Entry | None:
+    """Take the message out; None if it is not there any more, or not free. Its end follows, or ``put_back``."""
+    contents, entry = parts.contents, sight.entry
+    if contents.is_deleted:
+        return None
+    if sight.state == READY:
+        return entry if contents.order.remove(entry, entry.sequence) else None
+    if sight.state == SCHEDULED:
+        if not contents.is_aside(entry):
+            return None
+        contents.end_waiting(entry)
+        return entry
+    if sight.state == BEHIND:
+        behind = contents.behind
+        if behind is None or not behind.has(entry):
+            return None
+        contents.take_from_behind(entry)
+        return entry
+    backlog, found = sight.backlog, sight.found
+    if sight.state != PAGED or backlog is None or found is None:
+        return None
+    if contents.deferred is not None and contents.deferred.knows(entry.message.lsn):
+        return None  # a client has settled it already
+    return parts.pages.enter(backlog, found)
+
+
+def put_back(parts: QueueParts, sight: Sight, entry: Entry, due_ms: int) -> None:
+    """Undo ``take``: nothing could be done with the message. ``due_ms`` is what a scheduled one waits for."""
+    contents = parts.contents
+    if sight.state == SCHEDULED:
+        contents.put_aside(entry, due_ms)
+    elif sight.state == BEHIND and contents.behind is not None:
+        contents.behind.add(entry)
+    else:
+        contents.put_back(entry)
+    parts.note_ready()
+
+
+# ---- deeds -----------------------------------------------------------------------------------------------------------
+#
+# What an operator has done with one message: each deed is done completely or not at all, also in a crash. A message
+# and its copy are in one group of the log: the end of the original and the copy survive together.
+
+
+_END_UNITS: Final = 5
+_BURY_UNITS: Final = 14
+_COPY_UNITS: Final = 40
+"""What it costs to make a copy and to publish it at once, in units of a turn."""
+
+
+class Outcome(NamedTuple):
+    """What became of a deed. ``reason`` says why it was not done; empty: the message was not there any more. ``stops``:
+    nor would it be with the next message.
+    """
+
+    is_done: bool
+    reason: str = ""
+    stops: bool = False
+
+
+DONE: Final = Outcome(is_done=True)
+GONE: Final = Outcome(is_done=False)
+
+
+class Deed(ABC):
+    """One kind of deed, on the messages of one queue. ``word`` is the participle for the answer. ``units`` is what one
+    costs.
+    """
+
+    word: str
+    units: int = _END_UNITS
+
+    @property
+    def must_wait(self) -> bool:
+        """Can nothing be done in this turn?"""
+        return False
+
+    @abstractmethod
+    def do(self, sight: Sight, now_ms: int) -> Outcome:
+        """Do it with this message, which no consumer has."""
+
+
+@final
+class Remove(Deed):
+    """Removes messages: they are gone."""
+
+    word = "removed"
+
+    def __init__(self, queue: Queue) -> None:
+        self._parts = queue.parts
+
+    def do(self, sight: Sight, now_ms: int) -> Outcome:
+        parts = self._parts
+        return _end(parts, sight, lambda entry: parts.contents.kill([entry.message], PURGED))
+
+
+@final
+class Expire(Deed):
+    """Has messages expire, whatever their date."""
+
+    word = "expired"
+    units = _BURY_UNITS
+
+    def __init__(self, queue: Queue) -> None:
+        self._parts = queue.parts
+
+    def do(self, sight: Sight, now_ms: int) -> Outcome:
+        return _end(self._parts, sight, self._expire)
+
+    def _expire(self, entry: Entry) -> None:
+        contents = self._parts.contents
+        contents.deliver(entry.message)
+        try:
+            contents.expire_held([entry.message], None)
+        except Exception:
+            contents.come_back(entry.message)
+            raise
+
+
+@final
+class Bury(Deed):
+    """Sends messages to the dead-letter address, as ``Target``. What nothing takes there stays."""
+
+    word = "sent"
+    units = _BURY_UNITS
+
+    def __init__(self, queue: Queue, grave: Target, bindings: Bindings) -> None:
+        self._queue = queue
+        self._grave = grave
+        self._bindings = bindings
+
+    def do(self, sight: Sight, now_ms: int) -> Outcome:
+        parts, grave = self._queue.parts, self._grave
+        if grave.is_gone():
+            return Outcome(is_done=False, reason="the dead-letter address was deleted", stops=True)
+        source = self._bindings.source_of(sight.message, self._queue.reference)
+        head = dead(sight.message, grave.address.name, source.name, self._queue.name, SENT_BY_OPERATOR)
+        fault = grave.fault(_copy(sight.message, head, 0, grave))
+        if not fault and grave.address.refusal == "DROP":
+            fault = f"address {grave.address.name} is full, and drops messages (address-full-policy DROP)"
+        if fault:
+            return Outcome(is_done=False, reason=fault)
+        return _end(parts, sight, self._bury)
+
+    def _bury(self, entry: Entry) -> None:
+        parts = self._queue.parts
+        parts.host.copies.join()
+        parts.contents.kill([entry.message], CANCELLED)
+        parts.host.copies.note_dead(parts.reference, entry.message, SENT_BY_OPERATOR)
+
+
+@final
+class Move(Deed):
+    """Moves messages to a target. A scheduled one stays scheduled; how often deliveries failed is forgotten."""
+
+    word = "moved"
+    units = _COPY_UNITS
+
+    def __init__(self, queue: Queue, target: Target, bindings: Bindings) -> None:
+        self._queue = queue
+        self._target = target
+        self._bindings = bindings
+
+    @property
+    def must_wait(self) -> bool:
+        return self._target.is_behind
+
+    def do(self, sight: Sight, now_ms: int) -> Outcome:
+        target, message, parts = self._target, sight.message, self._queue.parts
+        head = _moved_head(self._queue, target, message, self._bindings)
+        copy = _copy(message, head, message.expires_ms, target)
+        return _refused(target, copy) or _carry(parts, sight, target, copy, now_ms)
+
+
+@final
+class Copy(Deed):
+    """Copies messages to a target. The originals stay as they are."""
+
+    word = "copied"
+    units = _COPY_UNITS
+
+    def __init__(self, queue: Queue, target: Target, bindings: Bindings) -> None:
+        self._queue = queue
+        self._target = target
+        self._bindings = bindings
+
+    @property
+    def must_wait(self) -> bool:
+        return self._target.is_behind
+
+    def do(self, sight: Sight, now_ms: int) -> Outcome:
+        target, message, parts = self._target, sight.message, self._queue.parts
+        head = _moved_head(self._queue, target, message, self._bindings)
+        copy = _copy(message, head, message.expires_ms, target)
+        refused = _refused(target, copy)
+        if refused is not None:
+            return refused
+        due_ms = due_ms_of(parts, sight, now_ms)
+        parts.host.copies.join()
+        why_lost = _put(parts, target, copy, now_ms, due_ms)
+        return Outcome(is_done=False, reason=why_lost) if why_lost else DONE
+
+
+@final
+class Prioritize(Deed):
+    """Gives messages another priority. Each goes behind those that have it already, under a new number."""
+
+    word = "changed"
+    units = _COPY_UNITS
+
+    def __init__(self, own: QueueTarget, priority: int) -> None:
+        self._own = own
+        self._priority = priority
+
+    @property
+    def must_wait(self) -> bool:
+        return self._own.is_behind
+
+    def do(self, sight: Sight, now_ms: int) -> Outcome:
+        message, priority = sight.message, self._priority
+        if message.head.priority == priority:
+            return Outcome(is_done=False, reason=f"has priority {priority} already")
+        parts = self._own.queue.parts
+        copy = _copy(message, with_priority(message, priority), message.expires_ms, self._own)
+        return _carry(parts, sight, self._own, copy, now_ms)
+
+
+@final
+class Retry(Deed):
+    """Sends dead and expired messages back to the queues they came from (``Targets.of_origin``). They do not expire, as
+    the copies on a dead-letter queue do not.
+    """
+
+    word = "retried"
+    units = _COPY_UNITS
+
+    def __init__(self, queue: Queue, targets: Targets) -> None:
+        self._queue = queue
+        self._targets = targets
+        self._waits_for: Target | None = None
+
+    @property
+    def must_wait(self) -> bool:
+        target = self._waits_for
+        return target is not None and not target.is_gone() and target.is_behind
+
+    def do(self, sight: Sight, now_ms: int) -> Outcome:
+        message = sight.message
+        if not has_origin(message.head):
+            return Outcome(is_done=False, reason="does not say where it comes from")
+        origin, routing_type = origin_of(message.head), routing_type_of(message.head)
+        try:
+            target = self._targets.of_origin(origin, routing_type)
+        except BrokerError as error:
+            return Outcome(is_done=False, reason=str(error))
+        if isinstance(target, QueueTarget) and target.queue is self._queue:
+            return Outcome(is_done=False, reason="comes from this queue")
+        self._waits_for = target
+        parts = self._queue.parts
+        copy = _copy(message, retried(message, origin.address or target.address.name), 0, target)
+        refused = _refused(target, copy)
+        if refused is not None:  # messages of other queues may go all the same
+            return Outcome(is_done=False, reason=refused.reason)
+        return _carry(parts, sight, target, copy, now_ms)
+
+
+def due_ms_of(parts: QueueParts, sight: Sight, now_ms: int) -> int:
+    """When a sender wants the message delivered, in epoch ms; 0: at once, or it waits only for another attempt."""
+    if sight.entry.attempts:
+        return 0
+    if sight.state == SCHEDULED:
+        return parts.contents.waits_until.of(sight.message.id)
+    if sight.state == PAGED and sight.found is not None and sight.found.due_ms > now_ms:
+        return sight.found.due_ms
+    return 0
+
+
+def _refused(target: Target, copy: Message) -> Outcome | None:
+    """Why the target cannot have the copy; None: it can."""
+    if target.is_gone():
+        return Outcome(is_done=False, reason="the target was deleted", stops=True)
+    fault = target.fault(copy)
+    full = target.full_because(copy)
+    if full:
+        return Outcome(is_done=False, reason=full, stops=True)
+    return Outcome(is_done=False, reason=fault) if fault else None
+
+
+def _moved_head(queue: Queue, target: Target, message: Message, bindings: Bindings) -> Head:
+    source = bindings.source_of(message, queue.reference)
+    return moved(message, target.address.name, source.name, queue.name)
+
+
+def _copy(message: Message, head: Head, expires_ms: int, target: Target) -> Message:
+    """A copy for the target. It has no number before it is put there."""
+    return Message(head, message.body, 0, message.timestamp_ms, expires_ms, target.address.account, 0)
+
+
+def _put(parts: QueueParts, target: Target, copy: Message, now_ms: int, due_ms: int) -> str:
+    """Put a copy on the target. Returns why it is not there all the same: a ring has dropped it. Empty: it is."""
+    copy.id = parts.host.next_message_id()
+    outcome = PublishOutcome(parts.host.outcomes)
+    outcome.watch(copy.id)
+    try:
+        target.put(copy, now_ms, due_ms)
+    finally:
+        outcome.end()
+    return "" if outcome.is_kept else outcome.why_lost
+
+
+def _carry(parts: QueueParts, sight: Sight, target: Target, copy: Message, now_ms: int) -> Outcome:
+    """Put a copy on the target in the original's stead. What the target does not keep stays where it is."""
+    due_ms = due_ms_of(parts, sight, now_ms)
+    why_lost = ""
+
+    def move(entry: Entry) -> None:
+        nonlocal why_lost
+        parts.host.copies.join()
+        why_lost = _put(parts, target, copy, now_ms, due_ms)
+        if why_lost:
+            raise _NotKept
+        parts.contents.acknowledge([entry.message], None, MOVED)  # as Artemis counts it
+
+    try:
+        return _end(parts, sight, move)
+    except _NotKept:
+        return Outcome(is_done=False, reason=why_lost)
+
+
+class _NotKept(Exception):
+    """The target keeps no copy."""
+
+
+def _end(parts: QueueParts, sight: Sight, end: Callable[[Entry], None]) -> Outcome:
+    """Take a message out and end it. If that raises, the message is where it was."""
+    waits_until_ms = parts.contents.waits_until.of(sight.message.id)
+    entry = take(parts, sight)
+    if entry is None:
+        return GONE
+    try:
+        end(entry)
+    except Exception:
+        put_back(parts, sight, entry, waits_until_ms)
+        raise
+    return DONE
+
+
+# ---- change ----------------------------------------------------------------------------------------------------------
+#
+# What an operator does with many messages of a queue, carried out over as many turns as it takes.
+
+
+UNITS_MAX: Final = 1_000
+"""What one change may spend in a turn, whatever else the turn has left."""
+HELD_NAMED_MAX: Final = 100
+"""So many messages that consumers have are named."""
+_REASONS_MAX: Final = 20
+_OTHERS: Final = "other reasons"
+
+
+@final
+class Change(Chore):
+    """Does something with each of the chosen messages that was on the queue when it began. Those that consumers have
+    are left alone, and counted when everything else is done.
+
+    It leaves the agenda (``is_off``) while it waits for the disk, for room in its target, or because it has used up its
+    ``allowance`` of messages (None: any number). Whoever began it looks whether it ``may_go_on``, and puts it on the
+    agenda again. The queue delivers meanwhile, and no other work on it has to wait.
+    """
+
+    def __init__(self, queue: Queue, choice: Choice, deed: Deed, *, allowance: int | None = None) -> None:
+        self.queue = queue
+        self.deed = deed
+        self.done_count = 0
+        self.kept: dict[str, int] = {}
+        """How many of the chosen messages stayed where they are, by the reason."""
+        self.held_count = 0
+        self.held_ids: list[int] = []
+        """The first of those chosen messages that consumers have."""
+        self.stopped_because = ""
+        """Why it ended before it had looked at everything; empty: it did not."""
+        self.is_over = False
+        self.is_off = False
+        self.allowance = allowance
+        self._choice = choice
+        self._round = Round(queue.parts, UNHELD, choice.ids or ())
+        self._is_counting_held = False
+        self._found_count = 0
+
+    @property
+    def looked_count(self) -> int:
+        """How many messages it has looked at in this round."""
+        return self._round.looked_count
+
+    @property
+    def may_go_on(self) -> bool:
+        """Is there something that it could do?"""
+        if self.allowance is not None and self.allowance <= 0:
+            return False
+        return not (self._round.is_waiting or self.deed.must_wait)
+
+    def stop(self, reason: str) -> None:
+        """End it before it is done. What it has done stands."""
+        if not self.is_over:
+            self.stopped_because = reason
+            self._end()
+
+    def work(self, budget: Budget, now_ms: int) -> bool:
+        given = min(budget.left, UNITS_MAX)
+        share = Budget()
+        share.refill(max(given, 1))
+        while not self.is_over and self.may_go_on:
+            if self.queue.deleted:
+                self.stop("the queue was deleted")
+                break
+            sight = self._round.next(share)
+            if sight is not None:
+                self._look_at(sight, share, now_ms)
+            elif self._round.is_done:
+                self._go_on()
+            if share.is_spent:
+                break
+        budget.spend(max(given, 1) - share.left)
+        self.queue.parts.aftermath.run()
+        self.is_off = not self.is_over and not self.may_go_on
+        return self.is_over or self.is_off
+
+    def recover(self) -> bool:
+        self.stop("a step of it failed; see the log of the broker")
+        return False
+
+    def _go_on(self) -> None:
+        """Everything free was looked at. Count what consumers have; then that is all."""
+        if self._is_counting_held or self._has_found_all:
+            self._end()
+            return
+        self._is_counting_held = True
+        self._round = Round(self.queue.parts, (DELIVERING,), self._choice.ids or ())
+
+    @property
+    def _has_found_all(self) -> bool:
+        """Was every message found that was chosen by its number, or as many done as are wanted?"""
+        ids, count_max = self._choice.ids, self._choice.count_max
+        if count_max is not None and self.done_count >= count_max:
+            return True
+        return ids is not None and self._found_count >= len(ids)
+
+    def _look_at(self, sight: Sight, share: Budget, now_ms: int) -> None:
+        message = sight.message
+        if not self._choice.holds(message, share):
+            return
+        self._found_count += 1
+        if self._is_counting_held:
+            self.held_count += 1
+            if len(self.held_ids) < HELD_NAMED_MAX:
+                self.held_ids.append(message.id)
+        else:
+            self._note(self.deed.do(sight, now_ms), share)
+        if self._has_found_all:
+            self._end()
+
+    def _note(self, outcome: Outcome, share: Budget) -> None:
+        if outcome.is_done:
+            share.spend(self.deed.units)
+            self.done_count += 1
+            if self.allowance is not None:
+                self.allowance -= 1
+        elif outcome.stops:
+            self.stop(outcome.reason)
+        elif outcome.reason:
+            share.spend(self.deed.units // 2)
+            reason = outcome.reason if outcome.reason in self.kept or len(self.kept) < _REASONS_MAX else _OTHERS
+            self.kept[reason] = self.kept.get(reason, 0) + 1
+        else:
+            self._found_count -= 1  # a consumer may have it by now
+
+    def _end(self) -> None:
+        self._round.close()
+        self.is_over = True
+
+
+# ---- handling --------------------------------------------------------------------------------------------------------
+#
+# The changes that operators make to messages, by name. Each goes on by itself until it is over.
+
+
+DELIVERED_MAX: Final = 5_000
+"""So many scheduled messages, at most, are put in the order of their time and delivered together."""
+
+
+@final
+class Handling:
+    """Begins changes, and ends them when the broker stops."""
+
+    def __init__(
+        self, host: Host, bindings: Bindings, resolver: Resolver, enqueuer: Enqueuer, admission: Admission
+    ) -> None:
+        self._host = host
+        self._bindings = bindings
+        self._resolver = resolver
+        self._targets = Targets(bindings, resolver, enqueuer, admission)
+        self.changes: list[Change] = []
+        """Those that are not over, and some that are."""
+
+    def remove(self, queue: Queue, choice: Choice) -> Change:
+        """Remove messages."""
+        return self._begin(queue, choice, Remove(queue))
+
+    def expire(self, queue: Queue, choice: Choice) -> Change:
+        """Have messages expire."""
+        return self._begin(queue, choice, Expire(queue))
+
+    def bury(self, queue: Queue, choice: Choice) -> Change:
+        """Send messages to the dead-letter address. Raises BrokerError if the queue has none, or nothing takes what is
+        sent there.
+        """
+        grave = self._targets.address(self._grave_of(queue))
+        return self._begin(queue, choice, Bury(queue, grave, self._bindings))
+
+    def move(self, queue: Queue, choice: Choice, target_name: str) -> Change:
+        """Move messages to the queue or address of this name. Raises BrokerError."""
+        return self._begin(queue, choice, Move(queue, self._target(queue, target_name), self._bindings))
+
+    def copy(self, queue: Queue, choice: Choice, target_name: str) -> Change:
+        """Copy messages to the queue or address of this name. Raises BrokerError."""
+        return self._begin(queue, choice, Copy(queue, self._target(queue, target_name), self._bindings))
+
+    def prioritize(self, queue: Queue, choice: Choice, priority: int) -> Change:
+        """Give messages another priority. Raises BadRequestError."""
+        if not 0 <= priority < PRIORITIES:
+            raise BadRequestError(f"a priority is a number from 0 to {PRIORITIES - 1}, and not {priority}")
+        return self._begin(queue, choice, Prioritize(self._targets.queue(queue), priority))
+
+    def retry(self, queue: Queue, choice: Choice, *, allowance: int | None = None) -> Change:
+        """Send dead and expired messages back to the queues they came from; see ``Change`` for the allowance."""
+        return self._begin(queue, choice, Retry(queue, self._targets), allowance=allowance)
+
+    def deliver(self, queue: Queue, ids: Iterable[int], now_ms: int) -> int:
+        """Have scheduled messages delivered now, at most ``DELIVERED_MAX``: the earliest first. Returns how many there
+        are.
+        """
+        contents = queue.contents
+        entries = [entry for one in ids if (entry := contents.scheduled.get(one)) is not None]
+        if not entries:
+            return 0
+        entries.sort(key=lambda entry: contents.waits_until.of(entry.message.id))
+        count = len(entries)
+        budget = Budget()
+        budget.refill(1)
+        self._tell(queue, "delivered")
+        queue.fall_due(entries, now_ms, budget)
+        return count
+
+    def nudge(self, change: Change) -> None:
+        """Let a change go on that has waited for something that is there now."""
+        if change.is_off and change.may_go_on:
+            change.is_off = False
+            self._host.agenda.add(change)
+
+    def stop(self) -> None:
+        """The broker stops: what is not done is left undone."""
+        for change in self.changes:
+            change.stop("the broker stopped")
+
+    def _begin(self, queue: Queue, choice: Choice, deed: Deed, *, allowance: int | None = None) -> Change:
+        change = Change(queue, choice, deed, allowance=allowance)
+        self.changes = [each for each in self.changes if not each.is_over]
+        self.changes.append(change)
+        self._tell(queue, deed.word)
+        self._host.agenda.add(change)
+        return change
+
+    def _tell(self, queue: Queue, word: str) -> None:
+        self._host.note_event(OPERATION, queue.reference, {"operation": f"messages {word}"}, kind=word)
+
+    def _target(self, queue: Queue, name: str) -> Target:
+        target = self._targets.find(name)
+        if isinstance(target, QueueTarget):
+            if target.queue is queue:
+                raise BadRequestError(f"{name} is the queue itself; name another one")
+            if not target.queue.enabled:
+                raise BrokerError(f"queue {target.queue.name} is disabled and takes no messages")
+        elif not self._bindings.has_queues(target.address) and not target.address.diverts:
+            raise BrokerError(f"address {name} has no queue, so the messages would be lost; create one first")
+        return target
+
+    def _grave_of(self, queue: Queue) -> Address:
+        address = self._bindings.address_of(queue)
+        own = queue.reference.rules.dead_letter_address
+        name = address.settings.dead_letter_address if own is None else own
+        if not name:
+            raise BrokerError(f"queue {queue.name} has no dead-letter-address; set one, or remove the messages instead")
+        if name == address.name:
+            raise BrokerError(f"queue {queue.name} is on the dead-letter-address {name} already")
+        self._resolver.obtain_resources(address, name, dead=True)
+        target = self._bindings.addresses.get(name)
+        if target is None or not (self._bindings.has_queues(target) or target.diverts):
+            raise BrokerError(
+                f"nothing takes what is sent to the dead-letter-address {name}; create a queue on it first"
+            )
+        return target

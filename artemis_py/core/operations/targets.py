@@ -1,0 +1,235 @@
+"""Where a copy comes from, as its headers say: the queue on which its original died or expired, and why."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Final, NamedTuple, final
+
+from artemis_py.core.addresses.address import ANYCAST, MULTICAST, Address
+from artemis_py.core.addresses.batch import Batch, Verdicts
+from artemis_py.core.addresses.enqueue import Enqueuer
+from artemis_py.core.addresses.routing_table import Bindings
+from artemis_py.core.destinations.auto_create import Resolver
+from artemis_py.core.publish.publish import Admission, takers
+from artemis_py.core.queue.queue import Queue
+from artemis_py.errors import NotFoundError
+from artemis_py.message import Head, HeaderName, Message
+
+RETRIED_HEADER: Final = "_ART_RETRIED"
+"""How often an operator has sent the message back to where it came from. No client may set it."""
+_ADDRESS: Final = HeaderName("_AMQ_ORIG_ADDRESS")
+_QUEUE: Final = HeaderName("_AMQ_ORIG_QUEUE")
+_ROUTING_TYPE: Final = HeaderName("_AMQ_ORIG_ROUTING_TYPE")
+_CAUSE: Final = HeaderName("reason")
+_RETRIED: Final = HeaderName(RETRIED_HEADER)
+_ROUTING_TYPES: Final = {"0": MULTICAST, "1": ANYCAST}
+_NUMBER: Final = HeaderName("_AMQ_ORIG_MESSAGE_ID")
+_COUNT_DIGITS_MAX: Final = 9
+_NUMBER_DIGITS_MAX: Final = 20
+
+
+class Origin(NamedTuple):
+    """``address`` and ``queue`` are where the original was, ``cause`` why it is there no more. None: not known."""
+
+    address: str | None
+    queue: str | None
+    cause: str | None
+
+
+def origin_of(head: Head) -> Origin:
+    """Where a message comes from; all None for one that a client sent."""
+    return Origin(head.first(_ADDRESS), head.first(_QUEUE), cause_of(head))
+
+
+def cause_of(head: Head) -> str | None:
+    """Why the original left its queue; None for a message that a client sent."""
+    return head.first(_CAUSE) if has_origin(head) else None
+
+
+def has_origin(head: Head) -> bool:
+    """Is the message a copy of one that was elsewhere?"""
+    return head.first(_ADDRESS) is not None
+
+
+def comes_from(head: Head, name: str) -> bool:
+    """Is this the queue or the address from which the message comes?"""
+    return name in {head.first(_QUEUE), head.first(_ADDRESS)}
+
+
+def routing_type_of(head: Head) -> str | None:
+    """The routing type with which the original was sent; None: it named none."""
+    return _ROUTING_TYPES.get(head.first(_ROUTING_TYPE) or "")
+
+
+def retried_count(head: Head) -> int:
+    """How often the message was sent back to where it came from."""
+    return _number(head, _RETRIED, _COUNT_DIGITS_MAX)
+
+
+def original_number(head: Head) -> int:
+    """The number of the message of which this is a copy; 0: it is none, or the header says nothing sensible."""
+    return _number(head, _NUMBER, _NUMBER_DIGITS_MAX)
+
+
+def _number(head: Head, name: HeaderName, digits_max: int) -> int:
+    text = head.first(name) or ""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= digits_max else 0
+
+
+# ---- targets ---------------------------------------------------------------------------------------------------------
+#
+# Where an operator has messages moved or copied to: a queue, which gets them whatever its filter says, or an address,
+# which routes them as if a client had sent them.
+
+
+_SEPARATOR: Final = "::"
+
+
+class Target(ABC):
+    """One target. Copies are made of originals; what is asked first is whether there is room for them."""
+
+    @property
+    @abstractmethod
+    def address(self) -> Address:
+        """The address that has the copies."""
+
+    @abstractmethod
+    def is_gone(self) -> bool:
+        """Does it exist no more?"""
+
+    @abstractmethod
+    def fault(self, copy: Message) -> str:
+        """Why this copy may not come, so that its original must stay; empty: it may."""
+
+    @abstractmethod
+    def full_because(self, copy: Message) -> str:
+        """Why there is no room for the copy; empty: there is."""
+
+    @abstractmethod
+    def put(self, copy: Message, now_ms: int, due_ms: int) -> None:
+        """Put a copy there. ``due_ms`` above 0 schedules it."""
+
+    @property
+    def is_behind(self) -> bool:
+        """Must copies wait, because the disk is behind with the pages of the address?"""
+        stream = self.address.stream
+        return stream is not None and stream.active and stream.is_behind
+
+
+@final
+class QueueTarget(Target):
+    """One queue."""
+
+    def __init__(self, queue: Queue, bindings: Bindings, enqueuer: Enqueuer) -> None:
+        self.queue = queue
+        self._address = bindings.address_of(queue)
+        self._enqueuer = enqueuer
+
+    @property
+    def address(self) -> Address:
+        return self._address
+
+    def is_gone(self) -> bool:
+        return self.queue.deleted
+
+    def fault(self, copy: Message) -> str:
+        return "" if self.queue.enabled else f"queue {self.queue.name} is disabled"
+
+    def full_because(self, copy: Message) -> str:
+        refusal = self._address.refusal
+        if refusal is not None:
+            return f"address {self._address.name} is full ({refusal})"
+        flow = self.queue.flow
+        if flow.limits_senders and not flow.admits(copy.size_bytes):
+            return f"queue {self.queue.name} is full"
+        return ""
+
+    def put(self, copy: Message, now_ms: int, due_ms: int) -> None:
+        self._enqueuer.give(self._address, self.queue, [copy], now_ms, due_ms)
+
+
+@final
+class AddressTarget(Target):
+    """An address with all its queues and diverts."""
+
+    def __init__(self, address: Address, bindings: Bindings, admission: Admission) -> None:
+        self._address = address
+        self._bindings = bindings
+        self._admission = admission
+        self._full = ""
+
+    @property
+    def address(self) -> Address:
+        return self._address
+
+    def is_gone(self) -> bool:
+        return self._bindings.addresses.get(self._address.name) is not self._address
+
+    def fault(self, copy: Message) -> str:
+        self._full = ""
+        route = self._bindings.route_to(self._address, None, copy.head.routing_type)
+        plan = self._bindings.plan_of(route)
+        verdicts = Verdicts(copy)
+        if any(verdicts.of(divert.selector) for divert in (*plan.exclusive_diverts, *plan.diverts)):
+            return ""
+        queues = takers(self._address, plan, None, copy.head.routing_type, verdicts)
+        for queue in queues:
+            if queue.flow.limits_senders and not queue.flow.admits(copy.size_bytes):
+                self._full = f"queue {queue.name} is full"
+        return "" if queues else f"no queue of address {self._address.name} takes it"
+
+    def full_because(self, copy: Message) -> str:
+        refusal = self._address.refusal
+        return self._full if refusal is None else f"address {self._address.name} is full ({refusal})"
+
+    def put(self, copy: Message, now_ms: int, due_ms: int) -> None:
+        route = self._bindings.route_to(self._address, None, copy.head.routing_type)
+        copy.head = route.head_of(copy.head)
+        batch = Batch(route, [copy], copy.size_bytes, now_ms, plain=False, due_ms=due_ms, hops=1)
+        self._admission.publish(batch, admitted=True)
+
+
+@final
+class Targets:
+    """Finds targets by their names."""
+
+    def __init__(self, bindings: Bindings, resolver: Resolver, enqueuer: Enqueuer, admission: Admission) -> None:
+        self.bindings = bindings
+        self._resolver = resolver
+        self._enqueuer = enqueuer
+        self._admission = admission
+
+    def queue(self, queue: Queue) -> QueueTarget:
+        """This queue as a target."""
+        return QueueTarget(queue, self.bindings, self._enqueuer)
+
+    def address(self, address: Address) -> AddressTarget:
+        """This address as a target."""
+        return AddressTarget(address, self.bindings, self._admission)
+
+    def find(self, name: str) -> Target:
+        """The queue of this name (also ``address::queue``), or else the address. Raises NotFoundError."""
+        address_name, separator, queue_name = name.partition(_SEPARATOR)
+        queue = self.bindings.queues.get(queue_name if separator else name)
+        if queue is not None and (not separator or queue.address.name == address_name):
+            return self.queue(queue)
+        address = None if separator else self.bindings.addresses.get(name)
+        if address is None:
+            raise NotFoundError(f"there is no queue or address {name!r} to put messages on")
+        return self.address(address)
+
+    def of_origin(self, origin: Origin, routing_type: str | None) -> Target:
+        """Where a message came from: its queue, and an anycast queue that is gone is created again, as a SEND to it
+        would. Never the address: all other subscriptions would get the message once more. What came from no queue (no
+        route) goes to its address, as a SEND. Raises BrokerError if there is nothing to send it to.
+        """
+        name = origin.address or ""
+        if origin.queue is None:
+            return self.address(self._resolver.route(name, None, routing_type).address)
+        queue = self.bindings.queues.get(origin.queue)
+        if queue is None and set(self._resolver.types_of(name, routing_type)) != {ANYCAST}:
+            raise NotFoundError(
+                f"its queue {origin.queue} of address {name} is gone and was no anycast queue, and other subscriptions"
+                " must not get it again; create the queue, or move the message"
+            )
+        return self.queue(queue or self._resolver.obtain_queue(name, origin.queue, ANYCAST))

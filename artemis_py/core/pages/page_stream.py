@@ -1,0 +1,478 @@
+"""An address' stream of pages: messages that found no room in memory, in order, for all of the address' queues.
+
+The stream knows which pages there are and what each queue still needs of them. It holds only messages that are being
+read, and does no I/O: it asks the ``PageLog``, whose answers come in a later turn.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Container, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final, final
+
+from artemis_py.core.consumer import Consumer
+from artemis_py.core.reference import QueueReference
+from artemis_py.message import Account, LargeBody, Message
+from artemis_py.paged import Page, PagedBody, PagedMessage, PlaceSet, Settled, Share
+from artemis_py.records import Actor, Chunk, KeptStream, PagedEntry, PageLog, RecordLog
+
+UNWRITTEN_BYTES_MAX: Final = 8 << 20
+"""Senders wait while more bytes than this are gathered for pages and not written (Artemis gathers one page)."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class RestoredShare:
+    """What one queue has left in a page after a restart: ``left`` messages and encoded bytes, the places that are
+    settled, and failed deliveries by place (how many, and when the next attempt is due in epoch ms).
+    """
+
+    queue_id: int
+    page: Page
+    left: tuple[int, int]
+    settled: PlaceSet
+    attempts: dict[int, tuple[int, int]]
+
+
+class PageStream:
+    """The pages of one address. It is ``active`` from the first message that finds no room until every queue has
+    settled every page. Meanwhile all arrivals go to pages, which keeps the order (Artemis manual, "Paging").
+    """
+
+    def __init__(
+        self, number: int, address: str, account: Account, log: RecordLog, files: PageLog, page_bytes: int
+    ) -> None:
+        self.number = number
+        self.address = address
+        self.account = account
+        self.period = 0
+        """How often paging has begun. What queues remember of an earlier time of paging is void."""
+        self.pages: list[Page] = []
+        self.message_count: dict[int, int] = {}
+        """How many messages each queue has not settled, over all pages, by queue number."""
+        self._log = log
+        self._files = files
+        self.page_bytes = page_bytes
+        """The size at which a page is full, in bytes."""
+        self._next_page = 1
+        self._next_place = 1
+        self._awaiting: dict[tuple[int, int], list[PageReader]] = {}
+
+    @property
+    def active(self) -> bool:
+        """Must arrivals go to pages?"""
+        return bool(self.pages)
+
+    @property
+    def next_place(self) -> int:
+        """The place that the next message takes."""
+        return self._next_place
+
+    @property
+    def is_behind(self) -> bool:
+        """Must senders wait for the disk, because too much is gathered?"""
+        return self._files.backlog_bytes > UNWRITTEN_BYTES_MAX
+
+    # ---- writing ---------------------------------------------------------------------------------
+
+    def begin(self) -> None:
+        """Send arrivals to pages from now on."""
+        if not self.pages:
+            self.period += 1
+            self._add_page()
+
+    def _add_page(self) -> Page:
+        page = Page(self.number, self._next_page, self._next_place)
+        self._next_page += 1
+        self.pages.append(page)
+        page.size_bytes = self._files.open(page, self.address)
+        self._log.page_opened(page, self.address)
+        return page
+
+    def _turn_page(self, full: Page) -> Page:
+        """Add a page behind a full one. The full one goes if every queue has settled it already."""
+        page = self._add_page()
+        self._let_go(full)
+        return page
+
+    def append(self, messages: list[Message], queues: list[QueueReference], due_ms: int) -> None:
+        """Append messages that all go to the same queues. ``due_ms`` (epoch ms, 0: none) schedules them."""
+        queue_ids = [queue.id for queue in queues]
+        keeping = [queue.id for queue in queues if queue.durable]
+        page = self.pages[-1]
+        run: list[Message] = []
+        for message in messages:
+            record = self._files.encode(message, self._next_place, queue_ids, due_ms)
+            if page.count and page.size_bytes + len(record) > self.page_bytes:
+                self._count(page, run, queue_ids, keeping)
+                run = []
+                page = self._turn_page(page)
+            self._files.append(page, record, durable=message.head.persistent and bool(keeping))
+            if message.body.__class__ is LargeBody:
+                page.large[self._next_place] = PagedBody(message.body, queue_ids)
+                page.has_large = True
+            page.size_bytes += len(record)
+            page.count += 1
+            self._next_place += 1
+            if message.expires_ms and not 0 < page.expires_ms <= message.expires_ms:
+                page.expires_ms = message.expires_ms
+            run.append(message)
+        self._count(page, run, queue_ids, keeping)
+
+    def _count(self, page: Page, run: list[Message], queue_ids: list[int], keeping: list[int]) -> None:
+        """Note what the queues have of a page. Tell the log if a restart will find any of it."""
+        if not run:
+            return
+        for queue_id in queue_ids:
+            page.left[queue_id] = page.left.get(queue_id, 0) + len(run)
+            self.message_count[queue_id] = self.message_count.get(queue_id, 0) + len(run)
+        durable = [message for message in run if message.head.persistent]
+        if not durable or not keeping:
+            return
+        size_bytes = sum(message.size_bytes for message in durable)
+        for queue_id in keeping:
+            page.durable.setdefault(queue_id, Share()).add(len(durable), size_bytes)
+        lsn = self._log.paged(page)
+        if self._log.story.is_told:
+            return  # each has the lsn of its own record, in the same group
+        for message in durable:
+            message.lsn = lsn
+
+    # ---- reading ---------------------------------------------------------------------------------
+
+    def ask(self, reader: PageReader, page: Page, offset: int) -> None:
+        """Fetch a part of a page for a reader. Readers that want the same part share it."""
+        waiting = self._awaiting.setdefault((page.number, offset), [])
+        if not waiting:
+            self._files.request(page, offset)
+        waiting.append(reader)
+
+    def arrived(self, chunk: Chunk) -> list[PageReader]:
+        """A part has arrived. Returns the readers that waited for it, and now have it."""
+        readers = self._awaiting.pop((chunk.page.number, chunk.offset), [])
+        for reader in readers:
+            reader.take(chunk)
+        return readers
+
+    # ---- settling --------------------------------------------------------------------------------
+
+    def settle(self, queue: QueueReference, messages: list[PagedMessage], reason: str, by: Actor | None = None) -> None:
+        """A queue has settled messages, for ``reason``. ``by``: the consumer, for a retained log."""
+        by_page: dict[int, list[PagedMessage]] = {}
+        for message in messages:
+            by_page.setdefault(message.page.number, []).append(message)
+        for group in by_page.values():
+            page = group[0].page
+            if queue.durable:
+                durable = [message for message in group if message.head.persistent]
+                if durable:
+                    self._log.page_settled(queue.id, durable, reason, by)
+            if page.large:
+                _let_bodies_go(page, queue.id, [message.place for message in group])
+            self._reduce(queue.id, page, len(group))
+
+    def _reduce(self, queue_id: int, page: Page, count: int) -> None:
+        self.message_count[queue_id] -= count
+        page.left[queue_id] -= count
+        if not page.left[queue_id]:
+            del page.left[queue_id]
+            self._let_go(page)
+
+    def purge(self, queue: QueueReference, held: list[PagedMessage], reason: str) -> None:
+        """A queue has settled everything but ``held``, the messages that it has in memory."""
+        by_page: dict[int, list[PagedMessage]] = {}
+        for message in held:
+            by_page.setdefault(message.page.number, []).append(message)
+        for page in list(self.pages):
+            self.purge_page(queue, page, by_page.get(page.number, []), reason)
+
+    def purge_page(self, queue: QueueReference, page: Page, kept: list[PagedMessage], reason: str) -> int:
+        """A queue has settled a page, but for ``kept``, the messages of it in memory. Returns how many messages
+        went.
+        """
+        count = page.left.get(queue.id, 0) - len(kept)
+        if count > 0:
+            if queue.durable and queue.id in page.durable:
+                durable = [message for message in kept if message.head.persistent]
+                self._log.page_purged(queue.id, page, durable, reason)
+            if page.large:
+                _let_bodies_go(page, queue.id, page.large.keys() - {message.place for message in kept})
+            self._reduce(queue.id, page, count)
+        return count
+
+    def forget(self, queue: QueueReference) -> None:
+        """A queue was deleted."""
+        self.message_count.pop(queue.id, None)
+        for page in list(self.pages):
+            if page.left.pop(queue.id, None):
+                _let_bodies_go(page, queue.id, list(page.large))
+                self._let_go(page)
+
+    def _let_go(self, page: Page) -> None:
+        """Remove a page that no queue needs. The last page stays while another one does, so that arrivals can
+        follow.
+        """
+        pages = self.pages
+        if page.left or page.gone:
+            return
+        if page is not pages[-1]:
+            self._drop(page)
+        if len(pages) == 1 and not pages[0].left:
+            self._drop(pages[0])
+
+    def _drop(self, page: Page) -> None:
+        page.gone = True
+        page.large.clear()
+        del self.pages[bisect_left(self.pages, page.number, key=_number)]
+        self._log.page_dropped(page)
+        self._files.drop(page)
+
+    # ---- after a restart -------------------------------------------------------------------------
+
+    def restore(self, kept: KeptStream, queue_ids: Container[int]) -> list[RestoredShare]:
+        """Go on with the pages that a restart found. Returns what the queues in ``queue_ids`` have in them."""
+        self.period = 1
+        shares: list[RestoredShare] = []
+        for page in kept.pages:
+            page.restored = True
+            for queue_id, share in page.durable.items():
+                if queue_id in queue_ids:
+                    restored = self._restored(kept, page, share, queue_id)
+                    if restored is not None:
+                        shares.append(restored)
+            self._next_page = page.number + 1
+            self._next_place = page.end_place
+        self.pages = list(kept.pages)
+        if self.pages:
+            self._add_page()  # never append to a page that a restart found: its end may be torn
+        for page in list(self.pages):
+            self._let_go(page)
+        return shares
+
+    def _restored(self, kept: KeptStream, page: Page, share: Share, queue_id: int) -> RestoredShare | None:
+        settled = kept.settled.get((queue_id, page.number)) or Settled(PlaceSet(page.first_place))
+        count = share.count - settled.count
+        if not count:
+            return None
+        page.left[queue_id] = count
+        self.message_count[queue_id] = self.message_count.get(queue_id, 0) + count
+        attempts: dict[int, tuple[int, int]] = {}
+        if kept.attempts:
+            for place in range(page.first_place, page.end_place):
+                if (queue_id, place) in kept.attempts:
+                    attempts[place] = kept.attempts[queue_id, place]
+        left = count, share.size_bytes - settled.size_bytes
+        return RestoredShare(queue_id, page, left, settled.places, attempts)
+
+
+def _let_bodies_go(page: Page, queue_id: int, places: Iterable[int]) -> None:
+    """A queue no longer needs the large bodies at these places."""
+    for place in places:
+        held = page.large.get(place)
+        if held is not None:
+            held.queue_ids.discard(queue_id)
+            if not held.queue_ids:
+                del page.large[place]
+
+
+class PageReader:
+    """One reader's place in a stream, for a queue or one of its consumers. It finds each message of the queue once, in
+    order.
+
+    ``next`` returns None both at the end and while it waits for the disk; ``waits`` tells which. When the part that it
+    waits for arrives, the queue is told.
+    """
+
+    __slots__ = (
+        "_chunk",
+        "_found",
+        "_offset",
+        "_page",
+        "_place",
+        "_stream",
+        "consumer",
+        "looked",
+        "queue",
+        "spoilt",
+        "unseen",
+        "waits",
+    )
+
+    def __init__(self, stream: PageStream, queue: QueueReference, consumer: Consumer | None, place: int) -> None:
+        self.queue = queue
+        self.consumer = consumer
+        """The consumer that it reads for; None: for the queue itself."""
+        self.waits = False
+        self.looked = 0
+        """How many messages it has found."""
+        self.spoilt: list[Page] = []
+        """Damaged pages that it has read to their end."""
+        self.unseen: set[int] | None = None
+        """Places that it went past while their messages were in memory; None: it does not note them."""
+        self._stream = stream
+        self._place = place
+        self._page: Page | None = None
+        self._offset = 0
+        self._chunk: Chunk | None = None
+        self._found: Iterator[PagedEntry] = iter(())
+
+    @property
+    def place(self) -> int:
+        """Every message before this place was found."""
+        return self._place
+
+    @property
+    def is_at_end(self) -> bool:
+        """Has it found all that the queue has in pages?"""
+        page = self._page
+        if self.waits or self._chunk is not None:
+            return False
+        is_read = page is None or self._offset >= page.size_bytes or self.queue.id not in page.left
+        return is_read and self._next_page() is None
+
+    @property
+    def page_number(self) -> int:
+        """The number of the page that it reads; 0 before the first."""
+        return 0 if self._page is None else self._page.number
+
+    def copy(self, consumer: Consumer | None) -> PageReader:
+        """Another reader at the same place."""
+        other = PageReader(self._stream, self.queue, consumer, self._place)
+        other.follow(self)
+        return other
+
+    def at(self, page: Page) -> PageReader:
+        """Another reader, at the beginning of a page."""
+        return PageReader(self._stream, self.queue, None, page.first_place)
+
+    def follow(self, other: PageReader) -> None:
+        """Go on from where another reader is, unless it waits for the disk."""
+        if self.waits:
+            return
+        self._place, self._page, self._offset = other._place, other._page, other._offset
+        self._chunk = None
+        self._found = iter(())
+
+    @property
+    def point(self) -> tuple[int, int, int]:
+        """Where it stands: the number of its page, the offset there in bytes, and the place."""
+        return self.page_number, self._offset, self._place
+
+    def go_to(self, point: tuple[int, int, int]) -> None:
+        """Go where another reader stood. If that page is gone, what it had is settled or in memory."""
+        number, offset, self._place = point
+        pages = self._stream.pages
+        index = bisect_left(pages, number, key=_number)
+        if index < len(pages) and pages[index].number == number:
+            self._page, self._offset = pages[index], offset
+        else:
+            self._page, self._offset = None, 0
+        self._chunk = None
+        self._found = iter(())
+
+    def next(self) -> PagedEntry | None:
+        """The queue's next message, or None."""
+        if self.waits:
+            return None
+        found = next(self._found, None)
+        if found is not None:
+            self.looked += 1
+            self._place = found.message.place + 1
+            self._offset = found.end
+            return found
+        self._fetch()
+        return None
+
+    def _fetch(self) -> None:
+        """Ask for the next part, if there is one."""
+        if self._chunk is not None:
+            self._offset = self._chunk.end
+            self._chunk = None
+        page = self._page
+        if page is not None and page.damaged and self._offset >= page.size_bytes:
+            self.spoilt.append(page)
+        if page is None or self._offset >= page.size_bytes or self.queue.id not in page.left:
+            page = self._next_page()
+            if page is None:
+                return
+            self._page, self._offset = page, 0
+            self._place = max(self._place, page.first_place)
+        self.waits = True
+        self._stream.ask(self, page, self._offset)
+
+    def _next_page(self) -> Page | None:
+        """The next page in which the queue has something."""
+        pages = self._stream.pages
+        queue_id = self.queue.id
+        behind = bisect_right(pages, self.page_number, key=_number)
+        for index in range(max(behind, bisect_right(pages, self._place, key=_first_place) - 1), len(pages)):
+            page = pages[index]
+            if page.end_place > self._place and queue_id in page.left:
+                return page
+        return None
+
+    def skip_all(self) -> None:
+        """Skip everything that is in pages now."""
+        self._page = self._stream.pages[-1]
+        self._offset = self._page.size_bytes
+        self._place = self._stream.next_place
+        self._chunk = None
+        self._found = iter(())
+
+    def take(self, chunk: Chunk) -> None:
+        """Take the part that it waited for."""
+        self.waits = False
+        if chunk.page is not self._page or chunk.offset != self._offset:
+            return
+        self._chunk = chunk
+        self._found = chunk.read(self.queue.id, chunk.page.resident, self._stream.account)
+
+
+def _number(page: Page) -> int:
+    return page.number
+
+
+def _first_place(page: Page) -> int:
+    return page.first_place
+
+
+# ---- streams ---------------------------------------------------------------------------------------------------------
+#
+# The page streams of all addresses, by number.
+
+
+@final
+class Streams:
+    """Opens and forgets the streams in which addresses keep messages that find no room in memory. ``files`` is None for
+    a broker without page files: then nothing is paged.
+    """
+
+    __slots__ = ("_log", "by_number", "files", "number_max")
+
+    def __init__(self, log: RecordLog, files: PageLog | None) -> None:
+        self._log = log
+        self.files = files
+        self.by_number: dict[int, PageStream] = {}
+        self.number_max = 0
+        """The highest number that a stream has had; a number is never used again."""
+
+    @property
+    def are_possible(self) -> bool:
+        """Are there files for pages?"""
+        return self.files is not None
+
+    def open(self, address: str, account: Account, page_bytes: int, number: int | None = None) -> PageStream:
+        """A stream for an address that has none; ``number`` is for one that a restart brings back."""
+        assert self.files is not None, "an address pages only where there are files for it"
+        if number is None:
+            number = self.number_max + 1
+        self.number_max = max(self.number_max, number)
+        stream = PageStream(number, address, account, self._log, self.files, page_bytes)
+        self.by_number[number] = stream
+        return stream
+
+    def forget(self, stream: PageStream) -> None:
+        """The address of the stream is gone. Queues on wildcard addresses may still read one that is active."""
+        if not stream.active:
+            del self.by_number[stream.number]

@@ -1,1 +1,0 @@
-"""Messages are recorded, and put on their queues or into pages."""

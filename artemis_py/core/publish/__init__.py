@@ -1,0 +1,1 @@
+"""From a message that is sent to the queues that get it."""

@@ -1,0 +1,608 @@
+"""Which queues a message goes to: all multicast queues that accept it, one of the anycast queues, in turn, and all
+views over the address.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final, final
+
+from artemis_py.core.addresses.address import ANYCAST, MULTICAST, Address, Plan
+from artemis_py.core.addresses.batch import Batch, Verdicts
+from artemis_py.core.addresses.enqueue import Enqueuer, Share
+from artemis_py.core.addresses.route import Route
+from artemis_py.core.addresses.routing_table import Bindings
+from artemis_py.core.destinations.auto_create import Resolver
+from artemis_py.core.events import DEAD, DISCARDED, NOT_ROUTED, ORPHANED
+from artemis_py.core.faults import give_up
+from artemis_py.core.host import Host
+from artemis_py.core.publish.copies import Forward, Forwards
+from artemis_py.core.publish.duplicates import Duplicates
+from artemis_py.core.queue.queue import Queue
+from artemis_py.core.reference import QueueReference
+from artemis_py.errors import NotFoundError
+from artemis_py.message import HeaderName, Message
+
+
+def accepts(queue: Queue, verdicts: Verdicts) -> bool:
+    """Does the message enter the queue?"""
+    return queue.is_open_to(verdicts.message) and verdicts.of(queue.selector)
+
+
+def next_in_turn(address: Address, queues: list[Queue], verdicts: Verdicts) -> int:
+    """Which of several anycast queues is to get the message: the next that accepts it and admits it, or else the next
+    that accepts it; -1 when none does.
+    """
+    accepting = -1
+    for step in range(len(queues)):
+        place = (address.anycast_turn + step) % len(queues)
+        queue = queues[place]
+        if accepts(queue, verdicts):
+            if queue.flow.admits(verdicts.message.size_bytes):
+                return place
+            if accepting < 0:
+                accepting = place
+    return accepting
+
+
+def offer(queues: list[Queue], batch: Batch) -> list[tuple[Queue, list[Message]]]:
+    """What each of the queues takes of a batch. Equal filters are asked once for each message."""
+    messages = batch.messages
+    shares: list[tuple[Queue, list[Message]]] = []
+    asked: list[Verdicts] = []
+    for queue in queues:
+        taken = messages
+        if not queue.accepts_all:
+            if not asked:
+                asked = [batch.verdicts_of(message) for message in messages]
+            taken = [verdicts.message for verdicts in asked if accepts(queue, verdicts)]
+        if taken:
+            shares.append((queue, taken))
+    return shares
+
+
+def deal(queues: list[Queue], batch: Batch) -> list[tuple[Queue, list[Message]]]:
+    """Share a batch out among anycast queues, in turn, passing over queues that do not accept a message."""
+    address = batch.route.address
+    if len(queues) == 1 and queues[0].accepts_all:
+        return [(queues[0], batch.messages)]
+    dealt: dict[str, tuple[Queue, list[Message]]] = {}
+    for message in batch.messages:
+        place = next_in_turn(address, queues, batch.verdicts_of(message))
+        if place >= 0:
+            address.anycast_turn = (place + 1) % len(queues)
+            queue = queues[place]
+            dealt.setdefault(queue.name, (queue, []))[1].append(message)
+    return list(dealt.values())
+
+
+def every_target(route: Route, plan: Plan) -> list[Queue]:
+    """The queues that each get every message: the queue that was named, or all multicast queues and views."""
+    if route.queue is not None:
+        return [route.queue]
+    return plan.multicast if route.routing_type != ANYCAST else plan.views
+
+
+def only_target(route: Route, plan: Plan) -> Queue | None:
+    """The queue that gets every message that it accepts, if there is no other."""
+    if route.queue is not None:
+        return route.queue
+    only = plan.only_queue
+    if only is None or route.routing_type is None or route.routing_type == only.routing_type or plan.views:
+        return only
+    return None
+
+
+def takers(
+    address: Address, plan: Plan, named: Queue | None, routing_type: str | None, verdicts: Verdicts
+) -> list[Queue]:
+    """The queues that the message would come to; ``named`` is the one of a fully qualified destination."""
+    if any(verdicts.of(divert.selector) for divert in plan.exclusive_diverts):
+        return []
+    if named is not None:
+        return [named] if accepts(named, verdicts) else []
+    every = plan.multicast if routing_type != ANYCAST else plan.views
+    found = [queue for queue in every if accepts(queue, verdicts)]
+    if plan.anycast and routing_type != MULTICAST:
+        place = next_in_turn(address, plan.anycast, verdicts)
+        if place >= 0:
+            found.append(plan.anycast[place])
+    return found
+
+
+# ---- router ----------------------------------------------------------------------------------------------------------
+#
+# From an address to its queues: expiry settings, duplicates, diverts, and which queue gets which message.
+
+
+_NAME_MAX: Final = 200
+
+
+@final
+class Router:
+    """Decides who gets the messages that were admitted to an address. It holds no queue and gives nothing to
+    consumers; a queue may, when messages arrive.
+    """
+
+    __slots__ = ("_bindings", "_duplicates", "_enqueuer", "_events", "_forwards", "_log", "_outcomes", "_resolver")
+
+    def __init__(
+        self,
+        host: Host,
+        bindings: Bindings,
+        resolver: Resolver,
+        duplicates: Duplicates,
+        forwards: Forwards,
+        enqueuer: Enqueuer,
+    ) -> None:
+        self._log = host.log
+        self._events = host.events
+        self._outcomes = host.outcomes
+        self._bindings = bindings
+        self._resolver = resolver
+        self._duplicates = duplicates
+        self._forwards = forwards
+        self._enqueuer = enqueuer
+
+    def publish(self, batch: Batch) -> None:
+        """Route messages in order. All of them are taken."""
+        address = batch.route.address
+        if address.changes_expiry:
+            batch.plain = False
+            for message in batch.messages:
+                message.expires_ms = address.expiry_of(message.expires_ms, batch.now_ms)
+        if not (batch.plain or batch.distinct) and any(one.head.duplicate_id is not None for one in batch.messages):
+            self._log.begin_group()
+            messages = self._duplicates.leave_out(address, batch.messages)
+            batch.narrow(messages)
+            self._publish_distinct(batch)
+            self._duplicates.write(address, messages)
+            self._log.end_group()
+        else:
+            self._publish_distinct(batch)
+
+    def _publish_distinct(self, batch: Batch) -> None:
+        plan = self._bindings.plan_of(batch.route)
+        diverted: set[int] | None = None
+        if plan.cost.programs and batch.verdicts is None and len(batch.messages) == 1:
+            message = batch.messages[0]
+            batch.verdicts = {message: Verdicts(message)}
+        if plan.has_diverts and (batch.route.queue is None or plan.exclusive_diverts):
+            diverted = self._forwards.divert(plan, batch)
+        if batch.messages:
+            self._route(batch, plan, diverted)
+
+    def _route(self, batch: Batch, plan: Plan, diverted: set[int] | None) -> None:
+        route, messages = batch.route, batch.messages
+        only = only_target(route, plan)
+        if only is not None and only.accepts_all:
+            address = route.address
+            address.routed_message_count += len(messages)
+            if batch.paged or (address.spread is not None and address.is_spreading):
+                self._enqueuer.enqueue(batch, [(only, messages)])
+            else:
+                self._enqueuer.enqueue_on_one(batch, only)
+            return
+        shares = offer(every_target(route, plan), batch)
+        if route.queue is None and plan.anycast and route.routing_type != MULTICAST:
+            shares.extend(deal(plan.anycast, batch))
+        self._count_routed(batch, plan, shares, diverted)
+        if shares:
+            self._enqueuer.enqueue(batch, shares)
+        elif not batch.plain:
+            self._enqueuer.recording.record_unrouted(batch)
+
+    def _count_routed(self, batch: Batch, plan: Plan, shares: list[Share], diverted: set[int] | None) -> None:
+        """Count what reached a queue or a divert; the rest goes to the dead-letter address if settings say so."""
+        address, messages = batch.route.address, batch.messages
+        if any(taken is messages for _, taken in shares):
+            address.routed_message_count += len(messages)
+            return
+        reached = {message.id for _, taken in shares for message in taken}
+        if diverted:
+            reached.update(diverted)
+        missed = [message for message in messages if message.id not in reached]
+        if missed:
+            lost = _not_awaited(missed, batch, plan)
+            if self._outcomes:
+                self._note_missed(missed, lost, batch.route, plan)
+            missed = lost
+        address.routed_message_count += len(messages) - len(missed)
+        address.unrouted_message_count += len(missed)
+        if missed and address.deleted:
+            self._events.note(ORPHANED, "", {"address": address.name[:_NAME_MAX]}, count=len(missed))
+        settings = address.settings
+        target = settings.dead_letter_address
+        if missed and settings.send_to_dla_on_no_route and target and target != address.name:
+            self._resolver.obtain_resources(address, target, dead=True)
+            for message in missed:
+                self._forwards.add_unrouted(target, address, message, batch.hops)
+
+    def _note_missed(self, missed: list[Message], lost: list[Message], route: Route, plan: Plan) -> None:
+        """Some publishers wait to know that no queue took their messages, now or ever."""
+        for message in missed:
+            outcome = self._outcomes.get(message.id)
+            if outcome is None:
+                continue
+            if message in lost:
+                outcome.has_targets = bool(_possible_targets(route, plan))
+                outcome.unrouted_because = _why_unrouted(route, plan)
+            else:
+                outcome.is_awaited = True
+
+
+def _possible_targets(route: Route, plan: Plan) -> list[Queue]:
+    """Every queue that some message on this route may come to."""
+    queues = every_target(route, plan)
+    if route.queue is None and route.routing_type != MULTICAST:
+        queues = [*queues, *plan.anycast]
+    return queues
+
+
+def _why_unrouted(route: Route, plan: Plan) -> str:
+    queues, name = _possible_targets(route, plan), route.address.name
+    if not queues:
+        kind = "" if route.routing_type is None else f"{route.routing_type} "
+        return f"address {name} has no {kind}queue that would take it"
+    whose = f"queue {queues[0].name}" if len(queues) == 1 else f"each of the {len(queues)} queues of address {name}"
+    return f"{whose} is disabled, or has a filter that does not match it"
+
+
+def _not_awaited(messages: list[Message], batch: Batch, plan: Plan) -> list[Message]:
+    """Those of the messages that no queue will find in the log, either."""
+    for queue in _possible_targets(batch.route, plan):
+        if queue.filling is not None:
+            messages = [
+                message
+                for message in messages
+                if not message.head.persistent or not batch.verdicts_of(message).of(queue.selector)
+            ]
+    return messages
+
+
+# ---- admission -------------------------------------------------------------------------------------------------------
+#
+# The way into an address: is there room for what a client or the broker publishes? A message is refused before
+# anything happens to it, and then none of the queues gets it. A queue that limits its senders first lets its
+# consumers take what they have room for.
+
+
+_NONE: Final[list[Queue]] = []
+
+
+@final
+class Admission:
+    """Takes batches as far as the address and its queues have room, and hands them to the router."""
+
+    __slots__ = ("_bindings", "_duplicates", "_host", "_router")
+
+    def __init__(self, host: Host, bindings: Bindings, duplicates: Duplicates, router: Router) -> None:
+        self._host = host
+        self._bindings = bindings
+        self._duplicates = duplicates
+        self._router = router
+
+    def publish(self, batch: Batch, *, admitted: bool = False) -> int:
+        """Publish messages in order; returns how many the address took.
+
+        Fewer than given are taken only when the address is full (or its pages are) and the policy is FAIL or BLOCK, or
+        when a queue has no room. ``admitted`` says that nobody is there to be blocked or told any more (a commit, a
+        copy made by the broker): then only DROP still applies.
+        """
+        route = batch.route
+        plan = self._bindings.plan_of(route)
+        cost = plan.cost if route.queue is None else self._bindings.cost_of(route)
+        asked = batch.verdicts is not None
+        self._host.budget.spend(cost.places_of(len(batch.messages)) if asked else cost.of_all(batch.messages))
+        limited = _limited(route, plan)
+        batch.limited = len(limited) > 0
+        if route.address.spread is not None and not admitted and _must_wait(batch, limited):
+            return 0
+        if limited and not _have_room(limited, batch):
+            return self._publish_to_limited(batch, plan, admitted)
+        return self._publish_admitted(batch, admitted)
+
+    def is_limited(self, route: Route) -> bool:
+        """Is there a queue at the route's end whose depth may stand against a message?"""
+        return len(_limited(route, self._bindings.plan_of(route))) > 0
+
+    def limited_takers(self, route: Route, verdicts: Verdicts) -> list[Queue]:
+        """Of the queues that a message would come to, those whose depth may stand against it."""
+        plan = self._bindings.plan_of(route)
+        if not _limited(route, plan):
+            return []
+        queues = takers(route.address, plan, route.queue, route.routing_type, verdicts)
+        return [queue for queue in queues if queue.flow.limits_senders]
+
+    def _publish_to_limited(self, batch: Batch, plan: Plan, admitted: bool) -> int:
+        """One by one, because a queue may take some of the messages and not all."""
+        route, now_ms = batch.route, batch.now_ms
+        address = route.address
+        for index, message in enumerate(batch.messages):
+            size_bytes = message.size_bytes
+            queues = takers(address, plan, route.queue, route.routing_type, batch.verdicts_of(message))
+            # A repeated message is confirmed: it is there, or was.
+            refusing: Queue | None = None
+            if not admitted and not self._duplicates.has_seen(address, message):
+                refusing = make_room(queues, size_bytes, now_ms)
+            if refusing is not None:
+                batch.refused_by = refusing
+                batch.refused_bytes = size_bytes
+                if refusing.flow.overflow.refuses:
+                    self._host.log.story.refused(address.name, "reject", message)
+                return index
+            one = replace(batch, messages=[message], size_bytes=size_bytes)
+            if (
+                not address.is_paging
+                and address.refusal is None
+                and make_room_or_page(address, queues, size_bytes, now_ms)
+            ):
+                one.paged = True
+                self._router.publish(one)
+            elif not self._publish_admitted(one, admitted):
+                return index
+        return len(batch.messages)
+
+    def _publish_admitted(self, batch: Batch, admitted: bool) -> int:
+        """No queue stands against it; the address may."""
+        count = len(batch.messages)
+        if batch.route.address.has_room_for(count, batch.memory_bytes):
+            self._router.publish(batch)
+            return count
+        return self._publish_while_room(batch, admitted)
+
+    def _publish_while_room(self, batch: Batch, admitted: bool) -> int:
+        address = batch.route.address
+        messages = batch.messages
+        story = self._host.log.story
+        for index, message in enumerate(messages):
+            refusal = address.refusal
+            if refusal == "DROP":
+                address.routed_message_count += 1
+                address.dropped_message_count += 1
+                story.refused(address.name, "drop", message)
+                outcome = self._host.outcomes.get(message.id)
+                if outcome is not None:
+                    outcome.full_address = address.name
+            elif refusal is not None and not admitted and not self._duplicates.has_seen(address, message):
+                if refusal == "FAIL":
+                    story.refused(address.name, "fail", message)
+                return index
+            elif address.must_page and not address.has_page_limit:
+                self._publish_rest(batch, messages[index:])
+                break
+            else:
+                one = replace(batch, messages=[message], size_bytes=message.size_bytes, paged=address.must_page)
+                self._router.publish(one)
+        return len(messages)
+
+    def _publish_rest(self, batch: Batch, messages: list[Message]) -> None:
+        """From here on nothing in the batch can be refused one by one: it goes to pages."""
+        rest = replace(batch, paged=True)
+        rest.narrow(messages)
+        self._router.publish(rest)
+
+
+def make_room(queues: list[Queue], size_bytes: int, now_ms: int) -> Queue | None:
+    """Let consumers take messages from each queue that has no room for one more of this size. Returns the first queue
+    that still has none, and None when the message may come.
+    """
+    for queue in queues:
+        if not queue.flow.admits(size_bytes):
+            queue.offer_first(now_ms)
+            if not queue.flow.admits(size_bytes):
+                return queue
+    return None
+
+
+def make_room_or_page(address: Address, queues: list[Queue], size_bytes: int, now_ms: int) -> bool:
+    """Let consumers take messages from full queues whose ``overflow-policy`` is PAGE. True when one of them still has
+    no room: then the message goes to a page for all of its queues, because it stands in a page once.
+    """
+    if not address.can_page:
+        return False
+    for queue in queues:
+        if queue.flow.overflow.pages and not queue.flow.fits(1, size_bytes):
+            queue.offer_first(now_ms)
+            if not queue.flow.fits(1, size_bytes):
+                return True
+    return False
+
+
+def _must_wait(batch: Batch, limited: list[Queue]) -> bool:
+    """Is an earlier publication still being put on the address' queues? What may go to a page waits until that is done,
+    because it stands behind it there.
+    """
+    address = batch.route.address
+    if not address.is_spreading:
+        return False
+    pages = any(queue.flow.overflow.pages for queue in limited)
+    if pages or not address.has_room_for(len(batch.messages), batch.memory_bytes):
+        batch.behind = address.spread
+    return batch.behind is not None
+
+
+def _limited(route: Route, plan: Plan) -> list[Queue]:
+    """The queues whose depth may stand against a message that takes this route."""
+    queue = route.queue
+    if queue is None:
+        return plan.limited
+    return [queue] if queue.flow.limits_senders else _NONE
+
+
+def _have_room(queues: list[Queue], batch: Batch) -> bool:
+    return all(queue.flow.fits(len(batch.messages), batch.size_bytes) and not queue.flow.stopped for queue in queues)
+
+
+# ---- forwarding ------------------------------------------------------------------------------------------------------
+#
+# Publishes copies for other addresses: of diverted, dead, expired and unrouted messages.
+
+
+_ROUNDS_MAX: Final = 32
+_ACTUAL_EXPIRY: Final = HeaderName("_AMQ_ACTUAL_EXPIRY")
+
+
+@final
+class Forwarding:
+    """Makes the copies of dead and expired messages, which queues note in ``Copies``. Publishes them, and the copies of
+    diverted and unrouted messages. A SEND and a COMMIT publish theirs at once; the rest follows the dispatch of a turn.
+    """
+
+    __slots__ = ("_admission", "_bindings", "_enqueuer", "_forwards", "_host", "_resolver")
+
+    def __init__(
+        self,
+        host: Host,
+        bindings: Bindings,
+        resolver: Resolver,
+        forwards: Forwards,
+        admission: Admission,
+        enqueuer: Enqueuer,
+    ) -> None:
+        self._enqueuer = enqueuer
+        self._host = host
+        self._bindings = bindings
+        self._resolver = resolver
+        self._forwards = forwards
+        self._admission = admission
+
+    @property
+    def is_due(self) -> bool:
+        """Is there something to copy or to publish?"""
+        copies = self._host.copies
+        return copies.is_open or bool(copies.dead or copies.expired or self._forwards.waiting)
+
+    def flush(self, now_ms: int) -> None:
+        """Publish all copies. Bounded: what a loop of addresses still wants after that waits for the next turn."""
+        for _ in range(_ROUNDS_MAX):
+            self._make_copies(now_ms)
+            forwards = self._forwards.take()
+            if not forwards:
+                break
+            for forward in forwards:
+                try:
+                    self._publish(forward, now_ms)
+                except Exception as error:
+                    give_up(self._host, "", f"copy to {forward.address}", error)
+                    if forward.source is not None:
+                        self._put_back(*forward.source, now_ms)
+        self._host.copies.close()
+
+    def _make_copies(self, now_ms: int) -> None:
+        copies = self._host.copies
+        dead, copies.dead = copies.dead, []
+        for queue, message, reason in dead:
+            try:
+                self._copy_dead(queue, message, reason)
+            except Exception as error:
+                give_up(self._host, queue.name, "dead letter", error)
+                self._put_back(queue, message, now_ms)
+        expired, copies.expired = copies.expired, []
+        if expired and self._host.notices.is_heard:
+            self._host.notices.note_expired(expired)
+        for queue, message, reason in expired:
+            try:
+                self._copy_expired(queue, message, reason, now_ms)
+            except Exception as error:
+                give_up(self._host, queue.name, "expiry", error)
+                self._put_back(queue, message, now_ms)
+
+    def _put_back(self, reference: QueueReference, message: Message, now_ms: int) -> None:
+        """The copy of a dead or expired message could not be made or published: a copy goes to the queue that it has
+        left, which is paused, so that it does not die again at once.
+        """
+        queue = self._bindings.by_id.get(reference.id)
+        if queue is None or queue.deleted:
+            return
+        queue.pause()
+        address = self._bindings.address_of(queue)
+        number = self._host.next_message_id()
+        again = Message(message.head, message.body, number, now_ms, 0, address.account, message.origin)
+        self._enqueuer.give(address, queue, [again], now_ms)
+
+    def _copy_dead(self, queue: QueueReference, message: Message, reason: str) -> None:
+        source = self._bindings.source_of(message, queue)
+        target = _dead_letter_address(queue, source.settings.dead_letter_address)
+        if target:
+            self._resolver.obtain_resources(source, target, dead=True)
+            self._forwards.add_dead(target, source, queue, message, reason)
+        self._tell_dead(queue, message, target, reason)
+
+    def _copy_expired(self, queue: QueueReference, message: Message, reason: str, now_ms: int) -> None:
+        source = self._bindings.source_of(message, queue)
+        settings = source.settings
+        target = _expiry_address(queue, settings.expiry_address, settings.dead_letter_address)
+        if target and not (target == source.name and message.head.first(_ACTUAL_EXPIRY) is not None):
+            self._resolver.obtain_resources(source, target, dead=False)
+            self._forwards.add_expired(target, source, queue, message, reason, now_ms)
+
+    def _tell_dead(self, queue: QueueReference, message: Message, target: str | None, reason: str) -> None:
+        """Tell the operational log what became of a message after its last attempt, and which limit it reached."""
+        fields: dict[str, str | int] = {"message": message.id, "reason": reason}
+        if target:
+            fields["dead_letter_address"] = target
+        address = self._bindings.addresses.get(target) if target else None
+        reached = address is not None and (bool(address.diverts) or self._bindings.has_queues(address))
+        code = DEAD if reached else NOT_ROUTED if target else DISCARDED
+        self._host.note_event(code, queue, fields, kind=reason)
+
+    def _publish(self, forward: Forward, now_ms: int) -> None:
+        outcome = forward.outcome
+        if outcome is not None:
+            outcome.publish_copy()
+        route = self._route_of(forward)
+        if route is None:
+            return
+        account = route.address.account
+        number = self._host.next_message_id()
+        if outcome is not None:
+            outcome.watch(number)
+        head = route.head_of(forward.head)
+        message = Message(head, forward.body, number, now_ms, forward.expires_ms, account, forward.origin)
+        batch = Batch(
+            route,
+            [message],
+            message.size_bytes,
+            now_ms,
+            plain=False,
+            due_ms=forward.due_ms,
+            hops=forward.hops,
+            distinct=forward.as_it_is,
+            passed=forward.passed,
+        )
+        self._admission.publish(batch, admitted=True)
+
+    def _route_of(self, forward: Forward) -> Route | None:
+        """Where a copy goes. The target of a divert comes into being as for a sender. Dead and expired copies whose
+        address does not exist are dropped.
+        """
+        if forward.creates:
+            try:
+                return self._resolver.route(forward.address, None, forward.head.routing_type)
+            except NotFoundError:
+                return None
+        address = self._bindings.addresses.get(forward.address)
+        if address is None:
+            return None
+        if address.view is None:
+            return self._bindings.route_to(address, None, forward.head.routing_type)
+        try:
+            return self._resolver.route_through(address.view)
+        except NotFoundError:
+            return None
+
+
+def _dead_letter_address(queue: QueueReference, of_address: str | None) -> str | None:
+    """Where dead messages of a queue go; what the queue says itself counts before the address-setting."""
+    own = queue.rules.dead_letter_address
+    return of_address if own is None else own
+
+
+def _expiry_address(queue: QueueReference, of_address: str | None, dead_of_address: str | None) -> str | None:
+    """Where expired messages of a queue go (``expiry-policy``; Qpid's alternate is the dead-letter address)."""
+    if queue.rules.expiry_policy == "DELETE":
+        return None
+    if not of_address and queue.rules.expiry_policy == "ROUTE_TO_ALTERNATE":
+        return _dead_letter_address(queue, dead_of_address)
+    return of_address

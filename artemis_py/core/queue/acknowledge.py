@@ -1,0 +1,337 @@
+"""A cumulative ACK, however many messages it covers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, final
+
+from artemis_py.core.budget import Budget
+from artemis_py.core.consumer import Consumer
+from artemis_py.core.memory import selector_bytes
+from artemis_py.core.order.entry import NACKED, Entry
+from artemis_py.core.order.order import Cursor
+from artemis_py.core.queue.messages import CANCEL, EXPIRE, EXPIRE_UNITS, Walk
+from artemis_py.core.queue.parts import QueueParts
+from artemis_py.core.queue.returning import Return
+from artemis_py.core.tasks import SLICE_MAX, QueueWork
+from artemis_py.message import Head, Message
+from artemis_py.records import Actor
+from artemis_py.selector import Selector
+
+
+@final
+class Settling(QueueWork):
+    """Settles one message and all that were sent to the consumer before it. The consumer holds entries that are not
+    reached yet.
+    """
+
+    def __init__(self, parts: QueueParts, consumer: Consumer, message_id: int) -> None:
+        super().__init__(holds=False)
+        self._parts = parts
+        self._consumer = consumer
+        self._message_id = message_id
+
+    def work(self, budget: Budget, now_ms: int) -> bool:
+        consumer = self._consumer
+        count = min(max(budget.left, 1), SLICE_MAX)
+        while True:
+            if self._message_id not in consumer.held:  # an ACK before this one has settled it
+                return True
+            entries = consumer.let_go_up_to(self._message_id, count)
+            self._parts.acknowledge(consumer, entries)
+            budget.spend(len(entries))
+            if consumer.parked:
+                self._parts.wake(consumer)
+            if budget.is_spent and self._message_id in consumer.held:
+                return False
+
+
+# ---- sifting ---------------------------------------------------------------------------------------------------------
+#
+# A client settles messages that it names itself: by a filter, or by bookmarks (AMPS, rows A-39 to A-41 of
+# tests/queues/rows.py). They need not be held by anybody, but must be active (``behind.py``). Messages in pages are
+# not looked at; a bookmark of one is remembered until it is read (``deferred.py``).
+
+
+CHOSEN_BYTES: Final = 500
+_MARK_BYTES: Final = 120
+_FIND_UNITS: Final = 20
+"""What it may cost to find a bookmark in the order."""
+_TAKE_UNITS: Final = 2
+_IDS_PER_UNIT: Final = 64
+_PER_MESSAGE: Final = frozenset({"AMQTimestamp", "AMQExpiration", "AMQSize"})
+
+
+@final
+class Chosen:
+    """The messages that a client names: by their bookmarks, or else those that its filter matches."""
+
+    __slots__ = ("_head", "_head_only", "_marks", "_program", "_verdict", "bookmarks", "size_bytes")
+
+    def __init__(self, selector: Selector | None, bookmarks: Sequence[int] = ()) -> None:
+        self.size_bytes = CHOSEN_BYTES + selector_bytes(None if selector is None else selector.text)
+        self.size_bytes += _MARK_BYTES * len(bookmarks)
+        """What it holds in memory."""
+        self.bookmarks = list(dict.fromkeys(bookmarks))
+        self._marks = frozenset(bookmarks)
+        self._program = None if selector is None else selector.program
+        self._head_only = selector is not None and not (selector.identifiers & _PER_MESSAGE)
+        self._head: Head | None = None
+        self._verdict = False
+
+    def holds(self, message: Message, budget: Budget) -> bool:
+        """Is the message one of them?"""
+        program = self._program
+        budget.spend(1)
+        if program is None:
+            return message.lsn in self._marks
+        if self._head_only and message.head is self._head:
+            return self._verdict
+        budget.spend(program.units + (program.units_per_kb * message.head.size_bytes >> 10))
+        self._head = message.head
+        self._verdict = program.condition(message.lookup) is True
+        return self._verdict
+
+
+def take_leased(
+    parts: QueueParts, bookmarks: Sequence[int], connection: int
+) -> tuple[list[tuple[Consumer, Entry]], list[int]]:
+    """Take the messages with these bookmarks from their holders. Under ``leasing="strict"`` only holders of this
+    connection have to give them. Returns who held them, each with its entry, and the bookmarks that nobody has leased.
+    """
+    leases = parts.contents.leases
+    taken: list[tuple[Consumer, Entry]] = []
+    others: list[int] = []
+    if leases is None:
+        return taken, list(bookmarks)
+    for bookmark in bookmarks:
+        message_id = leases.id_of(bookmark)
+        holder = leases.holder_of(message_id) if message_id else None
+        if holder is None:
+            others.append(bookmark)
+        elif message_id in holder.held and (not leases.is_strict or holder.reader.connection == connection):
+            taken.append((holder, holder.let_go(message_id)))
+    return taken, others
+
+
+def still_there(parts: QueueParts, bookmarks: Sequence[int]) -> list[int]:
+    """Which of these bookmarks, that a client has settled, are on the queue all the same: others have the messages and
+    need not give them (``leasing="strict"``, a transaction), or they are in pages, and go when they are read.
+    """
+    leases, deferred = parts.contents.leases, parts.contents.deferred
+    if leases is None or deferred is None:
+        return []
+    return [bookmark for bookmark in bookmarks if leases.id_of(bookmark) or deferred.knows(bookmark)]
+
+
+@final
+class Sifting(QueueWork):
+    """Settles the chosen ones among the messages that are on the queue now. ``connection`` is the client's;
+    ``actor`` its consumer, for a retained log.
+
+    Consumers are served meanwhile, unless messages go back (``cancel``, which only concerns what is leased). What is on
+    its way back waits for the end of this work, so a message can only go from ready to leased, and none is missed.
+    """
+
+    def __init__(
+        self, parts: QueueParts, chosen: Chosen, outcome: str, connection: int, actor: Actor | None = None
+    ) -> None:
+        super().__init__(holds=outcome == CANCEL)
+        self._parts = parts
+        self._chosen = chosen
+        self._outcome = outcome
+        self._connection = connection
+        self._actor = actor
+        self._last_id = parts.host.message_id
+        self._ready_is_done = outcome == CANCEL
+        self._cursor: Cursor | None = None
+        self._found_count = 0
+        """How many bookmarks were looked for."""
+        self._aside: Walk | None = None
+        self._leased: list[tuple[int, Consumer | None]] | None = None
+        """Ids of what is leased and not looked at yet, the next one last, with the consumer for what is not sent."""
+        self._return: Return | None = None
+        """What is on its way back."""
+
+    def work(self, budget: Budget, now_ms: int) -> bool:
+        while not self._ready_is_done:
+            self._look_among_ready(budget)
+            if budget.is_spent:
+                return False
+        while self._look_aside(budget):
+            if budget.is_spent:
+                return False
+        while self._look_among_leased(budget, now_ms):
+            if budget.is_spent:
+                return False
+        return self._return is None or self._return.finish(budget)
+
+    # ---- what nobody has -------------------------------------------------------------------------
+
+    def _look_among_ready(self, budget: Budget) -> None:
+        contents = self._parts.contents
+        if contents.is_deleted:
+            self._ready_is_done = True
+        elif self._chosen.bookmarks and contents.is_in_log_order:
+            self._look_up(budget)
+        else:
+            self._look_at_each(budget)
+
+    def _look_up(self, budget: Budget) -> None:
+        """Find some of the bookmarks in the order."""
+        contents, bookmarks = self._parts.contents, self._chosen.bookmarks
+        start = self._found_count
+        self._found_count = end = start + min(max(budget.left // _FIND_UNITS, 1), SLICE_MAX)
+        budget.spend(_FIND_UNITS * len(bookmarks[start:end]))
+        taken: list[Entry] = []
+        for bookmark in bookmarks[start:end]:
+            entry = self._standing(bookmark)
+            if entry is not None:
+                taken.append(entry)
+            elif contents.deferred is not None and contents.paged.count:
+                contents.deferred.note(bookmark, self._outcome)
+        self._settle(taken, budget)
+        self._ready_is_done = end >= len(bookmarks)
+
+    def _standing(self, bookmark: int) -> Entry | None:
+        """The entry with this bookmark, which was on the queue and is not any more; None: it was not there."""
+        contents = self._parts.contents
+        leases, order = contents.leases, contents.order
+        known = None if leases is None else leases.returned(leases.id_of(bookmark))
+        entry = known or order.find_published(bookmark)
+        if entry is None or order.remove(entry, entry.sequence):
+            return entry
+        if not contents.is_aside(entry):
+            return None
+        contents.take_from_aside(entry)
+        return entry
+
+    def _look_at_each(self, budget: Budget) -> None:
+        """Look at some ready entries."""
+        order, chosen = self._parts.contents.order, self._chosen
+        if self._cursor is None:
+            self._cursor = order.open_cursor()
+            self._cursor.sees_returns = False
+        taken: list[Entry] = []
+        for _ in range(SLICE_MAX):
+            found = self._cursor.advance()
+            if found is None:
+                order.close_cursor(self._cursor)
+                self._ready_is_done = True
+                break
+            if found.message.id <= self._last_id and chosen.holds(found.message, budget):
+                order.remove(found, found.sequence)
+                taken.append(found)
+            if budget.is_spent:
+                break
+        self._settle(taken, budget)
+
+    def _look_aside(self, budget: Budget) -> bool:
+        """Look at some entries that were put aside. Returns False when none is left."""
+        contents, behind, chosen = self._parts.contents, self._parts.contents.behind, self._chosen
+        if self._aside is None:
+            if self._outcome == CANCEL or (chosen.bookmarks and contents.is_in_log_order):
+                return False
+            self._aside = contents.waits_until.walk()
+        taken: list[Entry] = []
+        looks = SLICE_MAX
+        message_id = self._aside.next_id()
+        while message_id is not None:
+            looks -= 1
+            entry = contents.scheduled.get(message_id)
+            if entry is None or (behind is not None and behind.has(entry)):
+                pass
+            elif chosen.holds(entry.message, budget):
+                contents.take_from_aside(entry)
+                taken.append(entry)
+            if budget.is_spent or not looks:
+                break
+            message_id = self._aside.next_id()
+        self._settle(taken, budget)
+        return message_id is not None
+
+    def _settle(self, taken: list[Entry], budget: Budget) -> None:
+        """Settle entries that nobody had, and that are on the queue no more."""
+        if not taken:
+            return
+        contents = self._parts.contents
+        messages = [entry.message for entry in taken]
+        contents.deliver_run(messages)
+        if self._outcome == EXPIRE:
+            contents.expire_held(messages, self._actor)
+            budget.spend(EXPIRE_UNITS * len(messages))
+        else:
+            contents.acknowledge_held(messages, self._actor)
+            budget.spend(_TAKE_UNITS * len(messages))
+
+    # ---- what is leased --------------------------------------------------------------------------
+
+    def _look_among_leased(self, budget: Budget, now_ms: int) -> bool:
+        """Look at some messages that consumers hold. Returns False when none is left."""
+        if self._return is not None and not self._return.give_back(budget, now_ms):
+            return True
+        if self._leased is None:
+            self._leased = self._leased_now()
+            budget.spend(len(self._leased) // _IDS_PER_UNIT)
+        entries: list[Entry] = []
+        holders: list[Consumer] = []
+        for _ in range(min(len(self._leased), SLICE_MAX)):
+            message_id, picker = self._leased.pop()
+            holder = self._holder_of(message_id, picker, budget)
+            if holder is not None:
+                entry = holder.let_go(message_id)
+                entries.append(entry)
+                holders.append(holder)
+                if picker is not None:
+                    picker.outbox = [other for other in picker.outbox if other is not entry]
+            if budget.is_spent:
+                break
+        if entries and self._outcome == CANCEL:
+            if self._return is None:
+                self._return = Return(self._parts, holders[0], [], failed=True, cause=NACKED)
+            self._return.add(entries, holders)
+            return True
+        self._settle_held(entries, holders, budget)
+        return bool(self._leased)
+
+    def _leased_now(self) -> list[tuple[int, Consumer | None]]:
+        """Everything that is leased, or will be when it is written: the first one last."""
+        parts = self._parts
+        leases = parts.contents.leases
+        if leases is None or parts.reference.deleted or self._chosen.bookmarks:
+            return []
+        leased: list[tuple[int, Consumer | None]] = [(message_id, None) for message_id in leases.leased_ids()]
+        if self._outcome != CANCEL:
+            for consumer in parts.distribution.consumers:
+                if consumer.outbox and consumer.destructive and not consumer.settles:
+                    leased += [(entry.message.id, consumer) for entry in consumer.outbox]
+        leased.reverse()
+        return leased
+
+    def _holder_of(self, message_id: int, picker: Consumer | None, budget: Budget) -> Consumer | None:
+        """Who holds a message and has to give it; None: nobody."""
+        leases = self._parts.contents.leases
+        assert leases is not None
+        holder = leases.holder_of(message_id) if picker is None else picker
+        entry = None if holder is None else holder.held.get(message_id)
+        budget.spend(1)
+        if holder is None or entry is None or message_id > self._last_id:
+            return None
+        if leases.is_strict and holder.reader.connection != self._connection:
+            return None
+        return holder if self._chosen.holds(entry.message, budget) else None
+
+    def _settle_held(self, entries: list[Entry], holders: list[Consumer], budget: Budget) -> None:
+        parts = self._parts
+        by_holder: dict[Consumer, list[Entry]] = {}
+        for entry, holder in zip(entries, holders, strict=True):
+            by_holder.setdefault(holder, []).append(entry)
+        for holder, some in by_holder.items():
+            if self._outcome == EXPIRE:
+                parts.expire_held(holder, some)
+                budget.spend(EXPIRE_UNITS * len(some))
+            else:
+                parts.acknowledge(holder, some)
+                budget.spend(_TAKE_UNITS * len(some))
+            if holder.parked and not holder.closed:
+                parts.wake(holder)

@@ -1,0 +1,352 @@
+"""The one way to change a queue that is there, as far as its composition allows.
+
+A reload and an operator's update both end here. ``queue.own`` is what is in force afterwards, but for a ring-size that
+an operator set: that is kept beside it (``ring_size_changed``), because a reload leaves it alone.
+
+What a queue is composed of once is listed in ``config/changes/queue_effects.py``; such attributes stay as they are
+until a restart. Everything else takes effect here, in place: no message moves, and no consumer leaves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, Final, NamedTuple
+
+from artemis_py.config.changes.queue_effects import GROUPING, changed, deciding, held_back, in_force
+from artemis_py.config.settings import AddressSettings, QueueConfig
+from artemis_py.config.tables.fields import settings_of
+from artemis_py.config.tables.queue_settings import QueueSettings, known_attributes, queue_settings, written_attributes
+from artemis_py.core.pages.cursor import ReadAhead
+from artemis_py.core.queue.consumers import Exclusivity
+from artemis_py.core.queue.groups import GroupRule
+from artemis_py.core.queue.overflow import Overflow
+from artemis_py.core.queue.queue import Queue
+from artemis_py.core.queue.recipe import (
+    backlog_max_of,
+    consumer_defaults_for,
+    live_max_of,
+    overflow_by_policy,
+    overflow_for,
+    own_settings,
+    redelivery_for,
+    rules_for,
+)
+from artemis_py.core.reference import MessageRules
+from artemis_py.errors import BrokerError, SelectorError
+from artemis_py.selector import compile_selector
+
+_OVERFLOW: Final = frozenset(
+    (
+        "ring_size", "overflow_policy", "max_depth_messages", "max_depth_bytes", "flow_resume_percent",
+        "file_backed_metadata",
+    )
+)  # fmt: skip
+_GATE: Final = frozenset(("consumers_before_dispatch", "delay_before_dispatch", "max_backlog"))
+_DISTRIBUTION: Final = frozenset(("exclusive", "max_live_consumers"))
+_RULE: Final = GROUPING | {"exclusive", "non_destructive"}
+_LEASES: Final = frozenset(("lease_period", "leasing", "max_deliveries", "max_cancels"))
+_DEFAULTS: Final = frozenset(
+    (
+        "consumer_selector", "consumer_replay_period", "max_per_subscription_backlog", "delivery_semantics",
+        "max_backlog", "max_deliveries", "max_cancels", "lease_period", "leasing", "fairness_model", "expiration",
+        "file_backed_metadata", "non_destructive", "barrier_expression", "target_queue_depth", "priority_expression",
+    )
+)  # fmt: skip
+_RULES: Final = frozenset(("expiry_policy", "dead_letter_address"))
+_ALERTS: Final = frozenset(
+    (
+        "alert_threshold_message_size", "alert_threshold_depth_messages", "alert_threshold_depth_bytes",
+        "alert_repeat_gap",
+    )
+)  # fmt: skip
+
+
+def declaration_of(queue: Queue) -> QueueConfig:
+    """What the queue would be declared with, but for a ring-size that an operator set."""
+    return QueueConfig(
+        name=queue.name,
+        address=queue.address.name,
+        routing_type=queue.routing_type,
+        durable=queue.durable,
+        filter=None if queue.selector is None else queue.selector.text,
+        **known_attributes(dict(queue.attributes)),
+    )
+
+
+def use_declaration(queue: Queue, config: QueueConfig, now_ms: int) -> frozenset[str]:
+    """Give a queue exactly the filter and the attributes of a declaration. Returns the attributes that need a restart.
+    Raises SelectorError. The bindings are to be told, also of its routing type, which stays.
+    """
+    selector, text = queue.selector, config.filter or None
+    if text != (None if selector is None else selector.text):
+        selector = None if text is None else compile_selector(text)
+    queue.attributes, before = written_attributes(config), queue.attributes
+    wanted = own_settings(config, queue.address.settings, declared=not queue.auto_created)
+    try:
+        held = retune(queue, wanted, queue.address.settings, now_ms)
+    except SelectorError:
+        queue.attributes = before
+        raise
+    queue.selector = selector
+    return held
+
+
+def set_ring_size(queue: Queue, ring_size: int) -> None:
+    """An operator's ring-size counts before that of the settings from now on; -1: no ring. A ring that was made smaller
+    stops growing.
+    """
+    queue.ring_size_changed = ring_size
+    _use_overflow(queue, overflow_for(ring_size))
+
+
+def retune(queue: Queue, wanted: QueueSettings, settings: AddressSettings, now_ms: int) -> frozenset[str]:
+    """Bring a queue to the settings that it would be composed from now. Returns the attributes that need a restart.
+    ``settings`` are those of its address. Raises SelectorError, and nothing has changed then.
+    """
+    old = queue.own
+    if old is None:
+        return frozenset()
+    new, differing = in_force(old, wanted), changed(old, wanted) - held_back(old, wanted)
+    defaults = consumer_defaults_for(new) if differing & _DEFAULTS else queue.consumer_defaults
+    queue.own = new
+    queue.parts.redelivery = redelivery_for(settings, new.max_delivery_attempts)
+    queue.parts.pages.reading.limits = ReadAhead.of(settings)
+    if queue.parts.pages.reading.cramped:
+        queue.parts.pages.may_have_news()
+    if not differing:
+        _use_rules(queue, new)
+        return held_back(old, wanted)
+    queue.consumer_defaults = defaults
+    for names, use in _STEPS:
+        if differing & names:
+            use(queue, new)
+    _use_rules(queue, new)
+    if differing & _OVERFLOW:
+        if old.ring_size != new.ring_size:
+            queue.ring_size_changed = None
+        if queue.ring_size_changed is None:
+            _use_overflow(queue, overflow_by_policy(new))
+    if differing & _GATE:
+        _use_gate(queue, new, now_ms)
+    queue.parts.aftermath.run()
+    queue.parts.note_ready()
+    return held_back(old, wanted)
+
+
+def _use_overflow(queue: Queue, overflow: Overflow) -> None:
+    queue.flow.overflow = overflow
+    queue.flow.resume()
+    queue.parts.aftermath.use_room()
+
+
+def _use_gate(queue: Queue, new: QueueSettings, now_ms: int) -> None:
+    gate = queue.gate
+    gate.delay_ms = new.delay_before_dispatch
+    gate.backlog_max = backlog_max_of(new)
+    gate.counts = new.max_backlog >= 0
+    gate.consumers_min = new.consumers_before_dispatch
+    if gate.consumers_min <= 0:
+        gate.started, gate.opens_at_ms = True, 0
+    elif not queue.taker_count:
+        gate.started, gate.opens_at_ms = False, 0
+    else:
+        gate.consumer_joined(queue.taker_count, queue.parts.host.clock.steady_ms(now_ms))
+        if gate.opens_at_ms:
+            queue.parts.host.timers.note_gate(gate.opens_at_ms, queue.id)
+
+
+def _use_distribution(queue: Queue, new: QueueSettings) -> None:
+    queue.distribution.set_live_max(live_max_of(new))
+    queue.parts.waking.has_lost_one = True  # others may be served now
+
+
+def _use_grouping(queue: Queue, new: QueueSettings) -> None:
+    """Group by another rule at once, if no consumer holds a message of a group that began by the old one. Otherwise the
+    rule counts when the queue begins to look at groups the next time.
+    """
+    grouping = queue.grouping
+    rule = None if queue.temporary else GroupRule.of(new)
+    if grouping.groups is None:
+        grouping.rule = rule
+        if queue.message_count:
+            grouping.begin()
+    elif grouping.groups.rule == rule or queue.contents.has_held:
+        grouping.rule = rule
+    else:
+        grouping.regroup(rule)
+        queue.parts.aftermath.use_room()
+
+
+def _use_leases(queue: Queue, new: QueueSettings) -> None:
+    leases, tries = queue.contents.leases, queue.contents.tries
+    if leases is not None:
+        leases.period_ms = max(new.lease_period, 0)
+        leases.is_strict = new.leasing == "strict"
+        leases.set_timer()
+    if tries is not None:
+        tries.deliveries_max, tries.cancels_max = new.max_deliveries, new.max_cancels
+
+
+def _use_alerts(queue: Queue, new: QueueSettings) -> None:
+    watch = queue.parts.alerts
+    if watch is not None:
+        alerts = watch.alerts
+        alerts.size_bytes = new.alert_threshold_message_size
+        alerts.messages = new.alert_threshold_depth_messages
+        alerts.bytes = new.alert_threshold_depth_bytes
+        alerts.repeat_gap_ms = new.alert_repeat_gap
+        watch.look(queue.parts.host.log.now_ms)
+
+
+def _use_rules(queue: Queue, new: QueueSettings) -> None:
+    """How messages end. How long they live, and what holds them back, belongs to the composition."""
+    before, reference = queue.reference.rules, queue.reference
+    written = queue.attributes.get("dead_letter_address")
+    dead_letter_address = written if isinstance(written, str) else None
+    if (before.expiry_policy, before.dead_letter_address) == (new.expiry_policy, dead_letter_address):
+        return
+    queue.parts.host.graves.note(dead_letter_address)
+    if before.alerts is None and before.lifetime is None and not before.holds:
+        reference.rules = rules_for(new, dead_letter_address)
+        return
+    reference.rules = MessageRules(
+        lifetime=before.lifetime,
+        holds=before.holds,
+        expiry_policy=new.expiry_policy,
+        dead_letter_address=dead_letter_address,
+        alerts=before.alerts,
+    )
+
+
+def _use_seats(queue: Queue, new: QueueSettings) -> None:
+    seats = queue.seats
+    seats.consumers_max = new.max_consumers
+    if seats.exclusivity.policy != new.exclusivity_policy:
+        seats.exclusivity = Exclusivity(new.exclusivity_policy)
+
+
+def _use_flags(queue: Queue, new: QueueSettings) -> None:
+    queue.enabled = new.enabled
+    queue.purge_on_no_consumers = new.purge_on_no_consumers
+    queue.non_destructive = new.non_destructive
+    queue.seats.shows_returns = new.non_destructive
+
+
+_STEPS: Final[tuple[tuple[frozenset[str], Callable[[Queue, QueueSettings], None]], ...]] = (
+    (frozenset(("enabled", "purge_on_no_consumers", "non_destructive")), _use_flags),
+    (frozenset(("max_consumers", "exclusivity_policy")), _use_seats),
+    (_DISTRIBUTION, _use_distribution),
+    (_RULE, _use_grouping),
+    (_LEASES, _use_leases),
+    (_ALERTS, _use_alerts),
+)
+
+
+# ---- amending --------------------------------------------------------------------------------------------------------
+#
+# What an operator may change of a queue while it is there, and what is refused, with the reason. A change is carried
+# out by ``retuning``, as one of broker.xml is. An operator is there and can be told, so what a reload would hold back
+# until a restart, or until consumers are gone, is refused here.
+
+
+_ORDER: Final = "it decides the order in which the queue keeps its messages"
+_ARRIVAL: Final = "it is worked out for each message when it arrives"
+_WHY_FIXED: Final = {
+    "durability": "it decides whether the queue is in the journal",
+    **dict.fromkeys(("order", "last values", "activation"), _ORDER),
+    **dict.fromkeys(("hold", "time to live", "alerts"), _ARRIVAL),
+    "backlogs": "the queue would begin to limit backlogs, or end it",
+    "depth": "the queue would become another kind of queue when it is full",
+}
+_WHY_ELSE: Final = "it decides what the queue is composed of"
+_ADVICE: Final = "delete the queue and create it again, or change broker.xml and restart"
+_ATTRIBUTES: Final = tuple(
+    row.attribute for row in settings_of(QueueConfig).values() if row.attribute != "user"
+)  # who owns a queue has no effect
+
+
+class _Change(NamedTuple):
+    """A queue, with its settings as they are and as they are to be."""
+
+    queue: Queue
+    old: QueueSettings
+    new: QueueSettings
+
+
+def _too_few_seats(change: _Change) -> str | None:
+    count, seats = change.queue.distribution.taker_count, change.new.max_consumers
+    return f"it has {count} consumers, more than max-consumers {seats}" if 0 <= seats < count else None
+
+
+def _groups_are_out(change: _Change) -> str | None:
+    queue = change.queue
+    if GroupRule.of(change.old) == GroupRule.of(change.new) or queue.grouping.groups is None:
+        return None
+    if queue.contents.has_held:
+        return "messages of its groups are with consumers; change groups when they are settled"
+    return None
+
+
+def _has_no_ring(change: _Change) -> str | None:
+    queue = change.queue
+    if queue.flow.overflow.depth is not None:
+        return f"it has an overflow-policy, and no ring-size counts ({_ADVICE})"
+    if change.new.ring_size >= 0 and queue.contents.behind is not None:
+        return "it has barrier-expression or target-queue-depth; a ring would give up what is active"
+    return None
+
+
+REFUSALS: Final[Mapping[str, Callable[[_Change], str | None]]] = {
+    "max_consumers": _too_few_seats,
+    **dict.fromkeys((*sorted(GROUPING), "exclusive", "non_destructive"), _groups_are_out),
+    "ring_size": _has_no_ring,
+}
+"""What an operator is refused at times, though a reload would do it, in part or later."""
+
+
+def config_of(queue: Queue) -> QueueConfig:
+    """What the queue would be declared with, as it is now."""
+    config = declaration_of(queue)
+    return config if queue.ring_size_changed is None else replace(config, ring_size=queue.ring_size_changed)
+
+
+def amended(queue: Queue, values: dict[str, Any], routing_type: str | None = None) -> QueueConfig:
+    """What the queue would be declared with if these attributes were changed."""
+    return replace(config_of(queue), routing_type=routing_type or queue.routing_type, **values)
+
+
+def amend(queue: Queue, config: QueueConfig, now_ms: int) -> set[str]:
+    """Change a queue to what ``config`` says, all of it or nothing. Its routing type is not looked at. Returns the
+    attributes that are different now. Raises BrokerError with everything that cannot be changed, and why.
+    """
+    settings, is_declared = queue.address.settings, not queue.auto_created
+    change = _Change(
+        queue,
+        queue_settings(config_of(queue), settings, declared=is_declared),
+        queue_settings(config, settings, declared=is_declared),
+    )
+    changed = {name for name in _ATTRIBUTES if getattr(change.old, name) != getattr(change.new, name)}
+    reasons = _why_not(change, changed, own_settings(config, settings, declared=is_declared))
+    if reasons:
+        raise BrokerError(f"Queue {queue.name} cannot be changed: {'; '.join(dict.fromkeys(reasons))}")
+    if "ring_size" in changed:
+        set_ring_size(queue, change.new.ring_size)
+    # The operator's ring-size is kept beside what is written: a reload of the file leaves it alone.
+    written = known_attributes(dict(queue.attributes)).get("ring_size")
+    use_declaration(queue, replace(config, ring_size=written), now_ms)
+    return changed
+
+
+def _why_not(change: _Change, changed: set[str], wanted: QueueSettings) -> list[str]:
+    """The reasons against a change. What already waits for a restart is no reason against changing something else."""
+    in_force = change.queue.own or change.old
+    held = held_back(in_force, wanted)
+    reasons = []
+    for name in sorted(changed):
+        if name in held:
+            why = _WHY_FIXED.get(deciding(name, in_force, wanted), _WHY_ELSE)
+            reasons.append(f"{name.replace('_', '-')} stays as it is, because {why} ({_ADVICE})")
+        elif name in REFUSALS and (reason := REFUSALS[name](change)) is not None:
+            reasons.append(reason)
+    return reasons

@@ -1,0 +1,204 @@
+"""Works that remove many entries: a purge, the deletion of a queue, and expiry."""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+from artemis_py.core.budget import Budget
+from artemis_py.core.consumer import Consumer
+from artemis_py.core.order.entry import Entry
+from artemis_py.core.order.order import LOWEST, Cursor
+from artemis_py.core.queue.messages import EXPIRE_UNITS, Contents, Walk
+from artemis_py.core.queue.parts import QueueParts
+from artemis_py.core.tasks import SLICE_MAX, QueueWork
+
+_KILL_UNITS: Final = 2
+_ALARMS_PER_UNIT: Final = 16
+
+
+@final
+class Removal(QueueWork):
+    """Removes every ready or scheduled entry whose message id is at most ``last_id``, for ``reason``. Later messages
+    stay, and so do those that consumers hold.
+    """
+
+    def __init__(self, contents: Contents, reason: str, last_id: int) -> None:
+        super().__init__(holds=True)
+        self._contents = contents
+        self._reason = reason
+        self._last_id = last_id
+        self._cursor: Cursor | None = None
+        self._aside: Walk | None = None
+        self._behind_from = LOWEST
+        """From which sequence on entries are left that are not active."""
+
+    def work(self, budget: Budget, now_ms: int) -> bool:
+        if self._cursor is None:
+            self._cursor = self._contents.order.open_cursor()
+            self._aside = self._contents.waits_until.walk()
+        while self._remove_ready(self._cursor, budget):
+            if budget.is_spent:
+                return False
+        while self._remove_behind(budget):
+            if budget.is_spent:
+                return False
+        while self._aside is not None and self._remove_aside(self._aside, budget):
+            if budget.is_spent:
+                return False
+        return self._has_forgotten_alarms(budget)
+
+    def _remove_ready(self, cursor: Cursor, budget: Budget) -> bool:
+        """Remove some ready entries. Returns False when none is left."""
+        order = self._contents.order
+        removed: list[Entry] = []
+        looks = min(max(budget.left // _KILL_UNITS, 1), SLICE_MAX)
+        found = cursor.advance()
+        while found is not None:
+            looks -= 1
+            budget.spend(_KILL_UNITS)
+            if found.message.id <= self._last_id:
+                order.remove(found, found.sequence)
+                removed.append(found)
+            if looks <= 0:
+                break
+            found = cursor.advance()
+        self._kill(removed)
+        if found is None:
+            order.close_cursor(cursor)
+        return found is not None
+
+    def _kill(self, removed: list[Entry]) -> None:
+        """Remove entries that are out of the order; if that fails, they are in it again."""
+        try:
+            self._contents.kill([entry.message for entry in removed], self._reason)
+        except Exception:
+            for entry in removed:
+                self._contents.put_back(entry)
+            raise
+
+    def _remove_behind(self, budget: Budget) -> bool:
+        """Remove some entries that are not active and do not wait for their time. Returns False when none is left."""
+        contents = self._contents
+        behind = contents.behind
+        if behind is None:
+            return False
+        removed: list[Entry] = []
+        looks = min(max(budget.left // _KILL_UNITS, 1), SLICE_MAX)
+        found = behind.next_from(self._behind_from)
+        while found is not None:
+            looks -= 1
+            budget.spend(_KILL_UNITS)
+            self._behind_from = found.sequence + 1
+            if found.message.id <= self._last_id and not contents.is_aside(found):
+                removed.append(found)
+            if looks <= 0:
+                break
+            found = behind.next_from(self._behind_from)
+        contents.kill([entry.message for entry in removed], self._reason)
+        for entry in removed:
+            contents.take_from_behind(entry)
+        return found is not None
+
+    def _remove_aside(self, aside: Walk, budget: Budget) -> bool:
+        """Remove some scheduled entries. Returns False when none is left."""
+        contents = self._contents
+        ids = aside.take(min(max(budget.left // _KILL_UNITS, 1), SLICE_MAX))
+        budget.spend(_KILL_UNITS * len(ids))
+        found = [contents.scheduled.get(message_id) for message_id in ids if message_id <= self._last_id]
+        removed = [entry for entry in found if entry is not None]
+        contents.kill([entry.message for entry in removed], self._reason)
+        for entry in removed:
+            contents.end_waiting(entry)
+        return bool(ids)
+
+    def _has_forgotten_alarms(self, budget: Budget) -> bool:
+        """With nothing left, forget all watched expiry times; an entry that comes back is watched again. Returns False
+        while some are left.
+        """
+        contents = self._contents
+        if contents.ready_count or contents.scheduled:
+            return True
+        while contents.expiry.next_ms:
+            count = min(max(budget.left, 1), SLICE_MAX) * _ALARMS_PER_UNIT
+            budget.spend(1 + contents.unwatch(count) // _ALARMS_PER_UNIT)
+            if budget.is_spent and contents.expiry.next_ms:
+                return False
+        return True
+
+
+@final
+class Expiring(QueueWork):
+    """Removes expired entries, ready or held back. Those in delivery or scheduled stay. Consumers are served meanwhile,
+    since a dispatch checks expiry itself.
+    """
+
+    def __init__(self, contents: Contents) -> None:
+        super().__init__(holds=False)
+        self._contents = contents
+
+    def work(self, budget: Budget, now_ms: int) -> bool:
+        contents = self._contents
+        while not contents.is_deleted:
+            looks = min(max(budget.left // EXPIRE_UNITS, 1), SLICE_MAX)
+            expired, looked = contents.pop_expired(now_ms, looks)
+            try:
+                contents.expire(expired)
+            except Exception:
+                for entry in expired:
+                    contents.put_back(entry)
+                raise
+            budget.spend(looked + (EXPIRE_UNITS - 1) * len(expired))
+            if looked < looks:
+                contents.expiry.set_alarm()
+                return True
+            if budget.is_spent:
+                return False
+        return True
+
+
+# ---- forced expiry ---------------------------------------------------------------------------------------------------
+#
+# A consumer has messages expire that it holds (AMPS: acknowledging with the option ``expire``).
+
+
+@final
+class ForcedExpiry(QueueWork):
+    """Has entries expire that a consumer let go (``entries``), or else those that it holds, up to the message
+    ``up_to``.
+    """
+
+    def __init__(
+        self, parts: QueueParts, consumer: Consumer, entries: list[Entry] | None = None, *, up_to: int = 0
+    ) -> None:
+        super().__init__(holds=False)
+        self._parts = parts
+        self._consumer = consumer
+        self._entries = entries
+        self._position = 0
+        self._up_to = up_to
+
+    def work(self, budget: Budget, now_ms: int) -> bool:
+        parts, consumer = self._parts, self._consumer
+        while entries := self._next(min(max(budget.left // EXPIRE_UNITS, 1), SLICE_MAX)):
+            parts.expire_held(consumer, entries)
+            budget.spend(EXPIRE_UNITS * len(entries))
+            if consumer.parked:
+                parts.wake(consumer)
+            if budget.is_spent:
+                return False
+        return True
+
+    def break_off(self, now_ms: int) -> None:
+        """Of what the consumer let go the rest goes back."""
+        if self._entries is not None and self._consumer.destructive and not self._consumer.settles:
+            self._parts.reclaim(self._entries[self._position :])
+            self._position = len(self._entries)
+
+    def _next(self, count: int) -> list[Entry]:
+        if self._entries is not None:
+            start = self._position
+            self._position = start + count
+            return self._entries[start : start + count]
+        if self._up_to not in self._consumer.held:
+            return []
+        return self._consumer.let_go_up_to(self._up_to, count)

@@ -1,0 +1,114 @@
+"""Leases end: what consumers have held for too long goes back to the queue."""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+from artemis_py.core.budget import Budget
+from artemis_py.core.consumer import Consumer
+from artemis_py.core.events import LEASES_ENDED
+from artemis_py.core.order.entry import LAPSED, Entry
+from artemis_py.core.queue.leases import Leases
+from artemis_py.core.queue.parts import QueueParts
+from artemis_py.core.queue.returning import Return
+from artemis_py.core.tasks import SLICE_MAX, QueueWork
+
+_LOOK_UNITS: Final = 8
+"""What a lease may cost that is taken, besides the way back of its message."""
+
+
+@final
+class Lapse(QueueWork):
+    """Ends all leases that are over at the steady time ``until_ms``. A lease that ends counts as a failed delivery, not
+    as a cancel. Its holder is then last in line, so that another consumer is asked before it.
+    """
+
+    def __init__(self, parts: QueueParts, leases: Leases, until_ms: int) -> None:
+        super().__init__(holds=True)
+        self._parts = parts
+        self._leases = leases
+        self._until_ms = until_ms
+        self._return: Return | None = None
+        """What is on its way back."""
+
+    def work(self, budget: Budget, now_ms: int) -> bool:
+        while self._return is None or self._return.give_back(budget, now_ms):
+            if budget.is_spent:
+                return False
+            count_max = min(max(budget.left // _LOOK_UNITS, 1), SLICE_MAX)
+            over = self._leases.pop_over(self._until_ms, count_max)
+            budget.spend(len(over))
+            if not over:
+                return self._is_done(budget)
+            self._take(over)
+        return False
+
+    def _is_done(self, budget: Budget) -> bool:
+        if self._return is not None and not self._return.finish(budget):
+            return False
+        self._leases.set_timer()
+        return True
+
+    def _take(self, over: list[tuple[int, Consumer]]) -> None:
+        """Take the messages from their holders. One that is not held any more waits for the end of a transaction."""
+        entries: list[Entry] = []
+        holders: list[Consumer] = []
+        for message_id, consumer in over:
+            if message_id in consumer.held:
+                entries.append(consumer.let_go(message_id))
+                holders.append(consumer)
+        if not entries:
+            return
+        if self._return is None:
+            self._return = Return(self._parts, holders[0], [], failed=True, cause=LAPSED)
+        self._return.add(entries, holders)
+        self._tell(holders)
+        self._parts.distribution.put_last([holder for holder in dict.fromkeys(holders) if not holder.closed])
+
+    def break_off(self, now_ms: int) -> None:
+        """What was taken goes back, and other leases end in their time."""
+        if self._return is not None:
+            self._return.break_off(now_ms)
+        self._leases.set_timer()
+
+    def _tell(self, holders: list[Consumer]) -> None:
+        """Count the leases that ended, and tell the operational log; of several holders it names the last."""
+        self._leases.ended_count += len(holders)
+        last = holders[-1]
+        reader = last.reader
+        fields: dict[str, str | int] = {"consumer": last.id, "connection": reader.connection}
+        if reader.client_id is not None:
+            fields["client_id"] = reader.client_id
+        if reader.user is not None:
+            fields["user"] = reader.user
+        parts = self._parts
+        parts.host.note_event(LEASES_ENDED, parts.reference, fields, count=len(holders))
+
+
+def take_late(
+    parts: QueueParts, consumer: Consumer, message_id: int, *, refuses: bool
+) -> tuple[Consumer, Entry] | None:
+    """A consumer settles a message that it does not hold. Under ``leasing="sublet"`` it may settle what another one
+    holds; what nobody holds it may settle in any case, unless it ``refuses`` it (row A-41, tests/queues/rows.py).
+
+    Returns whose message it is now, the holder's or else the consumer's, and its entry, which is in delivery and out of
+    everybody's hands; None when nothing may be done.
+    """
+    contents = parts.contents
+    leases = contents.leases
+    if leases is None:
+        return None
+    holder = leases.holder_of(message_id)
+    if holder is not None:
+        if leases.is_strict or message_id not in holder.held:
+            return None
+        return holder, holder.let_go(message_id)
+    entry = None if refuses else leases.returned(message_id)
+    if entry is None:
+        return None
+    if not contents.order.remove(entry, entry.sequence):
+        if not contents.is_aside(entry):
+            return None
+        contents.take_from_aside(entry)
+    contents.deliver(entry.message)
+    return consumer, entry

@@ -1,0 +1,470 @@
+"""Brings messages of a queue's pages into memory, one at a time."""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+from artemis_py.core.budget import OVERDRAFT_UNITS
+from artemis_py.core.consumer import Consumer
+from artemis_py.core.order.entry import Entry
+from artemis_py.core.pages.cursor import Backlog, PageExpiry, ReadAhead
+from artemis_py.core.pages.page_stream import PageReader, PageStream, RestoredShare
+from artemis_py.core.queue.alerts import AlertWatch
+from artemis_py.core.queue.basis import QueueBasis
+from artemis_py.core.queue.messages import EXPIRE, Contents, not_before_ms
+from artemis_py.core.tasks import SLICE_MAX
+from artemis_py.message import Message
+from artemis_py.paged import PagedMessage
+from artemis_py.records import PagedEntry
+
+
+@final
+class Intake:
+    """Makes entries of messages that were found in pages."""
+
+    __slots__ = ("_alerts", "_contents")
+
+    def __init__(self, contents: Contents, alerts: AlertWatch | None) -> None:
+        self._contents = contents
+        self._alerts = alerts
+
+    def bring_in(self, backlog: Backlog, found: PagedEntry, now_ms: int) -> None:
+        """Put a message that was found in a page in its place on the queue. It may be scheduled, expired or outdated
+        instead.
+        """
+        contents = self._contents
+        due_ms = backlog.due_ms(found)
+        entry = self.enter(backlog, found)
+        if self.was_settled(entry):
+            return
+        if due_ms > now_ms and contents.behind is not None:
+            contents.hold(entry, due_ms)
+        elif due_ms > now_ms:
+            contents.put_aside(entry, due_ms)
+        elif 0 < contents.expires_ms(entry.message) <= now_ms:
+            contents.expire([entry])
+        elif contents.enter_value_of_page(entry) and not self.hold_back(entry, now_ms):
+            contents.place(entry)
+
+    def was_settled(self, entry: Entry) -> bool:
+        """Has a client settled a message before it was read? Then it goes now."""
+        contents, message = self._contents, entry.message
+        outcome = None if contents.deferred is None else contents.deferred.take(message.lsn)
+        if outcome is None:
+            return False
+        contents.deliver(message)
+        if outcome == EXPIRE:
+            contents.expire_held([message], None)
+        else:
+            contents.acknowledge_held([message], None)
+        return True
+
+    def hold_back(self, entry: Entry, now_ms: int) -> bool:
+        """Put a message aside, with the place that its page gives it, if ``hold-on-publish`` holds it back. Returns
+        whether it does.
+        """
+        due_ms = not_before_ms(entry.message, now_ms) if self._contents.holds else 0
+        if due_ms:
+            self._contents.hold(entry, due_ms)
+        return due_ms > 0
+
+    def enter(self, backlog: Backlog, found: PagedEntry) -> Entry:
+        """The entry of a message that the queue takes from a page. From now on the message is in memory."""
+        message = found.message
+        entry = self.entry_of(backlog, message)
+        if not backlog.shared_order:
+            entry.sequence = self._contents.order.take_sequence(message)
+        self._contents.paged.fetch(backlog, message)
+        if self._alerts is not None:
+            self._alerts.note_fetched(message)
+        return entry
+
+    def entry_of(self, backlog: Backlog, message: PagedMessage) -> Entry:
+        """The entry of a message, with its place and with the failed deliveries from before a restart."""
+        entry = Entry(message)
+        if backlog.shared_order:
+            entry.sequence = backlog.sequence(message)
+        entry.attempts = entry.returned = backlog.attempts(message)
+        return entry
+
+
+# ---- page reading ----------------------------------------------------------------------------------------------------
+#
+# How a queue reads ahead in its pages, in order, for consumers that take any message.
+
+
+READY_MIN: Final = 1024
+"""A queue with fewer ready entries than this reads from its pages, if it has a consumer that takes any message."""
+READS_PER_TURN: Final = 1024
+"""How many messages of pages a queue looks at in one turn."""
+READ_UNITS: Final = 3
+
+
+@final
+class PageReading:
+    """Brings messages from pages into memory, within the limits on reading ahead and the ring."""
+
+    __slots__ = ("_alerts", "_basis", "_intake", "cramped", "limits", "reads_left")
+
+    def __init__(self, basis: QueueBasis, intake: Intake, alerts: AlertWatch | None, limits: ReadAhead) -> None:
+        self._basis = basis
+        self._alerts = alerts
+        self._intake = intake
+        self.limits = limits
+        """How much may be in memory."""
+        self.reads_left = 0
+        """How many more paged messages this dispatch may look at."""
+        self.cramped = False
+        """Has a limit on memory stopped reading? Whatever leaves makes room."""
+
+    def begin(self) -> None:
+        """A dispatch begins: set how many messages it may look at."""
+        self.reads_left = min(READS_PER_TURN, max(self._basis.host.budget.left // READ_UNITS, 1))
+
+    def read_before(self, now_ms: int) -> bool:
+        """Bring in a paged message that stands before the next ready entry, whatever the limits.
+
+        Returns False while that message must be waited for, True when there is none.
+        """
+        contents = self._basis.contents
+        for backlog in contents.paged.backlogs.values():
+            while backlog.has_early and backlog.is_early(contents.order.peek().sequence):
+                found = backlog.next()
+                if found is None:
+                    return not backlog.reader.waits
+                self._intake.bring_in(backlog, found, now_ms)
+        return True
+
+    @property
+    def has_early(self) -> bool:
+        """Has a consumer fetched a message from far back and returned it? Then the next message may be in pages."""
+        return any(backlog.has_early for backlog in self._basis.contents.paged.backlogs.values())
+
+    def read_ahead(self, now_ms: int) -> bool:
+        """Bring messages from pages into memory. Returns True when one of them is ready."""
+        contents = self._basis.contents
+        before = contents.order.count
+        progress = True
+        while progress:
+            progress = False
+            for backlog in list(contents.paged.backlogs.values()):
+                if backlog.count and self.reads_left > 0:
+                    if not self.has_space():
+                        self.cramped = True
+                        break
+                    found = backlog.next()
+                    if found is not None:
+                        self.reads_left -= 1
+                        self._basis.host.budget.spend(READ_UNITS + self._placing_units(found))
+                        self._intake.bring_in(backlog, found, now_ms)
+                        progress = True
+        if self.reads_left <= 0:
+            self._basis.host.note_ready(self._basis.reference)
+        for backlog in contents.paged.backlogs.values():
+            if backlog.reader.spoilt:
+                self._write_off(backlog)
+        activation = self._basis.activation
+        if activation is not None and activation.advance(now_ms, -OVERDRAFT_UNITS):
+            self._basis.host.note_ready(self._basis.reference)
+        return contents.order.count > before
+
+    def _placing_units(self, found: PagedEntry) -> int:
+        """What it costs to find the place of a message."""
+        expression = self._basis.contents.order.expression
+        if expression is None:
+            return 0
+        return expression.units + (expression.units_per_kb * found.message.head.size_bytes >> 10)
+
+    def _write_off(self, backlog: Backlog) -> None:
+        """Write off the rest of damaged pages that were read to their end: it is lost, and must not be waited for. The
+        damage was reported when it was found.
+        """
+        pages, backlog.reader.spoilt = backlog.reader.spoilt, []
+        self._basis.contents.paged.write_off(backlog, pages)
+        if self._alerts is not None:
+            self._alerts.forget_paged()
+
+    def has_space(self) -> bool:
+        """Do the limits on reading ahead, and the ring, leave room for one more? A queue with nothing in memory always
+        has room for one.
+        """
+        return not (self.has_enough or not self._basis.flow.has_space() or self.limit_reached())
+
+    @property
+    def has_enough(self) -> bool:
+        """Are so many messages ready that no more is read ahead?"""
+        contents = self._basis.contents
+        return contents.behind is None and contents.ready_count - self._basis.grouping.parked_count >= READY_MIN
+
+    def limit_reached(self) -> str:
+        """The setting whose limit on reading ahead leaves no room for one more; empty: none."""
+        contents = self._basis.contents
+        tally = contents.tally
+        ready_bytes = tally.size_bytes - tally.held_size_bytes - tally.scheduled_size_bytes - contents.paged.size_bytes
+        return self.limits.reached(contents.ready_count, ready_bytes, tally.held_count, tally.held_size_bytes)
+
+
+# ---- page search -----------------------------------------------------------------------------------------------------
+#
+# How a consumer that chooses, or only looks, goes through its queue's pages. It has a reader of its own and leaves
+# messages that it does not want in their pages. So no consumer waits behind messages it does not want, and those use
+# no memory.
+
+
+@final
+class PageSearch:
+    """The page readers of one queue's consumers with a cursor."""
+
+    __slots__ = ("_basis", "_intake", "_readers", "_reading")
+
+    def __init__(self, basis: QueueBasis, reading: PageReading, intake: Intake) -> None:
+        self._basis = basis
+        self._reading = reading
+        self._intake = intake
+        self._readers: dict[int, dict[int, PageReader]] | None = None
+        """By consumer id and stream number; None before the first of them."""
+
+    def forget_consumer(self, consumer_id: int) -> None:
+        """A consumer left."""
+        if self._readers is not None:
+            self._readers.pop(consumer_id, None)
+
+    def forget_stream(self, number: int) -> None:
+        """Paging has ended in a stream."""
+        if self._readers is not None:
+            for readers in self._readers.values():
+                readers.pop(number, None)
+
+    def search(self, consumer: Consumer, now_ms: int) -> Entry | None:
+        """The next paged message that a consumer with a cursor wants. It must have seen everything in memory."""
+        for backlog in self._basis.contents.paged.backlogs.values():
+            if backlog.count:
+                entry = self._search_in(backlog, consumer, now_ms)
+                if entry is not None:
+                    return entry
+                if self._reading.reads_left <= 0 or consumer.asked_units >= SLICE_MAX:
+                    self._basis.waking.rest(consumer)
+                    self._basis.host.note_ready(self._basis.reference)
+                    return None
+        return None
+
+    def reads_itself(self, consumer: Consumer) -> bool:
+        """Does the consumer go through pages with a reader of its own?"""
+        basis = self._basis
+        return consumer.cursor is not None and basis.grouping.groups is None and basis.activation is None
+
+    def reader_of(self, consumer: Consumer, backlog: Backlog) -> PageReader | None:
+        """The reader of a consumer with a cursor; None before it has begun."""
+        readers = None if self._readers is None else self._readers.get(consumer.id)
+        return None if readers is None else readers.get(backlog.stream.number)
+
+    def _reader_of(self, consumer: Consumer, backlog: Backlog) -> PageReader:
+        if self._readers is None:
+            self._readers = {}
+        readers = self._readers.setdefault(consumer.id, {})
+        number = backlog.stream.number
+        reader = readers[number] = backlog.lead(readers.get(number), consumer, takes=consumer.destructive)
+        return reader
+
+    def _search_in(self, backlog: Backlog, consumer: Consumer, now_ms: int) -> Entry | None:
+        cursor = consumer.cursor
+        assert cursor is not None
+        reading = self._reading
+        reader = self._reader_of(consumer, backlog)
+        if backlog.shared_order:
+            self._basis.contents.order.reserve(backlog.end_sequence)
+        while reading.reads_left > 0 and consumer.asked_units < SLICE_MAX:
+            looked = reader.looked
+            found = backlog.next_for(reader, reading.reads_left)
+            self._basis.host.budget.spend(READ_UNITS * (reader.looked - looked))
+            reading.reads_left -= reader.looked - looked  # looking at what others have taken is work, too
+            if found is None:
+                return None
+            if backlog.shared_order:
+                cursor.skip_to(backlog.sequence(found.message) + 1)
+            entry = self._choose(consumer, backlog, found, now_ms)
+            if entry is not None:
+                return entry
+            if reader.unseen is not None and found.message.place in backlog.in_memory:
+                reader.unseen.add(found.message.place)
+        return None
+
+    def _choose(self, consumer: Consumer, backlog: Backlog, found: PagedEntry, now_ms: int) -> Entry | None:
+        """The entry to deliver. None when the message stays in its page, is put aside, or has expired."""
+        contents, intake = self._basis.contents, self._intake
+        message = found.message
+        if 0 < contents.expires_ms(message) <= now_ms:
+            contents.expire([intake.enter(backlog, found)])
+            return None
+        due_ms = backlog.due_ms(found)
+        if due_ms > now_ms:
+            contents.put_aside(intake.enter(backlog, found), due_ms)
+            return None
+        if contents.holds and not_before_ms(message, now_ms):
+            held = intake.enter(backlog, found)
+            if contents.enter_value_of_page(held):
+                intake.hold_back(held, now_ms)
+            return None
+        if contents.deferred and contents.deferred.knows(message.lsn):
+            intake.was_settled(intake.enter(backlog, found))
+            return None
+        if not consumer.wants(message):
+            return None
+        if consumer.destructive:
+            entry = intake.enter(backlog, found)
+            return entry if contents.enter_value_of_page(entry) else None
+        return intake.entry_of(backlog, message)
+
+    def was_shown(self, consumer: Consumer, message: Message) -> bool:
+        """Has a browsing consumer seen this message in its page already? Where places tell the order, its cursor has
+        passed the message there.
+        """
+        if self._readers is None or not isinstance(message, PagedMessage):
+            return False
+        reader = self._readers.get(consumer.id, {}).get(message.page.stream)
+        if reader is None or reader.unseen is None:
+            return False
+        return message.place < reader.place and message.place not in reader.unseen
+
+
+# ---- pages -----------------------------------------------------------------------------------------------------------
+#
+# What one queue has in its address' pages: arrivals, expiry and removal. Reading back is in
+# :mod:`artemis_py.core.queue.paged` (in order, for consumers that take any message) and
+# :mod:`artemis_py.core.queue.paged` (for consumers that choose or only look).
+
+
+@final
+class QueuePages:
+    """One queue's messages in pages, by stream (``Contents.paged``)."""
+
+    __slots__ = ("_alerts", "_basis", "_expiries", "_intake", "reading", "search")
+
+    def __init__(self, basis: QueueBasis, alerts: AlertWatch | None, limits: ReadAhead) -> None:
+        self._basis = basis
+        self._alerts = alerts
+        self._intake = Intake(basis.contents, alerts)
+        self._expiries: dict[int, PageExpiry] | None = None
+        """By stream number; None before the first search."""
+        self.reading = PageReading(basis, self._intake, alerts, limits)
+        self.search = PageSearch(basis, self.reading, self._intake)
+
+    # ---- into pages ------------------------------------------------------------------------------
+
+    def arrive(self, stream: PageStream, messages: list[Message], size_bytes: int, now_ms: int) -> None:
+        """Count new messages that were paged. ``prepare`` must come first, so that the queue's reader sees them."""
+        self._basis.contents.paged.arrive(stream.number, messages, size_bytes)
+        self._basis.flow.stop()
+        if self._alerts is not None:
+            self._alerts.note_paged(messages)
+            self._alerts.look_at(messages, now_ms)
+        self._basis.grouping.look_for(messages)
+        self.may_have_news()
+
+    def may_have_news(self) -> None:
+        """There may be something in pages for consumers that found nothing."""
+        self._basis.waking.wake_dry()
+        self._basis.host.note_ready(self._basis.reference)
+
+    def prepare(self, stream: PageStream) -> Backlog:
+        """The queue's backlog in a stream; a new one if the queue has none from this time of paging."""
+        backlog = self._basis.contents.paged.backlogs.get(stream.number)
+        if backlog is not None and backlog.period == stream.period:
+            return backlog
+        if backlog is not None:
+            self._forget(stream.number)
+        return self._begin(stream, stream.next_place)
+
+    def _begin(self, stream: PageStream, place: int) -> Backlog:
+        """A new backlog from a place on. Only the pages of the queue's own address give the order of everything that it
+        gets, and not even those when it gets messages of other addresses.
+        """
+        reference = self._basis.reference
+        base = self._basis.contents.order.tail_max() - place
+        reader = PageReader(stream, reference, None, place)
+        shared_order = stream.address == reference.address.name and not reference.is_distant
+        backlog = Backlog(stream, reader, base, shared_order=shared_order)
+        self._basis.contents.paged.begin(backlog)
+        return backlog
+
+    def _forget(self, number: int) -> None:
+        """Paging has ended in a stream."""
+        self._basis.contents.paged.end(number)
+        if self._expiries is not None:
+            self._expiries.pop(number, None)
+        self.search.forget_stream(number)
+
+    def restore(self, stream: PageStream, share: RestoredShare) -> None:
+        """After a restart: take over the queue's share of a page."""
+        backlog = self._basis.contents.paged.backlogs.get(stream.number)
+        if backlog is None:
+            backlog = self._begin(stream, share.page.first_place)
+        self._basis.grouping.begin()  # whether a message names a group shows only when the page is read
+        self._basis.contents.paged.restore(backlog, share)
+
+    def begin_dispatch(self, now_ms: int) -> None:
+        """A dispatch begins. Consumers that had to stop last time go on. Streams in which paging has ended are
+        forgotten: a queue on a wildcard address may have seen very many of them.
+        """
+        if self.reading.reads_left <= 0:
+            self._basis.waking.wake_dry()  # they may have found nothing only because reading stopped
+        self.reading.begin()
+        for number, backlog in list(self._basis.contents.paged.backlogs.items()):
+            if not backlog.stream.active:
+                self._forget(number)
+            else:
+                expiry = None if self._expiries is None else self._expiries.get(number)
+                if expiry is not None and expiry.is_under_way:
+                    self._expire_in(expiry, backlog, now_ms)
+
+    # ---- one message -----------------------------------------------------------------------------
+
+    def entry_of(self, backlog: Backlog, found: PagedEntry) -> Entry:
+        """The entry of a message that somebody looks at. The message stays in its page."""
+        return self._intake.entry_of(backlog, found.message)
+
+    def enter(self, backlog: Backlog, found: PagedEntry) -> Entry:
+        """Take a message out of its page. It is in memory then; its place, or its end, follows."""
+        return self._intake.enter(backlog, found)
+
+    # ---- expiry and removal ----------------------------------------------------------------------
+
+    def expire(self, now_ms: int) -> None:
+        """Look for expired messages in pages. Those that must be read from the disk first follow in later turns."""
+        for number, backlog in list(self._basis.contents.paged.backlogs.items()):
+            if backlog.count:
+                self._expire_in(self._expiry_of(number, backlog), backlog, now_ms)
+
+    def _expiry_of(self, number: int, backlog: Backlog) -> PageExpiry:
+        if self._expiries is None:
+            self._expiries = {}
+        expiry = self._expiries.get(number)
+        if expiry is None:
+            expiry = self._expiries[number] = PageExpiry(backlog, self._basis.contents.expiry.lifetime)
+        return expiry
+
+    def _expire_in(self, expiry: PageExpiry, backlog: Backlog, now_ms: int) -> None:
+        budget = self._basis.host.budget
+        reads_max = min(READS_PER_TURN, max(budget.left // READ_UNITS, 1))
+        budget.spend(READ_UNITS)
+        for found in expiry.search(now_ms, reads_max):
+            self._basis.contents.expire([self._intake.enter(backlog, found)])
+        if expiry.is_under_way and not expiry.waits:
+            self._basis.host.note_ready(self._basis.reference)
+
+    def remove_all(self, reason: str) -> int:
+        """Kill every message in pages that is not in memory, for ``reason``. Returns how many."""
+        removed = 0
+        paged = self._basis.contents.paged
+        for backlog in paged.backlogs.values():
+            if backlog.count:
+                removed += backlog.count
+                paged.kill(backlog, reason)
+        if self._alerts is not None:
+            self._alerts.forget_paged()
+        return removed
+
+    def forget_all(self) -> None:
+        """The queue is deleted: it needs no page any more, whatever its consumers still hold."""
+        for backlog in self._basis.contents.paged.backlogs.values():
+            backlog.stream.forget(self._basis.reference)

@@ -1,0 +1,82 @@
+"""Scheduled entries of one queue become ready."""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+from artemis_py.core.budget import Budget
+from artemis_py.core.order.entry import Entry
+from artemis_py.core.queue.parts import QueueParts
+from artemis_py.core.tasks import SLICE_MAX, QueueWork
+from artemis_py.paged import PagedMessage
+
+_FALL_UNITS: Final = 3
+_AGAIN_MS: Final = 1000
+"""After so long entries fall due again whose way to the queue has failed."""
+
+
+@final
+class FallDue(QueueWork):
+    """Makes scheduled entries ready, given with the earliest first. They go to the head. An entry of a group that
+    waited for another attempt goes back to its place; nothing of its group passed it. On overflow the earliest goes
+    first.
+    """
+
+    def __init__(self, parts: QueueParts, entries: list[Entry]) -> None:
+        super().__init__(holds=True)
+        self._parts = parts
+        self._entries = entries
+        self._prepared = 0
+        self._restored_count = 0
+
+    def work(self, budget: Budget, now_ms: int) -> bool:
+        entries, reference = self._entries, self._parts.reference
+        while self._prepared < len(entries) and not reference.deleted:
+            count = min(max(budget.left, 1), SLICE_MAX)
+            self._prepare(entries[self._prepared : self._prepared + count])
+            self._prepared += count
+            budget.spend(count)
+            if budget.is_spent:
+                return False
+        while entries and not reference.deleted:
+            count = min(max(budget.left // _FALL_UNITS, 1), SLICE_MAX)
+            self._place(entries[-count:])
+            del entries[-count:]
+            budget.spend(_FALL_UNITS * count)
+            if budget.is_spent and entries:
+                return False
+        self.added_count = self._restored_count
+        return True
+
+    def break_off(self, now_ms: int) -> None:
+        """What is still put aside is due again in a while: it must not wait for a restart, nor fail in each turn."""
+        self._parts.contents.wait_again(self._entries, now_ms + _AGAIN_MS)
+
+    def _prepare(self, entries: list[Entry]) -> None:
+        """In order of time: entries that are held back return to their places, and the others become values."""
+        contents = self._parts.contents
+        for entry in entries:
+            if contents.is_aside(entry) and entry.message.id in contents.held_back:
+                contents.set_free(entry)
+                self._restored_count += 1
+        if contents.last_values is not None:
+            for entry in entries:
+                if contents.is_aside(entry) and not entry.attempts:  # one that failed is a value already
+                    contents.enter_value(entry)
+
+    def _place(self, entries: list[Entry]) -> None:
+        contents, reference = self._parts.contents, self._parts.reference
+        waiting = [entry for entry in entries if contents.is_aside(entry)]
+        if reference.durable:
+            heads = [one.message for one in waiting if one.message.head.persistent and not contents.keeps_place(one)]
+            in_journal = [message for message in heads if message.__class__ is not PagedMessage]
+            if in_journal:
+                self._parts.host.log.fell_due(reference.id, in_journal)
+        for entry in reversed(waiting):
+            keeps_place = contents.keeps_place(entry)
+            contents.take_from_aside(entry)
+            if keeps_place:
+                contents.put_back(entry)
+            else:
+                contents.put_at_head(entry, fresh=not entry.attempts)
+        self._restored_count += len(waiting)

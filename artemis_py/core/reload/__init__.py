@@ -1,1 +1,0 @@
-"""Brings a running broker to another configuration."""

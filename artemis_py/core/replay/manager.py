@@ -1,0 +1,388 @@
+"""Steady times at which replays want to be looked at again."""
+
+from __future__ import annotations
+
+from collections import OrderedDict, deque
+from heapq import heapify, heappop, heappush
+from typing import Final, final
+
+from artemis_py.config.matching import WildcardSyntax
+from artemis_py.core.budget import Budget
+from artemis_py.core.clock import Clock
+from artemis_py.core.memory import Holdings
+from artemis_py.core.replay.replay import (
+    AWAITING,
+    BUSY,
+    DONE,
+    FOLLOWING,
+    HUNGRY,
+    IDLE,
+    READY,
+    TIMED,
+    WAITS,
+    Replay,
+    begin,
+    removed,
+    unreadable,
+)
+from artemis_py.core.replay.slices import Order, Shelf
+from artemis_py.core.replay.tail import Tail
+from artemis_py.logged import ReplayLog, Shelved
+
+_SLACK: Final = 64
+"""This many void entries are not worth a clean-up."""
+
+
+@final
+class Alarms:
+    """Each replay has one alarm at most, its latest."""
+
+    __slots__ = ("_clock", "_heap", "_wishes")
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._heap: list[tuple[int, int]] = []
+        """Time and number of a replay; void if that has another alarm, or none."""
+        self._wishes: dict[int, tuple[int, Replay]] = {}
+
+    def set(self, replay: Replay, due_ms: int) -> None:
+        """Ring at ``due_ms`` for a replay, and not at another time."""
+        known = self._wishes.get(replay.id)
+        self._wishes[replay.id] = (due_ms, replay)
+        if known is None or known[0] != due_ms:
+            heappush(self._heap, (due_ms, replay.id))
+            self._clock.wait_until(due_ms)
+            if len(self._heap) > 2 * len(self._wishes) + _SLACK:
+                self._heap = [(wish_ms, number) for number, (wish_ms, _) in self._wishes.items()]
+                heapify(self._heap)
+
+    def clear(self, replay: Replay) -> None:
+        """Ring no more for a replay."""
+        self._wishes.pop(replay.id, None)
+
+    def next_due_ms(self) -> int | None:
+        """When the first rings; None if there are none. It may be void."""
+        return self._heap[0][0] if self._heap else None
+
+    def pop_due(self, steady_ms: int) -> list[Replay]:
+        """The replays whose time has come. Each has no alarm from now on."""
+        due: list[Replay] = []
+        heap = self._heap
+        while heap and heap[0][0] <= steady_ms:
+            due_ms, number = heappop(heap)
+            known = self._wishes.get(number)
+            if known is not None and known[0] == due_ms:
+                del self._wishes[number]
+                due.append(known[1])
+        return due
+
+
+# ---- desk ------------------------------------------------------------------------------------------------------------
+#
+# All replays of a broker: who reads which part of the log next, and who waits for what. A replay reads only what is
+# durable, the last message as the first one. So there is no change from history to live that could lose or repeat
+# anything. Those who have everything follow the end of the log together: what becomes durable is read once, and goes
+# to those who want it.
+
+
+_SERVED_UNITS_MAX: Final = 128
+"""What one replay may spend before others get on."""
+_ASKED_MAX: Final = 256
+"""How many replays get a slice, or have one read, in a turn."""
+_SHARE: Final = 2
+"""One part in this many of what replays may spend in a turn is for finding messages in slices, the rest for showing
+them.
+"""
+
+
+@final
+class Replays:
+    """Moves replays through the log. The server runs ``take_in`` once a turn, then serves those that ``next_ready``
+    returns, one after the other: it finds out whether the client has room, and then calls ``serve`` or ``stall``.
+    """
+
+    __slots__ = (
+        "_alarms", "_arrived", "_clock", "_hungry", "_is_feeding", "_ready", "_share", "_shelf", "count", "log",
+        "news", "tail",
+    )  # fmt: skip
+
+    def __init__(self, log: ReplayLog, holdings: Holdings, clock: Clock, syntax: WildcardSyntax) -> None:
+        self.log = log
+        self.count = 0
+        """How many there are."""
+        self.news: list[Replay] = []
+        """Replays whose client is to be told something that is no message. Whoever tells it takes them out."""
+        self._clock = clock
+        self._shelf = Shelf(log, holdings)
+        self.tail = Tail(syntax)
+        self._share = Budget()
+        self._arrived: deque[Order] = deque()
+        """Slices on the way to those who wait for them."""
+        self._ready: OrderedDict[int, Replay] = OrderedDict()
+        self._hungry: OrderedDict[int, Replay] = OrderedDict()
+        """By number, the one that has waited longest first."""
+        self._is_feeding = False
+        """Are there replays that need a slice and were not looked at?"""
+        self._alarms = Alarms(clock)
+
+    # ---- what the protocol asks ------------------------------------------------------------------
+
+    def open(self, replay: Replay, now_ms: int) -> None:
+        """Begin a replay. Raises BrokerError if retention has removed what it wants, and then it has not begun."""
+        begin(replay, self.log)
+        self.count += 1
+        if replay.has_ended:
+            self.news.append(replay)
+        else:
+            self._go_on(replay, now_ms)
+
+    def close(self, replay: Replay) -> None:
+        """End a replay. May be called twice."""
+        if not replay.is_closed:
+            replay.is_closed = True
+            self.count -= 1
+            self._rest(replay)
+            self.tail.followers.forget(replay)
+            replay.outbox.clear()
+            if not self.count:
+                self._shelf.clear()
+
+    def pause(self, replay: Replay, now_ms: int) -> None:
+        """Show nothing more of it until ``resume``."""
+        replay.pause(self._clock.steady_ms(now_ms))
+        self._rest(replay)
+
+    def resume(self, replay: Replay, now_ms: int) -> None:
+        """Go on with a replay that was paused."""
+        replay.resume(self._clock.steady_ms(now_ms))
+        if replay.state == IDLE:
+            self._go_on(replay, now_ms)
+
+    def stall(self, replay: Replay) -> None:
+        """Its client takes nothing more now."""
+        replay.is_stalled = True
+        self._rest(replay)
+
+    def wake(self, replay: Replay, now_ms: int) -> None:
+        """Its client takes more again."""
+        if replay.is_stalled:
+            replay.is_stalled = False
+            self._go_on(replay, now_ms)
+
+    # ---- the steps of a turn ---------------------------------------------------------------------
+
+    @property
+    def has_ready(self) -> bool:
+        """Is there something to do in another turn that no thread has to do first?"""
+        is_handing_out = bool(self._arrived) or self.tail.is_busy
+        return bool(self._ready or self.news) or is_handing_out or self._shelf.has_unscanned or self._is_feeding
+
+    def next_due_ms(self) -> int | None:
+        """The steady time at which a replay wants to go on; None: none waits for a time."""
+        return self._alarms.next_due_ms()
+
+    def take_in(self, budget: Budget, now_ms: int) -> None:
+        """See to what has come: times, and slices."""
+        for replay in self._alarms.pop_due(self._clock.steady_ms(now_ms)):
+            self._ring(replay, now_ms)
+            budget.spend(1)
+        share = self._share
+        units = max(budget.left // _SHARE, 1)
+        share.refill(units)
+        for order in self._shelf.take_in(share):
+            if order.follows:
+                self.tail.receive(order)
+            else:
+                self._begin_to_hand_out(order)
+        self._hand_out(share, now_ms)
+        self._look_at_tail(share, now_ms)
+        budget.spend(units - share.left)
+
+    def next_ready(self) -> Replay | None:
+        """A replay that may show messages, the one that has waited longest; None if there is none."""
+        return self._ready.popitem(last=False)[1] if self._ready else None
+
+    def serve(self, replay: Replay, budget: Budget, room_bytes: int, now_ms: int) -> None:
+        """Let a replay that ``next_ready`` has returned put messages into its outbox."""
+        units = max(min(budget.left, _SERVED_UNITS_MAX), 1)
+        self._share.refill(units)
+        outcome = replay.take(self.log, self._share, room_bytes, self._clock.steady_ms(now_ms))
+        budget.spend(units - self._share.left)
+        if outcome == BUSY:
+            self._ready[replay.id] = replay
+            return
+        due_ms = replay.due_ms
+        self._rest(replay)
+        if outcome == WAITS:
+            replay.state = TIMED
+            self._alarms.set(replay, due_ms)
+        elif outcome == DONE:
+            self._go_on(replay, now_ms)
+
+    def ask(self) -> None:
+        """Ask for slices, at the end of a turn: for what has become durable, and for those who need one."""
+        self.tail.read_on(self._shelf, self.log)
+        self._share.refill(_ASKED_MAX)
+        self._feed(self._share)
+
+    # ---- where replays go ------------------------------------------------------------------------
+
+    def _go_on(self, replay: Replay, now_ms: int) -> None:
+        """Decide what a replay does next that does nothing now."""
+        if not replay.may_go_on:
+            return
+        spot = replay.spot
+        assert spot is not None
+        is_end = spot.place >= self.log.end()
+        if not is_end and not self.tail.is_behind(spot.place):
+            replay.state = HUNGRY
+            self._hungry[replay.id] = replay
+            return
+        if is_end:
+            self._arrive(replay, self.log.durable_lsn)
+            if replay.has_ended:
+                return
+        self.tail.join(replay, spot, is_end=is_end)
+        if replay.bounds.until_ms >= 0:
+            self._alarms.set(replay, self._clock.steady_ms(replay.bounds.until_ms + 1))
+
+    def _arrive(self, replay: Replay, lsn: int) -> None:
+        """A replay has everything up to this lsn, the last one of the log."""
+        replay.arrive(lsn)
+        if replay.completes:
+            self.news.append(replay)
+
+    def _rest(self, replay: Replay) -> None:
+        """Whatever a replay does or waits for, it does so no longer. What it has in memory may go."""
+        state, replay.state = replay.state, IDLE
+        if state == FOLLOWING:
+            self.tail.leave(replay)
+        elif state == HUNGRY:
+            self._hungry.pop(replay.id, None)
+        elif state == READY:
+            self._ready.pop(replay.id, None)
+        shelved = replay.shelved
+        if shelved is not None:
+            replay.shelved = None
+            self._shelf.give_back(shelved)
+        self._alarms.clear(replay)
+
+    def _ring(self, replay: Replay, now_ms: int) -> None:
+        """A time has come that a replay has waited for. One that follows wants nothing that is recorded from now on.
+        What was recorded before may still become durable.
+        """
+        if replay.state == FOLLOWING:
+            self._rest(replay)
+            self.tail.followers.forget(replay)
+            replay.bounds.end_by(self.log.last_lsn)
+        replay.state = IDLE
+        self._go_on(replay, now_ms)
+
+    def _fail(self, replay: Replay, text: str) -> None:
+        """A replay cannot go on; its client is told why."""
+        self._rest(replay)
+        replay.fail(text)
+        self.news.append(replay)
+
+    # ---- slices ----------------------------------------------------------------------------------
+
+    def _feed(self, budget: Budget) -> None:
+        """Give slices to the replays that need one, or have them read, as far as there is room in memory."""
+        hungry = self._hungry
+        self._is_feeding = False
+        while hungry and not budget.is_spent:
+            number, replay = hungry.popitem(last=False)
+            spot = replay.spot
+            assert spot is not None
+            shelved = self._shelf.take(spot, replay.addresses)
+            if shelved is not None:
+                self._hold(replay, shelved)
+            elif self._shelf.want(replay):
+                replay.state = AWAITING
+            else:
+                hungry[number] = replay
+                hungry.move_to_end(number, last=False)
+                return
+            budget.spend(1)
+        self._is_feeding = bool(hungry)
+
+    def _hold(self, replay: Replay, shelved: Shelved) -> None:
+        """A replay may show messages of a slice. Meanwhile the next one is read."""
+        end = shelved.slice.end
+        if end.place < self.log.end() and not self.tail.is_behind(end.place):
+            self._shelf.read_ahead(end, replay.addresses)
+        replay.shelved = shelved
+        replay.bytes_asked = 0
+        replay.state = READY
+        self._ready[replay.id] = replay
+
+    def _begin_to_hand_out(self, order: Order) -> None:
+        """A slice has come that replays wait for."""
+        if order.shelved is not None:
+            order.shelved.users += 1
+        self._arrived.append(order)
+
+    def _hand_out(self, budget: Budget, now_ms: int) -> None:
+        """Give slices to those who wait for them, within the budget. They may do something else by now."""
+        arrived = self._arrived
+        while arrived and not budget.is_spent:
+            order = arrived[0]
+            if order.replays:
+                budget.spend(1)
+                self._give(order, order.replays.pop(), now_ms)
+                continue
+            arrived.popleft()
+            if order.shelved is not None:
+                self._shelf.give_back(order.shelved)
+
+    def _give(self, order: Order, replay: Replay, now_ms: int) -> None:
+        part, spot = order.slice, replay.spot
+        assert part is not None
+        if replay.state != AWAITING or spot is None or spot.place != part.begin.place:
+            return
+        replay.state = IDLE
+        if part.is_gone:
+            self._lose(replay, now_ms)
+        elif part.failure:
+            self._fail(replay, unreadable(replay.passed_lsn, part.failure))
+        elif order.shelved is None:
+            replay.bytes_asked = part.bytes_needed
+            self._go_on(replay, now_ms)
+        else:
+            order.shelved.users += 1
+            self._hold(replay, order.shelved)
+
+    def _lose(self, replay: Replay, now_ms: int) -> None:
+        """What a replay wanted to read was removed."""
+        spot = replay.spot
+        assert spot is not None
+        if replay.start_over(self.log):
+            self._go_on(replay, now_ms)
+        else:
+            self._fail(replay, removed(replay.passed_lsn, self.log.first_lsn(spot.segment)))
+
+    def _look_at_tail(self, budget: Budget, now_ms: int) -> None:
+        """Hand out what has become durable, and have more of it read."""
+        tail = self.tail
+        if tail.is_gone or tail.failure:
+            failure, tail.failure, tail.is_gone = tail.failure, "", False
+            for replay in tail.followers.all():
+                if failure:
+                    self._fail(replay, unreadable(replay.passed_lsn, failure))
+                else:
+                    self._rest(replay)
+                    self._lose(replay, now_ms)
+        tail.step(self._shelf, budget)
+        if tail.woken:
+            woken, tail.woken = tail.woken, []
+            for replay in woken:
+                self._alarms.clear(replay)
+                self._ready[replay.id] = replay
+                replay.state = READY
+        if tail.arrived:
+            arrived, tail.arrived = tail.arrived, []
+            for replay in arrived:
+                if replay.state == FOLLOWING:
+                    self._arrive(replay, tail.lsn)
+                if replay.has_ended:
+                    self._rest(replay)

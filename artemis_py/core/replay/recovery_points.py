@@ -1,0 +1,442 @@
+"""One pass over the log for queues that begin in it: which of its messages each of them is to have.
+
+A pass is a replay. What it finds is put on the queues together with how far they have got, in one group of records. So
+a crash leaves both or nothing, and nothing comes twice.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Final, final
+
+from artemis_py.config.matching import WildcardSyntax
+from artemis_py.core.addresses.fan_out import PLACE_UNITS, put
+from artemis_py.core.addresses.routing_table import Bindings
+from artemis_py.core.budget import Budget
+from artemis_py.core.consumer import Consumer
+from artemis_py.core.destinations.registry import Registry
+from artemis_py.core.events import FILLED, PAST_LOST
+from artemis_py.core.faults import set_aside
+from artemis_py.core.host import Host
+from artemis_py.core.memory import keep, release
+from artemis_py.core.queue.queue import Queue
+from artemis_py.core.queue.recovery import Recovery
+from artemis_py.core.replay.addresses import Addresses
+from artemis_py.core.replay.bookmarks import Bounds
+from artemis_py.core.replay.manager import Replays
+from artemis_py.core.replay.replay import FOLLOWING, Replay, Unpaced
+from artemis_py.errors import BrokerError
+from artemis_py.logged import Logged
+from artemis_py.message import HeaderName, LargeBody, Message
+from artemis_py.units import parse_long
+
+_DESTINATION: Final = HeaderName("destination")
+_SCHEDULED_TIME: Final = HeaderName("AMQ_SCHEDULED_TIME")
+_SCHEDULED_DELAY: Final = HeaderName("AMQ_SCHEDULED_DELAY")
+
+
+@final
+class Pupil:
+    """A queue on its way through the log."""
+
+    __slots__ = ("addresses", "coming_bytes", "count", "queue", "recovery")
+
+    def __init__(self, queue: Queue, recovery: Recovery, syntax: WildcardSyntax) -> None:
+        self.queue = queue
+        self.recovery = recovery
+        self.addresses = Addresses(read_by(queue), syntax)
+        self.coming_bytes = 0
+        """The size of what is recorded for the queue, and is put on it in a moment."""
+        self.count = 0
+        """How many messages it got from the log since the broker started."""
+
+    def wants(self, logged: Logged, now_ms: int) -> bool:
+        """Is the queue to have this message, if it has not got it?"""
+        message, queue, recovery = logged.message, self.queue, self.recovery
+        if message.lsn <= recovery.after_lsn or logged.time_ms < recovery.from_ms:
+            return False
+        if not queue.enabled or 0 < message.expires_ms <= now_ms or not self.addresses.wants(message.head.address):
+            return False
+        return _is_for(message, queue) and (queue.selector is None or queue.selector.matches(message.lookup))
+
+
+@final
+class Fill:
+    """``waiting`` is what was found and is not on the queues yet."""
+
+    __slots__ = ("lost_lsn", "mark_lsn", "pupils", "replay", "waiting")
+
+    def __init__(self, pupils: list[Pupil], replay: Replay) -> None:
+        self.pupils = pupils
+        self.replay = replay
+        replay.found = []
+        self.waiting: deque[Logged] = deque()
+        self.lost_lsn = -1
+        """Where the log began when a pass before it could not go on; -1: there was none."""
+        self.mark_lsn = -1
+        """Its queues note what is published behind this lsn; -1: they do not."""
+
+    def take_found(self) -> None:
+        """What the replay has found waits for room now."""
+        found = self.replay.found
+        if found:
+            self.waiting.extend(found)
+            found.clear()
+
+    def watch(self, last_lsn: int) -> None:
+        """The end of the log is near: let the queues note what is published from now on."""
+        self.mark_lsn = last_lsn
+        for pupil in self.pupils:
+            pupil.recovery.noted = {}
+
+    @property
+    def sees_all(self) -> bool:
+        """Has none of its queues had too much to note?"""
+        return all(pupil.recovery.noted is not None for pupil in self.pupils)
+
+    def drop_deleted(self) -> None:
+        """Forget queues that were deleted."""
+        if any(pupil.queue.deleted for pupil in self.pupils):
+            self.pupils = [pupil for pupil in self.pupils if not pupil.queue.deleted]
+
+
+def read_by(queue: Queue) -> tuple[str, ...]:
+    """The addresses, and wildcards of addresses, whose messages a queue gets."""
+    return (queue.address.name,) if queue.view is None else queue.view.underlying
+
+
+def _is_for(message: Message, queue: Queue) -> bool:
+    """Was a message sent to an address as a whole, or to this queue? Some are sent to one queue on it."""
+    address, colons, name = (message.head.first(_DESTINATION) or "").partition("::")
+    return not colons or name == queue.name or not address.endswith(message.head.address)
+
+
+def due_ms_of(message: Message, now_ms: int) -> int:
+    """When a message falls due that its sender has scheduled (epoch ms); 0 if it is due."""
+    when, delay = message.head.first(_SCHEDULED_TIME), message.head.first(_SCHEDULED_DELAY)
+    try:
+        if when is not None:
+            due_ms = parse_long(when.strip(" "))
+        else:
+            due_ms = 0 if delay is None else message.timestamp_ms + parse_long(delay.strip(" "))
+    except ValueError:  # no client could have scheduled it so
+        return 0
+    return due_ms if due_ms > now_ms else 0
+
+
+# ---- fills -----------------------------------------------------------------------------------------------------------
+#
+# Fills queues that begin in the log: those that a start finds new, those whose recovery point was changed, and those
+# that were not done when the broker stopped (AMPS, "Startup and Recovery for Queues"). All of them begin with one
+# pass over the log (row A-63, tests/queues/rows.py). A queue that has no room goes on alone, so that the others need
+# not wait for it.
+
+
+FOUND_BYTES: Final = 65536
+"""How much is found at once."""
+AHEAD_BYTES: Final = 1 << 20
+"""A full address does not keep a queue from having so much in memory. As with pages, what follows is read when that is
+less.
+"""
+_REMOVED: Final = "retention has removed them"
+_LOOKS_MAX: Final = 16
+"""How many passes that wait for room are looked at in a turn."""
+
+
+@final
+class Fills:
+    """The server calls ``look`` once a turn, and ``serve`` for those of the desk's replays that ``owns`` says are of
+    it.
+    """
+
+    __slots__ = (
+        "_bindings", "_by_replay", "_desk", "_full", "_host", "_number", "_registry", "_unplaced", "has_written"
+    )  # fmt: skip
+
+    def __init__(self, host: Host, bindings: Bindings, registry: Registry, desk: Replays) -> None:
+        self._host = host
+        self._bindings = bindings
+        self._registry = registry
+        self._desk = desk
+        self._number = 0
+        self._by_replay: dict[int, Fill] = {}
+        self._full: deque[Fill] = deque()
+        """Passes that wait for room on their queue."""
+        self._unplaced: deque[Fill] = deque()
+        """Passes that go on in another turn."""
+        self.has_written = False
+        """Was something recorded since somebody set this to false?"""
+
+    @property
+    def count(self) -> int:
+        """How many passes there are."""
+        return len(self._by_replay)
+
+    @property
+    def has_ready(self) -> bool:
+        """Is there something to do in another turn that nothing has to happen for?"""
+        return self.has_written or bool(self._unplaced)
+
+    @property
+    def has_unfilled(self) -> bool:
+        """Was a queue created since ``begin`` that waits for what the log has for it?"""
+        return bool(self._registry.unfilled)
+
+    def begin(self) -> None:
+        """Begin to fill the queues that wait for it, with one pass."""
+        queues, self._registry.unfilled = self._registry.unfilled, []
+        syntax = self._bindings.views.syntax
+        pupils = [Pupil(queue, queue.filling, syntax) for queue in queues if queue.filling is not None]
+        if pupils:
+            self._start(pupils)
+
+    # ---- passes ----------------------------------------------------------------------------------
+
+    def _start(self, pupils: list[Pupil]) -> Fill:
+        """A pass from the place at which the first of these queues begins."""
+        lsns = [pupil.recovery.after_lsn for pupil in pupils if not _waits_for_date(pupil)]
+        dates_ms = [pupil.recovery.from_ms for pupil in pupils if _waits_for_date(pupil)]
+        bounds = Bounds(min(lsns, default=-1), min(dates_ms, default=-1))
+        return self._open(pupils, bounds)
+
+    def _open(self, pupils: list[Pupil], bounds: Bounds) -> Fill:
+        """If something behind the bounds was removed, the pass begins with what is left."""
+        patterns = tuple(dict.fromkeys(pattern for pupil in pupils for pattern in pupil.addresses.patterns))
+        self._number -= 1  # replays of clients have numbers above 0
+        choice = Consumer(self._number, None, settles=True, destructive=False)
+        addresses = Addresses(patterns, self._bindings.views.syntax)
+        replay = Replay(self._number, None, 0, addresses, bounds, choice, Unpaced())
+        try:
+            self._desk.open(replay, self._host.log.now_ms)
+        except BrokerError:
+            for pupil in pupils:
+                self._tell_lost(pupil.queue, _REMOVED, self._desk.log.first_lsn())
+            replay = Replay(self._number, None, 0, addresses, Bounds(0, -1), choice, Unpaced())
+            self._desk.open(replay, self._host.log.now_ms)
+        fill = self._by_replay[replay.id] = Fill(pupils, replay)
+        return fill
+
+    def _passed_lsn(self, fill: Fill) -> int:
+        """A pass has found everything up to this lsn that it wants. At the end of the log, that is where all are."""
+        replay = fill.replay
+        return max(replay.passed_lsn, self._desk.tail.lsn) if replay.state == FOLLOWING else replay.passed_lsn
+
+    def _end(self, fill: Fill) -> None:
+        del self._by_replay[fill.replay.id]
+        self._desk.close(fill.replay)
+
+    # ---- the steps of a turn ---------------------------------------------------------------------
+
+    def owns(self, replay: Replay) -> bool:
+        """Is this replay a pass over the log for queues?"""
+        return replay.id < 0
+
+    def hear(self, replay: Replay, now_ms: int) -> None:
+        """The desk has news of a pass: it has found what there was, or cannot go on."""
+        fill = self._by_replay.get(replay.id)
+        if fill is None:
+            return
+        if replay.failure is None:
+            replay.completes = False
+            fill.watch(self._host.log.last_lsn)
+            return
+        spot = replay.spot
+        first_lsn = self._desk.log.first_lsn(0 if spot is None else spot.segment)
+        is_removed = replay.passed_lsn < first_lsn - 1 and first_lsn != fill.lost_lsn
+        for pupil in fill.pupils:
+            self._tell_lost(pupil.queue, _REMOVED if is_removed else replay.failure, first_lsn)
+        if is_removed:
+            self._end(fill)
+            self._open(fill.pupils, Bounds(first_lsn - 1, -1)).lost_lsn = first_lsn
+        else:
+            self._finish(fill, now_ms)
+
+    def look(self, budget: Budget, now_ms: int) -> None:
+        """Go on with passes that had to wait, and end those that have everything."""
+        for waiting in (self._unplaced, self._full):
+            for _ in range(min(len(waiting), _LOOKS_MAX)):
+                fill = waiting.popleft()
+                if fill.replay.id in self._by_replay:
+                    budget.spend(1)
+                    self._place(fill, budget, now_ms)
+        for fill in [one for one in self._by_replay.values() if one.mark_lsn >= 0 and not one.waiting]:
+            if not fill.sees_all:
+                fill.watch(self._host.log.last_lsn)
+            elif self._passed_lsn(fill) >= fill.mark_lsn:
+                self._finish(fill, now_ms)
+
+    def serve(self, replay: Replay, budget: Budget, now_ms: int) -> None:
+        """Let a pass find messages, and put them on their queues."""
+        fill = self._by_replay[replay.id]
+        self._desk.serve(replay, budget, FOUND_BYTES, now_ms)
+        fill.take_found()
+        self._place(fill, budget, now_ms)
+
+    # ---- onto queues -----------------------------------------------------------------------------
+
+    def _place(self, fill: Fill, budget: Budget, now_ms: int) -> None:
+        """Put what was found on the queues, as far as there are room and budget."""
+        fill.drop_deleted()
+        if not fill.pupils:
+            self._end(fill)
+            return
+        waiting = fill.waiting
+        shares: dict[int, tuple[Queue, list[Message]]] = {}
+        placed: list[Message] = []
+        is_first = True
+        while waiting and (is_first or not budget.is_spent):
+            is_first = False
+            logged = waiting[0]
+            budget.spend(len(fill.pupils))
+            takers = [pupil for pupil in fill.pupils if self._takes(pupil, logged, now_ms)]
+            full = [pupil for pupil in takers if not self._has_room(pupil, logged.message)]
+            if full:
+                if len(fill.pupils) == 1:
+                    break
+                for pupil in full:
+                    self._part(fill, pupil)
+                takers = [pupil for pupil in takers if pupil not in full]
+            waiting.popleft()
+            if takers:
+                self._place_one(logged, takers, shares, placed, now_ms)
+                budget.spend(PLACE_UNITS * len(takers))
+        self._put(shares, placed, now_ms)
+        for pupil in fill.pupils:
+            pupil.coming_bytes = 0
+        self._go_on(fill, budget, now_ms)
+
+    def _go_on(self, fill: Fill, budget: Budget, now_ms: int) -> None:
+        """Find more when everything was put on its queues; otherwise wait."""
+        if not fill.waiting:
+            self._desk.wake(fill.replay, now_ms)
+            return
+        self._desk.stall(fill.replay)
+        (self._unplaced if budget.is_spent else self._full).append(fill)
+
+    def _part(self, fill: Fill, pupil: Pupil) -> None:
+        """A queue that has no room goes on alone."""
+        fill.pupils = [one for one in fill.pupils if one is not pupil]
+        alone = self._open([pupil], Bounds(self._passed_lsn(fill), -1))
+        alone.waiting = fill.waiting.copy()
+        pupil.recovery.noted = None
+        self._desk.stall(alone.replay)
+        self._full.append(alone)
+
+    def _takes(self, pupil: Pupil, logged: Logged, now_ms: int) -> bool:
+        """Is the message one that the queue is to have and has not got?"""
+        return pupil.wants(logged, now_ms) and not self._host.log.has(pupil.queue.id, logged.message.id)
+
+    def _has_room(self, pupil: Pupil, message: Message) -> bool:
+        queue, contents = pupil.queue, pupil.queue.contents
+        address = self._bindings.source_of(message, queue.reference)
+        if address.disk_full or not queue.flow.admits(message.size_bytes):
+            return False
+        paged = contents.paged
+        if pupil.recovery.is_again and any(one.durable_count or one.in_memory for one in paged.backlogs.values()):
+            return False  # it may have the message in a page
+        if not address.is_full and address.has_room_for(1, message.memory_bytes):
+            return True
+        return contents.size_bytes - paged.size_bytes + pupil.coming_bytes < AHEAD_BYTES
+
+    def _place_one(
+        self,
+        logged: Logged,
+        takers: list[Pupil],
+        shares: dict[int, tuple[Queue, list[Message]]],
+        placed: list[Message],
+        now_ms: int,
+    ) -> None:
+        """Record that a message is on these queues from now on, and put it into their shares."""
+        message = self._message_of(logged.message, takers)
+        if message is None:
+            return
+        due_ms = due_ms_of(message, now_ms)
+        self._host.log.recalled(message, [pupil.queue.id for pupil in takers], due_ms)
+        self.has_written = True
+        keep(message)
+        placed.append(message)
+        for pupil in takers:
+            queue = pupil.queue
+            pupil.recovery.after_lsn = message.lsn
+            pupil.count += 1
+            if due_ms or queue.flow.limits_senders:  # whether the next one has room depends on this one
+                self._put_share(queue, [message], due_ms, now_ms)
+            else:
+                shares.setdefault(queue.id, (queue, []))[1].append(message)
+                pupil.coming_bytes += message.size_bytes
+
+    def _message_of(self, logged: Message, takers: list[Pupil]) -> Message | None:
+        """The message as another queue has it in memory, so that its body is there once; else a new one. None if it has
+        a large body that was removed.
+        """
+        living = self._host.log.living(logged.id)
+        if living is not None and living.refs:
+            return living
+        body = logged.body
+        if isinstance(body, LargeBody):
+            held = self._desk.log.body_of(logged)
+            if held is None:
+                for pupil in takers:
+                    self._tell_lost(pupil.queue, "the large body of a message was removed", logged.lsn)
+                return None
+            body = held
+        account = self._bindings.source_of(logged, takers[0].queue.reference).account
+        message = Message(logged.head, body, logged.id, logged.timestamp_ms, logged.expires_ms, account, 0)
+        message.lsn = logged.lsn
+        return message
+
+    def _put(self, shares: dict[int, tuple[Queue, list[Message]]], placed: list[Message], now_ms: int) -> None:
+        for queue, messages in shares.values():
+            self._put_share(queue, messages, 0, now_ms)
+        release(placed)
+
+    def _put_share(self, queue: Queue, messages: list[Message], due_ms: int, now_ms: int) -> None:
+        try:
+            put(queue, messages, due_ms, now_ms, sum([message.size_bytes for message in messages]))
+        except Exception as error:
+            set_aside(self._host, queue, "fill", error)
+
+    # ---- the end ---------------------------------------------------------------------------------
+
+    def _finish(self, fill: Fill, now_ms: int) -> None:
+        """The queues have what the log has. What is not durable yet they have noted: they get it, and from now on what
+        is published.
+        """
+        self._end(fill)
+        fill.drop_deleted()
+        log = self._host.log
+        log.begin_group()
+        self._take_noted(fill, now_ms)
+        for pupil in fill.pupils:
+            pupil.recovery.finish()
+            pupil.queue.filling = None
+            self._registry.note_queue(pupil.queue)
+            self._host.note_event(FILLED, pupil.queue.reference, {"messages": pupil.count})
+        log.end_group()
+        self.has_written = True
+
+    def _take_noted(self, fill: Fill, now_ms: int) -> None:
+        """Those that were refused have no lsn, and those that came from the log meanwhile have one that is passed."""
+        shares: dict[int, tuple[Queue, list[Message]]] = {}
+        placed: list[Message] = []
+        noted: dict[int, Message] = {}
+        for pupil in fill.pupils:
+            noted.update(pupil.recovery.noted or {})
+        for message in sorted(noted.values(), key=_lsn_of):
+            logged = Logged(message, now_ms)
+            takers = [pupil for pupil in fill.pupils if self._takes(pupil, logged, now_ms)]
+            if takers:
+                self._place_one(logged, takers, shares, placed, now_ms)
+        self._put(shares, placed, now_ms)
+
+    def _tell_lost(self, queue: Queue, why: str, lsn: int) -> None:
+        self._host.note_event(PAST_LOST, queue.reference, {"why": why[:200], "lsn": lsn}, kind=why[:20])
+
+
+def _waits_for_date(pupil: Pupil) -> bool:
+    """Does the queue begin at a date, and has not begun?"""
+    return pupil.recovery.from_ms >= 0 and not pupil.recovery.after_lsn
+
+
+def _lsn_of(message: Message) -> int:
+    return message.lsn

@@ -1,1 +1,0 @@
-"""From a batch of messages to the queues that take it."""

@@ -1,1 +1,0 @@
-"""What falls due, and the rounds that look at everything."""

@@ -1,0 +1,201 @@
+"""Who a request says it is: the header Authorization, with Basic (RFC 7617) or Bearer (RFC 6750)."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from http import HTTPStatus
+from typing import Final, final
+
+from artemis_py.config.tables.acceptor import AcceptorConfig, is_loopback
+from artemis_py.errors import NotAllowedError
+from artemis_py.security.identity import Credentials, Identity
+from artemis_py.security.login import Login, LoginDesk
+from artemis_py.security.rights import Authorizer
+from artemis_py.server import operational_log as audit
+from artemis_py.server.console_sessions import Sessions
+from artemis_py.server.http.messages import Request, Response, text_response
+from artemis_py.server.http.routing import Route
+from artemis_py.server.logins.refusals import Refusals
+
+CHALLENGES: Final = (
+    ("WWW-Authenticate", 'Basic realm="artemis", charset="UTF-8"'),
+    ("WWW-Authenticate", 'Bearer realm="artemis"'),
+)
+"""The headers of a 401: what a client may answer."""
+
+_SCHEME: Final = re.compile(r"(?P<name>[A-Za-z]+) +(?P<rest>[A-Za-z0-9._~+/-]+=*)")
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
+
+
+def credentials_of(authorization: str | None, nobody: Credentials) -> Credentials | None:
+    """``nobody`` with the user and password, or the token as the password, of the header's value. Without a header it
+    is ``nobody`` itself. None if the header cannot be read.
+    """
+    if authorization is None:
+        return nobody
+    found = _SCHEME.fullmatch(authorization.strip())
+    if found is None:
+        return None
+    scheme, given = found["name"].lower(), found["rest"]
+    if scheme == "bearer":
+        return replace(nobody, password=given)
+    return _pair(given, nobody) if scheme == "basic" else None
+
+
+def _pair(given: str, nobody: Credentials) -> Credentials | None:
+    try:
+        text = base64.b64decode(given, validate=True).decode("utf-8")
+    except (binascii.Error, UnicodeDecodeError):
+        return None
+    user, colon, password = text.partition(":")
+    if not colon or _CONTROL.search(text):
+        return None
+    return replace(nobody, user=user, password=password)
+
+
+# ---- doors -----------------------------------------------------------------------------------------------------------
+#
+# Who may use which route of an acceptor: logins and permissions, as Artemis checks its management operations. An
+# operation of the broker has the address ``mops.broker.OPERATION`` (``management-rbac-prefix`` is the first word),
+# and one of a queue ``mops.queue.NAME.OPERATION``. Reading needs the permission ``view`` there, changing something
+# needs ``edit``.
+
+
+_OPEN: Final = {
+    "none": frozenset[str](),
+    "health": frozenset({"health"}),
+    "metrics": frozenset({"health", "metrics"}),
+}
+_READING: Final = frozenset({"GET", "HEAD"})
+_LATER: Final = (("Retry-After", "5"),)
+_UNREADABLE: Final = "the header Authorization cannot be read; write Basic with user:password in Base64, or Bearer"
+_NO_LOGIN: Final = "log in with a user and password (Authorization: Basic) or a token (Authorization: Bearer)"
+
+
+@final
+class Doors:
+    """The doors of one acceptor. ``open_paths`` are the first parts of paths that need no login, such as
+    ``metrics``. ``domain`` is the acceptor's ``securityDomain``. With ``checks_names`` the header ``Host`` is checked
+    on open paths, too.
+    """
+
+    def __init__(
+        self,
+        desk: LoginDesk,
+        authorizer: Authorizer,
+        *,
+        prefix: str = "mops",
+        open_paths: frozenset[str] = frozenset(),
+        domain: str | None = None,
+        checks_names: bool = False,
+        sessions: Sessions | None = None,
+        refusals: Refusals | None = None,
+    ) -> None:
+        self.checks_names = checks_names
+        self._desk = desk
+        self._authorizer = authorizer
+        self._prefix = prefix
+        self._open_paths = open_paths
+        self._domain = domain
+        self._sessions = sessions
+        self._refusals = refusals
+
+    @staticmethod
+    def of(
+        acceptor: AcceptorConfig,
+        prefix: str,
+        desk: LoginDesk,
+        authorizer: Authorizer,
+        sessions: Sessions | None = None,
+        refusals: Refusals | None = None,
+    ) -> Doors:
+        """The doors of an acceptor as its parameters say."""
+        is_near = is_loopback(acceptor.host)
+        opened = acceptor.params.get("openWithoutLogin", "metrics" if is_near else "none")
+        return Doors(
+            desk,
+            authorizer,
+            prefix=prefix,
+            open_paths=_OPEN[opened],
+            domain=acceptor.params.get("securityDomain"),
+            checks_names=is_near,
+            sessions=sessions,
+            refusals=refusals,
+        )
+
+    def is_shut(self, route: Route, method: str) -> bool:
+        """Does a request need a login? One that no handler would answer needs none."""
+        if not route.needs_login or method in route.open_methods or route.handler(method) is None:
+            return False
+        return route.path.split("/")[1] not in self._open_paths
+
+    def still_allows(self, route: Route, request: Request, identity: Identity) -> bool:
+        """May the user still have an answer that is under way? Nothing is counted, and nothing that changes something
+        is broken off.
+        """
+        if route.checks_itself:
+            return route.still_may is None or route.still_may(replace(request, identity=identity, user=identity.user))
+        operation = route.operation(request.method)
+        if operation is None or request.method not in _READING:
+            return True
+        return self._authorizer.rights_of(identity).may("view", self._address(operation, request))
+
+    def _address(self, operation: str, request: Request) -> str:
+        for name, value in request.parameters.items():
+            operation = operation.replace(f"{{{name}}}", value)
+        return f"{self._prefix}.{operation}"
+
+    def knock(
+        self, request: Request, peer: str, certificate: bytes | None, wake: Callable[[], None]
+    ) -> Login | Response:
+        """Begin the login of a request; a response if the request cannot even be tried."""
+        if self._sessions is not None and self._sessions.before_login is not None:
+            self._sessions.before_login()
+        identity = (
+            None
+            if self._sessions is None
+            else self._sessions.identity_of(request.method, request.path, request.headers)
+        )
+        if identity is not None and request.authorization is None:
+            login = Login()
+            login.identity = identity
+            return login
+        nobody = Credentials(None, certificate=certificate, domain=self._domain, peer=peer, asks_first=True)
+        given = credentials_of(request.authorization, nobody)
+        return _challenge(_UNREADABLE) if given is None else self._desk.begin(given, wake)
+
+    def answer(self, request: Request, route: Route, login: Login, peer: str, *, has_shown: bool) -> Response | None:
+        """Why the request is refused, or None; the audit log has who lacked a permission. ``has_shown``: did the client
+        give a password, a token or a certificate? Otherwise it is asked for one.
+        """
+        if login.identity is None and has_shown and self._refusals is not None:
+            shown = credentials_of(request.authorization, Credentials(None))
+            self._refusals.note(login, None if shown is None else shown.user, peer)
+        if login.identity is None and login.is_open:
+            return text_response(HTTPStatus.SERVICE_UNAVAILABLE, login.refusal, _LATER)
+        if login.identity is None:
+            return _challenge(login.refusal if has_shown else _NO_LOGIN)
+        if route.checks_itself:
+            return None
+        operation = route.operation(request.method)
+        if operation is None:
+            return text_response(HTTPStatus.FORBIDDEN, f"nobody may {request.method} {route.path}")
+        permission = "view" if request.method in _READING else "edit"
+        address = self._address(operation, request)
+        try:
+            self._authorizer.rights_of(login.identity).demand(permission, address)
+        except NotAllowedError as error:
+            if not has_shown:
+                return _challenge(_NO_LOGIN)
+            audit.tell_denied(operation, request.parameters, login.identity.user, peer, str(error))
+            advice = f"a security-setting that matches {address} grants it with <permission type='{permission}' …/>"
+            return text_response(HTTPStatus.FORBIDDEN, f"{error}; {advice}")
+        return None
+
+
+def _challenge(reason: str) -> Response:
+    return text_response(HTTPStatus.UNAUTHORIZED, reason, CHALLENGES)

@@ -1,0 +1,257 @@
+"""When to check which connection again: heart-beats, handshakes, lingering."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from heapq import heapify, heappop, heappush
+from itertools import chain
+from typing import Final, final
+
+from artemis_py.core.budget import TURN_UNITS, Budget
+from artemis_py.core.clock import Clock
+from artemis_py.server.blocked import Blocked
+from artemis_py.server.client import Client
+from artemis_py.server.isolation import Isolation
+
+_SLACK: Final = 64
+"""This many void entries are not worth a clean-up."""
+
+
+@final
+class Watches:
+    """Connections by the time of their next check. Each has one entry, its latest.
+
+    The heap stores only the numbers of connections, so a closed one is not kept alive until a time that its client
+    chose.
+    """
+
+    __slots__ = ("_clock", "_connections", "_heap", "_wishes")
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._heap: list[tuple[int, int]] = []
+        """Due time and number of a connection; void if the connection has another entry."""
+        self._wishes: dict[int, int] = {}
+        self._connections: dict[int, Client] = {}
+
+    def __len__(self) -> int:
+        return len(self._heap)
+
+    def add(self, connection: Client, due_ms: int) -> None:
+        """Check a connection at ``due_ms``; its earlier entry becomes void."""
+        origin = connection.session.state.origin
+        self._connections[origin] = connection
+        if self._wishes.get(origin) == due_ms:
+            return
+        self._wishes[origin] = due_ms
+        heappush(self._heap, (due_ms, origin))
+        self._clock.wait_until(due_ms)
+        self._tidy()
+
+    def forget(self, connection: Client) -> None:
+        """Remove a connection's entry."""
+        origin = connection.session.state.origin
+        if self._wishes.pop(origin, None) is not None:
+            del self._connections[origin]
+            self._tidy()
+
+    def next_due_ms(self) -> int | None:
+        """When the first entry is due, or None. It may be void."""
+        return self._heap[0][0] if self._heap else None
+
+    def pop_due(self, now_ms: int) -> list[Client]:
+        """The connections that are due."""
+        heap, wishes = self._heap, self._wishes
+        due: list[Client] = []
+        while heap and heap[0][0] <= now_ms:
+            due_ms, origin = heappop(heap)
+            if wishes.get(origin) == due_ms:
+                del wishes[origin]
+                due.append(self._connections.pop(origin))
+        return due
+
+    def _tidy(self) -> None:
+        """Remove void entries when they are most of the heap, so that each removal is paid for by an addition."""
+        heap, wishes = self._heap, self._wishes
+        if len(heap) > 2 * len(wishes) + _SLACK:
+            heap[:] = [(due_ms, origin) for origin, due_ms in wishes.items()]
+            heapify(heap)
+
+
+# ---- rota ------------------------------------------------------------------------------------------------------------
+#
+# Whose input a turn processes, and how much of it: shares by cost, not by count.
+
+
+INPUT_SHARE: Final = 4
+"""Input gets one part in this many of a turn. The rest is for what the input causes, and keeps turns short for new
+arrivals.
+"""
+QUANTUM_MIN: Final = 32
+"""What a connection may spend in one round if many wait."""
+
+
+class Rota:
+    """The connections that wait with input, in deficit round robin (Shreedhar and Varghese, "Efficient Fair Queuing
+    using Deficit Round-Robin").
+
+    In each round every connection may spend the same number of budget units; one that spent more waits until that is
+    balanced. A connection that had nothing waiting goes first, once: a client that sends little is served in the turn
+    after its input arrives, however much others have sent. When no connection waits, all debts are cleared.
+    """
+
+    def __init__(self) -> None:
+        self._new: list[Client] = []
+        self._waiting: deque[Client] = deque()
+        self.count = 0
+        """How many connections wait."""
+        self.reading: Client | None = None
+        """The connection whose input is being processed."""
+        self._period = 0
+        """Counts the times when no connection was waiting. Debts from an earlier period no longer count."""
+
+    def __iter__(self) -> Iterator[Client]:
+        return chain(self._new, self._waiting)
+
+    def add(self, connection: Client) -> None:
+        """A connection has input; it is not yet in line."""
+        connection.in_line = True
+        if connection.period != self._period:
+            connection.period = self._period
+            connection.credit = 0
+        self._new.append(connection)
+        self.count += 1
+
+    def serve(self, budget: Budget, now_ms: int, cut_off: Callable[[Client, str, Exception], None]) -> None:
+        """One turn. ``Client.read`` processes input until the budget is down to what it is told, but
+        at least a little, and returns whether there is more. If it raises, ``cut_off`` ends that connection.
+        """
+        if not self.count:
+            return
+        units = max(min(budget.left, TURN_UNITS) // INPUT_SHARE, 1)
+        end = budget.left - units
+        quantum = max(units // self.count, min(units, QUANTUM_MIN))
+        new, self._new = self._new, []
+        waited = len(self._waiting)
+        least = end + units // 2 if waited else end - QUANTUM_MIN  # a few that arrive together are served together
+        for connection in new:
+            if budget.left > least:
+                self._serve_one(connection, budget, quantum, now_ms, cut_off)
+            else:
+                self._waiting.append(connection)
+        passed_over = 0
+        while self._waiting and (waited > 0 or budget.left > end):
+            if self._serve_one(self._waiting.popleft(), budget, quantum, now_ms, cut_off):
+                passed_over = waited = 0
+            else:
+                passed_over += 1
+                if passed_over >= len(self._waiting):
+                    self._lift()
+        self.reading = None
+        if not self.count:
+            self._period += 1
+
+    def _serve_one(
+        self,
+        connection: Client,
+        budget: Budget,
+        quantum: int,
+        now_ms: int,
+        cut_off: Callable[[Client, str, Exception], None],
+    ) -> bool:
+        """Give a connection its share; False if it must wait because of what it spent before."""
+        connection.credit += quantum
+        if connection.credit <= 0:
+            self._waiting.append(connection)
+            return False
+        before = budget.left
+        self.reading = connection
+        try:
+            has_more = connection.read(now_ms, before - connection.credit)
+        except Exception as error:
+            cut_off(connection, "read", error)
+            has_more = False
+        connection.credit -= before - budget.left
+        if has_more:
+            self._waiting.append(connection)
+        else:
+            self.count -= 1
+            connection.in_line = False
+            connection.credit = min(connection.credit, 0)
+        return True
+
+    def _lift(self) -> None:
+        """All must wait because of what they spent before: the one that spent least continues."""
+        most = max([connection.credit for connection in self._waiting])
+        for connection in self._waiting:
+            connection.credit -= most
+
+
+# ---- turn input ------------------------------------------------------------------------------------------------------
+#
+# The input side of a turn: input of clients, lost connections, and senders that have room again.
+
+
+UNBLOCK_UNITS: Final = 256
+"""What a sender that waited for room may spend when it continues; the rest of its input waits in line."""
+_ASKED_MAX: Final = 256
+"""How many blocked connections are checked at once for being alive."""
+
+
+@final
+class TurnInput:
+    """The connections with input, the lost ones, and the blocked ones."""
+
+    __slots__ = ("_budget", "_isolation", "blocked", "lost", "rota")
+
+    def __init__(self, budget: Budget, isolation: Isolation) -> None:
+        self.rota = Rota()
+        """Connections with input."""
+        self.lost: list[Client] = []
+        """Connections whose socket is gone."""
+        self.blocked = Blocked()
+        """Senders that wait for room."""
+        self._budget = budget
+        self._isolation = isolation
+
+    def peer_of(self, user: str) -> str:
+        """The address of the client whose input is being processed, if it is one of this user; else empty."""
+        reading = self.rota.reading
+        return "" if reading is None or reading.session.state.user != user else reading.peer
+
+    def take_in(self, now_ms: int) -> None:
+        """Handle lost connections, and let senders whose wait is over continue."""
+        if self.lost:
+            lost, self.lost = self.lost, []
+            for connection in lost:
+                if connection.in_line:
+                    self.lost.append(connection)  # its input is processed first
+                else:
+                    connection.lost(now_ms)
+        if self.blocked.awaited:
+            self._let_blocked_go_on(now_ms)
+
+    def _let_blocked_go_on(self, now_ms: int) -> None:
+        """Let senders whose wait is over continue, at least one of them, until the turn's budget is spent."""
+        budget = self._budget
+        for awaited in self.blocked.ready():
+            for connection in self.blocked.waiting_for(awaited):
+                try:
+                    connection.unblock(now_ms, budget.left - UNBLOCK_UNITS)
+                except Exception as error:
+                    self._isolation.cut_off(connection, "unblock", error)
+                if budget.is_spent:
+                    return
+
+    def look_at_blocked(self) -> None:
+        """Find blocked senders that are gone, some at a time; to be called regularly."""
+        for connection in self.blocked.next_of(_ASKED_MAX):
+            try:
+                connection.socket.ask_whether_gone()
+            except Exception as error:
+                self._isolation.cut_off(connection, "unblock", error)
+
+    def forget(self, connection: Client) -> None:
+        """A connection is gone: remove it everywhere."""
+        self.blocked.discard(connection)

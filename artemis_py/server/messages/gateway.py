@@ -1,0 +1,307 @@
+"""Who asks for something over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final, final
+
+from artemis_py.core.order.entry import LAPSED, NACKED, Entry
+from artemis_py.core.queue.queue import Queue
+from artemis_py.errors import ArtemisError, BadRequestError, BrokerError, NotFoundError, SelectorError
+from artemis_py.management.managed import Steps, found
+from artemis_py.message import LargeBody
+from artemis_py.security.identity import Identity
+from artemis_py.security.rights import Authorizer
+from artemis_py.server.calls import Calls
+from artemis_py.server.messages.publish import Posting
+from artemis_py.server.messages.take import Taken, Taker, Wish
+from artemis_py.server.turns import Turns
+from artemis_py.stomp.service import StompService
+from artemis_py.stomp.session.state import SessionState
+from artemis_py.stomp.wire.frames import FrameError
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """The user who has logged in (None: nobody has to), and the client's IP address."""
+
+    identity: Identity | None = None
+    peer: str = ""
+
+    @property
+    def user(self) -> str | None:
+        """The user's name."""
+        return None if self.identity is None else self.identity.user
+
+
+# ---- gateway ---------------------------------------------------------------------------------------------------------
+#
+# Messages for clients of HTTP: they publish, take, and settle what they have taken. A message is published as a SEND
+# is, and taken by a consumer as SUBSCRIBE makes one: what a queue, an address, a permission or a limit means does not
+# depend on the protocol. Everything happens in turns.
+
+
+_DELIVERY_S: Final = 1.0
+"""How long a request that does not want to wait does so if the queue has a message: it may have to be read."""
+_RECEIPT_BYTES: Final = 12
+_CLIENT_ID: Final = "http"
+
+
+@final
+class _Held:
+    """A message that somebody holds until it is settled or the lease ends."""
+
+    __slots__ = ("entry", "lease", "queue", "taker", "user")
+
+    def __init__(self, taker: Taker, queue: Queue, entry: Entry, user: str | None, lease: asyncio.TimerHandle) -> None:
+        self.taker = taker
+        self.queue = queue
+        self.entry = entry
+        self.user = user
+        self.lease = lease
+
+
+@final
+class Gateway:
+    """All messages that clients of HTTP hold. ``service`` has the rules by which headers and bodies are read. Without
+    an ``authorizer`` everybody may do everything.
+    """
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        turns: Turns,
+        calls: Calls,
+        service: StompService,
+        authorizer: Authorizer | None,
+    ) -> None:
+        self._loop = loop
+        self._turns = turns
+        self._calls = calls
+        self._service = service
+        self._authorizer = authorizer
+        self._held: dict[str, _Held] = {}
+
+    def __len__(self) -> int:
+        """How many messages are held."""
+        return len(self._held)
+
+    def _now_ms(self) -> int:
+        return self._turns.isolation.turn_ms
+
+    def _state(self, asking: Asking) -> SessionState:
+        state = SessionState(self._service, self._turns.next_origin(), None)
+        state.user, state.client_id, state.address = asking.user, _CLIENT_ID, asking.peer
+        if asking.identity is not None and self._authorizer is not None:
+            state.identity = asking.identity
+            state.rights = self._authorizer.rights_of(asking.identity)
+        return state
+
+    # ---- publish ---------------------------------------------------------------------------------
+
+    def publish(self, asking: Asking, headers: list[tuple[str, str]], parts: Sequence[bytes]) -> asyncio.Future[Any]:
+        """Publish a message with a body in parts. The result comes when it survives a crash. Fails with BrokerError."""
+        posting = Posting(self._state(asking), self._now_ms)
+        return self._calls.begin(posting.steps(headers, parts), changes=True)
+
+    # ---- take ------------------------------------------------------------------------------------
+
+    def take(self, asking: Asking, queue: str, wish: Wish, is_gone: Callable[[], bool]) -> asyncio.Future[Taken | None]:
+        """Take a message; the result is None if none came in time. If the client ``is_gone`` then, or nobody waits for
+        the result any more, the message goes back. Fails with BrokerError.
+        """
+        answer: asyncio.Future[Taken | None] = self._loop.create_future()
+        opening = self._calls.begin(self._open(asking, queue, wish, answer, is_gone), changes=True)
+        opening.add_done_callback(partial(_pass_failure, answer))
+        return answer
+
+    def _open(
+        self,
+        asking: Asking,
+        name: str,
+        wish: Wish,
+        answer: asyncio.Future[Taken | None],
+        is_gone: Callable[[], bool],
+    ) -> Steps:
+        yield from ()
+        state = self._state(asking)
+        queue = self._queue(state, name)
+        taker = Taker(self._turns, state, partial(self._came, queue, wish, answer, is_gone), partial(_break, answer))
+        try:
+            taker.open(queue, wish.selector, self._now_ms())
+        except (FrameError, SelectorError) as error:
+            raise BadRequestError(str(error)) from None
+        wait_s = wish.timeout_s or (_DELIVERY_S if queue.contents.ready_count + queue.contents.paged.count else 0.0)
+        timer = self._loop.call_later(wait_s, self._begin, self._end_wait(taker, answer))
+        answer.add_done_callback(lambda _: timer.cancel())
+        answer.add_done_callback(partial(self._given_up, taker))
+        return {}
+
+    def may_take(self, asking: Asking, queue: str) -> bool:
+        """May the client consume the queue, by the rights that count now?"""
+        rights = self._state(asking).rights
+        return rights is None or rights.may("consume", *self._place(queue))
+
+    def _place(self, name: str) -> tuple[str, str | None]:
+        """The address and the queue that decide about a name; no queue if there is none."""
+        queue = self._turns.broker.queues.get(name.rpartition("::")[2])
+        return (name.partition("::")[0], None) if queue is None else (queue.address.name, queue.name)
+
+    def _queue(self, state: SessionState, name: str) -> Queue:
+        """The queue, which the client may consume. Raises NotAllowedError and NotFoundError."""
+        if state.rights is not None:
+            state.rights.demand("consume", *self._place(name))
+        return found(self._turns.broker.queues, "queue", name.rpartition("::")[2])
+
+    def _begin(self, work: Steps) -> asyncio.Future[Any]:
+        future = self._calls.begin(work, changes=True)
+        future.add_done_callback(self._note_failure)
+        return future
+
+    def _note_failure(self, done: asyncio.Future[Any]) -> None:
+        failure = None if done.cancelled() else done.exception()
+        if isinstance(failure, Exception) and not isinstance(failure, ArtemisError):
+            self._turns.stats.faults.note("", "take", failure)
+
+    def _end_wait(self, taker: Taker, answer: asyncio.Future[Taken | None]) -> Steps:
+        yield from ()
+        if not answer.done() and taker.session.entry is None:
+            taker.close(self._now_ms())
+            answer.set_result(None)
+        return {}
+
+    def _given_up(self, taker: Taker, answer: asyncio.Future[Taken | None]) -> None:
+        """Nobody waits any more."""
+        if answer.cancelled():
+            self._begin(self._give_back(taker))
+
+    def _give_back(self, taker: Taker) -> Steps:
+        yield from ()
+        taker.close(self._now_ms())
+        return {}
+
+    def _came(
+        self,
+        queue: Queue,
+        wish: Wish,
+        answer: asyncio.Future[Taken | None],
+        is_gone: Callable[[], bool],
+        taker: Taker,
+        entry: Entry,
+    ) -> None:
+        """There is a message, and it is durable."""
+        if answer.done() or is_gone():
+            self._begin(self._give_back(taker))
+            if not answer.done():
+                answer.set_result(None)
+            return
+        subscription = taker.subscription
+        assert subscription is not None
+        if wish.acks_itself or entry.message.id not in subscription.consumer.held:
+            settling = self._begin(self._settle(queue, taker, entry, ""))
+            settling.add_done_callback(partial(self._acknowledged, answer, _taken(queue, entry, None, 0.0)))
+            return
+        receipt = secrets.token_urlsafe(_RECEIPT_BYTES)
+        lease = self._loop.call_later(wish.lease_s, self._lapse, receipt)
+        self._held[receipt] = _Held(taker, queue, entry, taker.session.state.user, lease)
+        answer.set_result(_taken(queue, entry, receipt, wish.lease_s))
+
+    @staticmethod
+    def _acknowledged(answer: asyncio.Future[Taken | None], taken: Taken, done: asyncio.Future[Any]) -> None:
+        if not answer.done():
+            failure = done.exception()
+            if failure is None:
+                answer.set_result(taken)
+            else:
+                answer.set_exception(failure)
+
+    # ---- settle ----------------------------------------------------------------------------------
+
+    def acknowledge(self, asking: Asking, queue: str, receipt: str) -> asyncio.Future[Any]:
+        """The message is done with. The result comes when that survives a crash. Raises NotFoundError for a receipt
+        that is unknown, or not for this user and queue.
+        """
+        held = self._let_go(asking, queue, receipt)
+        return self._begin(self._settle(held.queue, held.taker, held.entry, ""))
+
+    def refuse(self, asking: Asking, queue: str, receipt: str) -> asyncio.Future[Any]:
+        """The message goes back to its queue, as a failed delivery. Raises NotFoundError."""
+        held = self._let_go(asking, queue, receipt)
+        return self._begin(self._settle(held.queue, held.taker, held.entry, NACKED))
+
+    def _let_go(self, asking: Asking, queue: str, receipt: str) -> _Held:
+        held = self._held.get(receipt)
+        if held is None or held.queue.name != queue.rpartition("::")[2] or held.user != asking.user:
+            raise _unknown(queue)
+        held.lease.cancel()
+        return self._held.pop(receipt)
+
+    def _lapse(self, receipt: str) -> None:
+        held = self._held.pop(receipt, None)
+        if held is not None:
+            self._begin(self._settle(held.queue, held.taker, held.entry, LAPSED))
+
+    def _settle(self, queue: Queue, taker: Taker, entry: Entry, cause: str) -> Steps:
+        """Acknowledge a message, or give it back for a ``cause``. It may have left its holder already: a lease of the
+        queue's own, or the end of the queue.
+        """
+        yield from ()
+        now_ms = self._now_ms()
+        subscription = taker.subscription
+        consumer = None if subscription is None else subscription.consumer
+        message_id = entry.message.id
+        is_held = consumer is not None and not queue.deleted and message_id in consumer.held
+        unfinished = None
+        if consumer is not None and is_held:
+            entries = [consumer.let_go(message_id)]
+            if cause:
+                unfinished = queue.release(consumer, entries, failed=True, now_ms=now_ms, cause=cause)
+            else:
+                queue.acknowledge(consumer, entries)
+        settles = consumer is not None and consumer.settles
+        taker.close(now_ms)
+        if unfinished is not None and not unfinished.may_go_on:
+            yield unfinished
+        if not is_held and not settles and not cause:
+            raise _unknown(queue.name)
+        return {}
+
+
+def _unknown(queue: str) -> NotFoundError:
+    return NotFoundError(
+        f"nobody holds a message of {queue[:200]} with this receipt: it is settled, or its lease has ended and the "
+        "message is on the queue again"
+    )
+
+
+def _taken(queue: Queue, entry: Entry, receipt: str | None, lease_s: float) -> Taken:
+    message, tries = entry.message, queue.contents.tries
+    body: bytes | LargeBody = message.body
+    count = tries.count_of(message.id) + 1 if tries is not None else entry.returned + 1
+    return Taken(
+        queue.name,
+        receipt,
+        lease_s,
+        message.id,
+        message.timestamp_ms,
+        message.expires_ms,
+        count,
+        tuple(message.head.headers()),
+        body,
+    )
+
+
+def _break(answer: asyncio.Future[Taken | None]) -> None:
+    if not answer.done():
+        answer.set_exception(BrokerError("the message could not be delivered; see the broker's log"))
+
+
+def _pass_failure(answer: asyncio.Future[Taken | None], opening: asyncio.Future[Any]) -> None:
+    failure = opening.exception()
+    if failure is not None and not answer.done():
+        answer.set_exception(failure)

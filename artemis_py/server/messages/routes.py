@@ -1,0 +1,286 @@
+"""Publishes and takes messages with requests: ``/messages/{name}`` and ``/messages/{name}/take``, and the same below
+``/api``. GET changes nothing: a picture on any web page sends one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import math
+from collections.abc import Callable
+from functools import partial
+from http import HTTPStatus
+from typing import Any, Final
+from urllib.parse import quote
+
+from artemis_py.errors import BadRequestError, BrokerError, LimitError, NotAllowedError, NotFoundError
+from artemis_py.message import LargeBody
+from artemis_py.server.calls import Calls
+from artemis_py.server.gate import SecurityGate
+from artemis_py.server.http.messages import Answer, FileBody, Handler, Request, Response, json_response
+from artemis_py.server.http.routing import Route
+from artemis_py.server.messages.gateway import Asking, Gateway
+from artemis_py.server.messages.headers import PREFIX, headers_of, query_of
+from artemis_py.server.messages.publish import BusyError, ManagementReply, NotKeptError, TooLargeError
+from artemis_py.server.messages.take import LEASE_S, LEASE_S_MAX, TIMEOUT_S_MAX, Taken, Wish
+from artemis_py.server.ports import Ports
+from artemis_py.server.turns import Turns
+from artemis_py.stomp.service import StompService, Traffic
+from artemis_py.units import parse_decimal
+
+PATHS: Final = ("/messages", "/api/messages")
+OpenBody = Callable[[LargeBody], FileBody | bytes]
+_LATER: Final = (("Retry-After", "1"),)
+_STATUSES: Final[tuple[tuple[type[BrokerError], int], ...]] = (
+    (BadRequestError, HTTPStatus.BAD_REQUEST),
+    (TooLargeError, HTTPStatus.REQUEST_ENTITY_TOO_LARGE),
+    (NotAllowedError, HTTPStatus.FORBIDDEN),
+    (NotFoundError, HTTPStatus.NOT_FOUND),
+    (BrokerError, HTTPStatus.CONFLICT),
+)
+_TOKEN: Final = frozenset("!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
+_NOT_SHOWN: Final = frozenset({"content-length", "destination", "transfer-encoding", "connection"})
+_SAME: Final = ("ce-", "x-debezium-", "traceparent", "tracestate")
+
+
+def message_routes(gateway: Gateway, open_body: OpenBody) -> list[Route]:
+    """The routes. ``open_body`` opens the file of a large body."""
+    routes = []
+    for path in PATHS:
+        handlers: dict[str, Handler] = {"POST": partial(_publish, gateway), "GET": _taking_is_a_post}
+        take: dict[str, Handler] = {"POST": partial(_take, gateway, open_body)}
+        routes += [
+            Route(f"{path}/{{name}}", handlers, checks_itself=True, takes_messages=True),
+            Route(f"{path}/{{name}}/take", take, checks_itself=True, still_may=partial(_may_take, gateway)),
+            Route(
+                f"{path}/{{name}}/{{receipt}}", {"DELETE": partial(_settle, gateway.acknowledge)}, checks_itself=True
+            ),
+            Route(f"{path}/{{name}}/{{receipt}}/nack", {"POST": partial(_settle, gateway.refuse)}, checks_itself=True),
+        ]
+    return routes
+
+
+def _publish(gateway: Gateway, request: Request) -> Answer:
+    try:
+        headers = headers_of(request, request.parameters["name"])
+    except BrokerError as error:
+        return _problem(error)
+    work = gateway.publish(_asking(request), headers, request.parts or (request.body,))
+    return _answered(work, _published, gives_up=False)
+
+
+def _published(result: dict[str, Any] | ManagementReply) -> Response:
+    if not isinstance(result, ManagementReply):
+        return json_response(HTTPStatus.OK, result)
+    address = json.dumps(result.address, ensure_ascii=False)
+    text = f'{{"address": {address}, "result": {result.body[1:-1] or "null"}}}\n'  # an array of one value
+    return Response(HTTPStatus.OK, "application/json", text.encode())
+
+
+def _taking_is_a_post(request: Request) -> Response:
+    text = (
+        f"GET takes no message: take one with POST {request.path}/take, or look at the queue with GET "
+        f"/api/queues/{quote(request.parameters['name'], safe='')}/messages"
+    )
+    answer = json_response(HTTPStatus.METHOD_NOT_ALLOWED, {"error": text})
+    return Response(answer.status, answer.content_type, answer.body, (("Allow", "POST"),))
+
+
+def _take(gateway: Gateway, open_body: OpenBody, request: Request) -> Answer:
+    try:
+        wish = _wish(request)
+    except BrokerError as error:
+        return _problem(error)
+    work = gateway.take(_asking(request), request.parameters["name"], wish, request.is_gone)
+    as_json = "application/json" in request.headers.get("accept", "")
+
+    def response(taken: Taken | None) -> Response:
+        if taken is None:
+            return Response(HTTPStatus.NO_CONTENT, "text/plain; charset=utf-8", b"")
+        return _as_json(taken) if as_json and isinstance(taken.body, bytes) else _as_it_is(taken, open_body)
+
+    return _answered(work, response, gives_up=True)
+
+
+def _may_take(gateway: Gateway, request: Request) -> bool:
+    return gateway.may_take(_asking(request), request.parameters["name"])
+
+
+def _settle(settle: Callable[[Asking, str, str], asyncio.Future[Any]], request: Request) -> Answer:
+    try:
+        work = settle(_asking(request), request.parameters["name"], request.parameters["receipt"])
+    except BrokerError as error:
+        return _problem(error)
+    done = Response(HTTPStatus.NO_CONTENT, "text/plain; charset=utf-8", b"")
+    return _answered(work, lambda _: done, gives_up=False)
+
+
+def _asking(request: Request) -> Asking:
+    return Asking(request.identity, request.peer)
+
+
+def _wish(request: Request) -> Wish:
+    query = query_of(request)
+    given = {name: values[-1] for name, values in query.items()}
+    unknown = [name for name in given if name not in ("timeout", "lease", "ack", "selector")]
+    if unknown:
+        raise BadRequestError(f"there is no argument {unknown[0][:100]!r}; there are timeout, lease, ack and selector")
+    ack = given.get("ack", "client")
+    if ack not in ("client", "auto"):
+        raise BadRequestError(f"ack is client or auto, and not {ack[:100]!r}")
+    timeout_s = _seconds(given, "timeout", 0.0, TIMEOUT_S_MAX)
+    lease_s = _seconds(given, "lease", LEASE_S, LEASE_S_MAX)
+    if not lease_s:
+        raise BadRequestError("a lease of 0 s is over before the message is sent; ask for at least 1, or for ack=auto")
+    return Wish(timeout_s, lease_s, ack == "auto", given.get("selector"))
+
+
+def _seconds(given: dict[str, str], name: str, default: float, most: float) -> float:
+    text = given.get(name)
+    if text is None:
+        return default
+    try:
+        value = parse_decimal(text)
+    except ValueError:
+        value = math.nan
+    if not 0 <= value <= most:
+        raise BadRequestError(f"{name} is a number of seconds from 0 to {most:g}, and not {text[:100]!r}")
+    return value
+
+
+# ---- answers ---------------------------------------------------------------------------------------
+
+
+def _as_it_is(taken: Taken, open_body: OpenBody) -> Response:
+    """The body as it is; the message's headers are headers of HTTP."""
+    content_type = "application/octet-stream"
+    headers = [
+        ("Artemis-Queue", quote(taken.queue, safe="/:. ")),
+        ("Artemis-Message-Id", str(taken.message_id)),
+        ("Artemis-Timestamp", str(taken.timestamp_ms)),
+        ("Artemis-Delivery-Count", str(taken.delivery_count)),
+    ]
+    if taken.expires_ms:
+        headers.append(("Artemis-Expires", str(taken.expires_ms)))
+    if taken.receipt is not None:
+        headers += [
+            ("Artemis-Receipt", taken.receipt),
+            ("Artemis-Lease-Seconds", f"{taken.lease_s:g}"),
+            ("Location", _place(taken)),
+        ]
+    own = {name.lower() for name, _ in headers}
+    for name, value in taken.headers:
+        if f"{PREFIX}{name.lower()}" in own:
+            continue
+        if name == "content-type" and _fits(value):
+            content_type = value
+        elif name.lower() not in _NOT_SHOWN and _TOKEN.issuperset(name) and _fits(value):
+            headers.append((name if name.lower().startswith(_SAME) else f"{PREFIX.title()}{name}", value))
+    body = taken.body
+    if isinstance(body, LargeBody):
+        return Response(HTTPStatus.OK, content_type, open_body(body), tuple(headers))
+    return Response(HTTPStatus.OK, content_type, body, tuple(headers))
+
+
+def _as_json(taken: Taken) -> Response:
+    """All of it as one JSON object, with every header under its own name."""
+    headers: dict[str, str] = {}
+    for name, value in taken.headers:
+        headers.setdefault(name, value)
+    found: dict[str, Any] = {
+        "queue": taken.queue,
+        "messageID": taken.message_id,
+        "timestamp": taken.timestamp_ms,
+        "expiration": taken.expires_ms,
+        "deliveryCount": taken.delivery_count,
+        "receipt": taken.receipt,
+        "leaseSeconds": taken.lease_s,
+        "headers": headers,
+    }
+    assert isinstance(taken.body, bytes)
+    try:
+        found["body"] = taken.body.decode()
+    except UnicodeDecodeError:
+        found["bodyBase64"] = base64.b64encode(taken.body).decode()
+    location = () if taken.receipt is None else (("Location", _place(taken)),)
+    return Response(HTTPStatus.OK, "application/json", json.dumps(found, ensure_ascii=False).encode() + b"\n", location)
+
+
+def _place(taken: Taken) -> str:
+    return f"{PATHS[1]}/{quote(taken.queue, safe='')}/{taken.receipt}"
+
+
+def _fits(value: str) -> bool:
+    """Can a header of HTTP have this value?"""
+    return value.isascii() and value.isprintable() and value == value.strip()
+
+
+def _answered(
+    work: asyncio.Future[Any], response: Callable[[Any], Response], *, gives_up: bool
+) -> asyncio.Future[Response]:
+    answer: asyncio.Future[Response] = work.get_loop().create_future()
+
+    def pass_on(done: asyncio.Future[Any]) -> None:
+        if answer.done() or done.cancelled():
+            return
+        failure = done.exception()
+        if isinstance(failure, BrokerError):
+            answer.set_result(_problem(failure))
+            return
+        if failure is not None:
+            answer.set_exception(failure)
+            return
+        try:
+            answer.set_result(response(done.result()))
+        except Exception as error:
+            answer.set_exception(error)
+
+    work.add_done_callback(pass_on)
+    if gives_up:
+        answer.add_done_callback(lambda _: work.cancel())
+    return answer
+
+
+def _problem(error: BrokerError) -> Response:
+    more = {"routed": False} if isinstance(error, NotKeptError) else {}
+    found = json_response(_status(error), {"error": str(error), **more})
+    if found.status not in (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE):
+        return found
+    return Response(found.status, found.content_type, found.body, _LATER)
+
+
+def _status(error: BrokerError) -> int:
+    if isinstance(error, NotKeptError):
+        return HTTPStatus.TOO_MANY_REQUESTS if error.is_full else HTTPStatus.CONFLICT
+    if isinstance(error, BusyError):
+        return HTTPStatus.TOO_MANY_REQUESTS if error.is_full else HTTPStatus.SERVICE_UNAVAILABLE
+    if isinstance(error, LimitError):
+        return HTTPStatus.SERVICE_UNAVAILABLE
+    return next(status for kind, status in _STATUSES if isinstance(error, kind))
+
+
+# ---- opening ---------------------------------------------------------------------------------------------------------
+#
+# Opens the gateway of a broker: its routes, by the rules of its first HTTP acceptor.
+
+
+def routes_for_messages(
+    loop: asyncio.AbstractEventLoop, turns: Turns, calls: Calls, ports: Ports, gate: SecurityGate | None
+) -> list[Route]:
+    """The routes; none where no acceptor serves HTTP. While the broker drains, nothing is delivered here, either."""
+    acceptor = next((one for one in turns.broker.config.acceptors if "HTTP" in one.protocols), None)
+    if acceptor is None:
+        return []
+    authorizer = None if gate is None else gate.authorizer
+    service = StompService(turns.broker, acceptor, Traffic(), ports.temporaries, turns.large, authorizer=authorizer)
+    service.receiver = ports.receiver
+    ports.stomp_services.append(service)
+
+    def open_body(body: LargeBody) -> FileBody | bytes:
+        assert turns.large is not None
+        past = turns.large.past
+        descriptor = past.descriptor(body)
+        return past.read_former(body) if descriptor is None else FileBody(descriptor, 0, body.size_bytes)
+
+    return message_routes(Gateway(loop, turns, calls, service, authorizer), open_body)

@@ -1,1 +1,0 @@
-"""Large bodies, each in a file of its own."""
