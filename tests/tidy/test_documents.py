@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.tidy.documents import anchors, broken_links, missing_citations, targets_without_help
-from tests.tidy.sources import ROOT, project_files, python_files, shown, text_files
-from tools.module_index import first_sentence, index, with_index
+from tests.tidy.sources import ROOT, project_files, shown, text_files
 
 
 def test_links_lead_somewhere() -> None:
@@ -32,18 +31,6 @@ def test_make_help_lists_every_target() -> None:
     shown_help = subprocess.run(["make", "-C", str(ROOT), "help"], check=True, capture_output=True, text=True).stdout
     phony = next(line for line in makefile.splitlines() if line.startswith(".PHONY:")).split()[1:]
     assert [target for target in phony if f"make {target} " not in shown_help] == []
-
-
-def test_the_architecture_names_every_module() -> None:
-    text = (ROOT / "ARCHITECTURE.md").read_text("utf-8")
-    assert text == with_index(text, python_files("artemis_py")), "make docs writes the list of modules anew"
-
-
-def test_a_module_says_what_it_is() -> None:
-    assert first_sentence('"""What waits: heaps.\n\nMore of it.\n"""') == "What waits: heaps"
-    assert first_sentence('"""A folder::\n\n    a/b\n"""') == "A folder"
-    assert "- `queue.py` A queue" in index([ROOT / "artemis_py" / "core" / "queue" / "queue.py"])
-    assert "__init__" not in index([ROOT / "artemis_py" / "core" / "__init__.py"])
 
 
 def test_a_broken_link_is_found(tmp_path: Path) -> None:
