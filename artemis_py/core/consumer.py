@@ -1,4 +1,4 @@
-"""What a consumer was given and has settled since it attached, as an operator is told."""
+"""A consumer: what it may get, what it holds, and what it has settled."""
 
 from __future__ import annotations
 
@@ -14,6 +14,10 @@ from artemis_py.core.order.order import Cursor
 from artemis_py.message import Account, Head, Message
 from artemis_py.records import Actor
 from artemis_py.selector import Selector
+
+# ---- dealings --------------------------------------------------------------------------------------------------------
+#
+# What a consumer was given and has settled since it attached, as an operator is told.
 
 
 @final
@@ -107,7 +111,7 @@ class ConsumerDefaults:
     at_most_once: bool = False
 
     def backlog_for(self, asked: int | None) -> int:
-        """The backlog of a consumer that asks for so many messages (rows A-29, A-30, tests/queues/rows.py)."""
+        """The backlog of a consumer that asks for so many messages."""
         return self.backlog if asked is None else min(asked, self.backlog_max)
 
     def replay(self, period_s: int | None, now_ms: int, last_message_id: int) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""Where dead and expired messages go."""
+"""Dead and expired messages: their addresses, and the copies that are still to be made."""
 
 from __future__ import annotations
 
@@ -10,6 +10,11 @@ from artemis_py.config.merging import SettingsRepository
 from artemis_py.core.reference import QueueReference
 from artemis_py.message import Message
 from artemis_py.records import RecordLog
+
+# ---- graves ----------------------------------------------------------------------------------------------------------
+#
+# Where dead and expired messages go.
+
 
 _ATTRIBUTES = ("dead_letter_address", "expiry_address")
 
@@ -47,7 +52,7 @@ class Graves:
 
 TIME_LIMIT: Final = "time_limit"
 FORCED_EXPIRE: Final = "forced_expire"
-"""Why a message expired, in the words of AMPS (row A-28, tests/queues/rows.py)."""
+"""Why a message expired, in the words of AMPS."""
 SENT_BY_OPERATOR: Final = "sent_by_operator"
 """Why a message is dead that an operator has sent to the dead letters."""
 

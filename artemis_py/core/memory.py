@@ -1,9 +1,4 @@
-"""The one account of the memory that clients make the broker hold, by kind, and the limit on all of it.
-
-The owner of a thing moves the account when the thing comes and goes, or once a batch where it grows. Sizes are those of
-interpreted CPython, rounded up (docs/memory.md has the table). They need not be exact, but everything that clients can
-pile up must be counted.
-"""
+"""The memory that clients make the broker hold: by kind, of all addresses, and how many queues need a message."""
 
 from __future__ import annotations
 
@@ -13,6 +8,14 @@ from typing import Final, final
 from artemis_py.errors import LimitError
 from artemis_py.message import Account, Message
 from artemis_py.paged import PagedMessage
+
+# ---- holdings --------------------------------------------------------------------------------------------------------
+#
+# The one account of the memory that clients make the broker hold, by kind, and the limit on all of it. The owner of a
+# thing moves the account when the thing comes and goes, or once a batch where it grows. Sizes are those of
+# interpreted CPython, rounded up (docs/memory.md has the table). They need not be exact, but everything that clients
+# can pile up must be counted.
+
 
 CONNECTIONS: Final = 0
 INPUT: Final = 1

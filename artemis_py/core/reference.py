@@ -1,4 +1,6 @@
-"""What a queue knows of its address."""
+"""What names a queue without holding it, and the rules that go with its name: lifetime, alerts, auto-delete, paused
+address.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +14,10 @@ from artemis_py.core.memory import Memory
 from artemis_py.core.timers import drop_void
 from artemis_py.message import Message
 from artemis_py.units import DELAY_MAX_MS
+
+# ---- home ------------------------------------------------------------------------------------------------------------
+#
+# What a queue knows of its address.
 
 
 class Home:
@@ -100,8 +106,8 @@ def deletion_of(own: AutoDelete | None, settings: AddressSettings, *, auto_creat
 class Lifetime:
     """``min-message-ttl``, ``max-message-ttl`` and ``expiration`` in ms from arrival; 0: not set.
 
-    ``expiration`` is for messages without an expiry of their own (AMPS, row A-55). Then Qpid's rules hold (rows Q-40,
-    Q-41, tests/queues/rows.py): the minimum for messages that expire, the maximum for all messages, and the maximum is
+    ``expiration`` is for messages without an expiry of their own (AMPS). Then Qpid's rules hold: the minimum for
+    messages that expire, the maximum for all messages, and the maximum is
     applied last. The result is a function of the message, so nothing is written down. A message may live longer on one
     queue than on another, also after a restart.
     """

@@ -1,4 +1,5 @@
-"""Work that may be larger than a turn: it is done in slices, a little of each chore in every turn."""
+"""Work that goes on in later turns, with its share of the budget: of the whole broker, and of one queue in its order.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +11,10 @@ from mypy_extensions import mypyc_attr
 
 from artemis_py.core.budget import Budget
 from artemis_py.errors import StorageError
+
+# ---- agenda ----------------------------------------------------------------------------------------------------------
+#
+# Work that may be larger than a turn: it is done in slices, a little of each chore in every turn.
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)

@@ -1,4 +1,4 @@
-"""Heaps of everything that falls due: scheduled messages, redelivery delays, gates, alarms."""
+"""Everything that falls due: scheduled messages, redelivery delays, gates, leases, alarms."""
 
 from __future__ import annotations
 
@@ -9,6 +9,11 @@ from typing import Any, Final, Generic, TypeVar, final
 
 from artemis_py.core.clock import Clock
 from artemis_py.core.order.entry import Entry
+
+# ---- schedule --------------------------------------------------------------------------------------------------------
+#
+# Heaps of everything that falls due: scheduled messages, redelivery delays, gates, alarms.
+
 
 Item = TypeVar("Item")
 

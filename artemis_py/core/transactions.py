@@ -1,4 +1,4 @@
-"""Asks selectors about a transaction's messages before its COMMIT."""
+"""A client's transaction: what it keeps until COMMIT or ABORT."""
 
 from __future__ import annotations
 
@@ -20,6 +20,11 @@ from artemis_py.errors import AddressFullError, DuplicateError, QueueFullError
 from artemis_py.message import LargeBody, Message
 from artemis_py.records import Actor, RecordLog
 from artemis_py.selector import Program
+
+# ---- inquiry ---------------------------------------------------------------------------------------------------------
+#
+# Asks selectors about a transaction's messages before its COMMIT.
+
 
 _PASSES_MAX: Final = 8
 """How many passes look for selectors that arrived meanwhile. A client that subscribes without end must not hold up a

@@ -1,4 +1,4 @@
-"""What the broker holds in memory for one connection."""
+"""What turns need of a connection, and what the broker holds for it in memory."""
 
 from __future__ import annotations
 
@@ -6,6 +6,11 @@ from typing import Final, NamedTuple, Protocol, final
 
 from artemis_py.server.socket import ClientSocket, Intake
 from artemis_py.stomp.session.session import Session
+
+# ---- weight ----------------------------------------------------------------------------------------------------------
+#
+# What the broker holds in memory for one connection.
+
 
 LIGHT_BYTES: Final = 1024
 """This much is included in the base cost of every connection (``CONNECTION_BYTES``), so a sender that waits for a

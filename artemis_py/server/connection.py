@@ -1,4 +1,4 @@
-"""The place of one connection at its acceptor: it counts as open, and until its login as a newcomer of its peer."""
+"""One STOMP connection: moves bytes between its socket and a session when the turn says so."""
 
 from __future__ import annotations
 
@@ -16,6 +16,10 @@ from artemis_py.server.websocket.first_bytes import FirstBytes
 from artemis_py.server.websocket.rules import GOING_AWAY, INTERNAL, WebSocketRules
 from artemis_py.stomp.service import StompService
 from artemis_py.stomp.session.session import Session
+
+# ---- place -----------------------------------------------------------------------------------------------------------
+#
+# The place of one connection at its acceptor: it counts as open, and until its login as a newcomer of its peer.
 
 
 class Counting(Protocol):

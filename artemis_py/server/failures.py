@@ -1,7 +1,4 @@
-"""Lines about failures on standard error: a few of each kind in ten seconds, then only their number.
-
-Otherwise a failure of every client or every write would fill the disk with equal lines.
-"""
+"""Failures of connections: counted by step, and told in a few lines of each kind."""
 
 from __future__ import annotations
 
@@ -14,6 +11,12 @@ from typing import Any, Final
 from artemis_py.errors import ArtemisError
 from artemis_py.log_codes import CONNECTION, OTHER
 from artemis_py.shown import escaped, warn
+
+# ---- complaints ------------------------------------------------------------------------------------------------------
+#
+# Lines about failures on standard error: a few of each kind in ten seconds, then only their number. Otherwise a
+# failure of every client or every write would fill the disk with equal lines.
+
 
 WINDOW_S: Final = 10.0
 LINES_MAX: Final = 3

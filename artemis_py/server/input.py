@@ -1,4 +1,5 @@
-"""When to check which connection again: heart-beats, handshakes, lingering."""
+"""The input of a turn: whose turn it is among connections, those that wait for room, and those to be checked at a time.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +14,11 @@ from artemis_py.core.clock import Clock
 from artemis_py.server.blocked import Blocked
 from artemis_py.server.client import Client
 from artemis_py.server.isolation import Isolation
+
+# ---- watches ---------------------------------------------------------------------------------------------------------
+#
+# When to check which connection again: heart-beats, handshakes, lingering.
+
 
 _SLACK: Final = 64
 """This many void entries are not worth a clean-up."""

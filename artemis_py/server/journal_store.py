@@ -1,8 +1,4 @@
-"""The thread that surveys closed segments of a retained log, so that readers need not read all of it.
-
-It works briefly and rests four times as long, and it waits while the broker is busy: turns go first. The thread that
-retires segments writes the results, so a segment is never moved or removed while a file is added to it.
-"""
+"""The files of a broker with a journal, and the thread that surveys its closed segments."""
 
 from __future__ import annotations
 
@@ -45,6 +41,13 @@ from artemis_py.storage.retention.cursors import Cursors
 from artemis_py.storage.retention.retained_log import Keeping, RetainedLog
 from artemis_py.storage.retention.retention import RetentionSettings, wall_clock_ms
 from artemis_py.storage.retention.survey import Survey
+
+# ---- surveyor --------------------------------------------------------------------------------------------------------
+#
+# The thread that surveys closed segments of a retained log, so that readers need not read all of it. It works briefly
+# and rests four times as long, and it waits while the broker is busy: turns go first. The thread that retires
+# segments writes the results, so a segment is never moved or removed while a file is added to it.
+
 
 _RECORDS: Final = 256
 _REST: Final = 4

@@ -1,8 +1,4 @@
-"""Keeps glibc from returning memory after every large block.
-
-Reading and joining create blocks above 128 KiB, which glibc by default maps and unmaps one by one; the page faults cost
-more than the parsing. Other C libraries have no ``mallopt`` and stay as they are.
-"""
+"""The life of the process: start, signals, the service manager, stop, and its exit code."""
 
 from __future__ import annotations
 
@@ -38,6 +34,13 @@ from artemis_py.storage.recovery.recovery import LossError
 
 if TYPE_CHECKING:
     from artemis_py.security.users.first_user import FirstUser
+
+
+# ---- malloc ----------------------------------------------------------------------------------------------------------
+#
+# Keeps glibc from returning memory after every large block. Reading and joining create blocks above 128 KiB, which
+# glibc by default maps and unmaps one by one; the page faults cost more than the parsing. Other C libraries have no
+# ``mallopt`` and stay as they are.
 
 
 _M_TRIM_THRESHOLD: Final = -1

@@ -1,6 +1,4 @@
-"""How much memory this process may use; half of it is the default of ``global-max-size`` (Artemis: of the heap), three
-quarters that of ``global-max-held-size``.
-"""
+"""How much memory the process may use, what each connection holds of it, and who is closed at the limit."""
 
 from __future__ import annotations
 
@@ -14,6 +12,12 @@ from typing import Final, final
 from artemis_py.core.clock import Clock
 from artemis_py.core.memory import CONNECTION_BYTES, CONNECTIONS, INPUT, OUTPUT, SETTING, TRANSACTIONS, Holdings
 from artemis_py.server.client import NOTHING, Client, Weight
+
+# ---- memory ----------------------------------------------------------------------------------------------------------
+#
+# How much memory this process may use; half of it is the default of ``global-max-size`` (Artemis: of the heap), three
+# quarters that of ``global-max-held-size``.
+
 
 _CGROUP_FILES: Final = ("sys/fs/cgroup/memory.max", "sys/fs/cgroup/memory/memory.limit_in_bytes")
 _DESTINATION_BYTES: Final = 4096

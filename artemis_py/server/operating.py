@@ -1,4 +1,4 @@
-"""The clients that are connected now, as the lists of operators tell of them."""
+"""What operations work on: clients, users, files, health and figures of a running server."""
 
 from __future__ import annotations
 
@@ -66,6 +66,11 @@ from artemis_py.uploads import BodyStore
 
 if TYPE_CHECKING:
     from artemis_py.server.turns import Turns
+
+
+# ---- connected -------------------------------------------------------------------------------------------------------
+#
+# The clients that are connected now, as the lists of operators tell of them.
 
 
 @final

@@ -1,8 +1,4 @@
-"""The operational log: one line for each event of a queue, with a code and fields that programs can read.
-
-A line is ``CODE queue=NAME key=value … meaning``, in logfmt. Each queue may write one line per code every ten seconds
-(a few more of the codes that occur once in a queue's life); the next line counts the omitted ones.
-"""
+"""The operational log and the audit log: one line for each event, with a code and fields that programs can read."""
 
 from __future__ import annotations
 
@@ -28,6 +24,13 @@ from artemis_py.core.events import (
     Event,
 )
 from artemis_py.shown import log, quoted
+
+# ---- operational -----------------------------------------------------------------------------------------------------
+#
+# The operational log: one line for each event of a queue, with a code and fields that programs can read. A line is
+# ``CODE queue=NAME key=value … meaning``, in logfmt. Each queue may write one line per code every ten seconds (a few
+# more of the codes that occur once in a queue's life); the next line counts the omitted ones.
+
 
 LOGGER_NAME: Final = "artemis_py.operational"
 WINDOW_MS: Final = 10_000

@@ -1,4 +1,4 @@
-"""What a server takes from its machine: the clocks, the disk, and a limit of the process."""
+"""A server: the broker with its files, turns, ports and regular checks."""
 
 from __future__ import annotations
 
@@ -54,6 +54,11 @@ from artemis_py.storage.disk.room import DiskSpace, space_of
 if TYPE_CHECKING:
     from artemis_py.server.realm_watch import RealmWatch
     from artemis_py.server.standby import FailbackWatch
+
+
+# ---- surroundings ----------------------------------------------------------------------------------------------------
+#
+# What a server takes from its machine: the clocks, the disk, and a limit of the process.
 
 
 @final

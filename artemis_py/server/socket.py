@@ -1,4 +1,4 @@
-"""What a connection needs of the protocol that carries its frames: nothing on a plain socket, WebSocket on others."""
+"""The socket of a STOMP client: reads, writes, flows of large bodies, and its end."""
 
 from __future__ import annotations
 
@@ -17,6 +17,10 @@ from artemis_py.shown import warn
 from artemis_py.stomp.session.session import Session
 from artemis_py.stomp.wire.outbound import Part
 from artemis_py.storage.bodies import LargeStore
+
+# ---- framing ---------------------------------------------------------------------------------------------------------
+#
+# What a connection needs of the protocol that carries its frames: nothing on a plain socket, WebSocket on others.
 
 
 class Intake(Protocol):

@@ -1,4 +1,4 @@
-"""What clients wait for, in the words of docs/why.md."""
+"""The server's counters: plain ints that a scrape reads, and the words for what clients wait for."""
 
 from __future__ import annotations
 
@@ -31,6 +31,11 @@ if TYPE_CHECKING:
     from artemis_py.server.tls.site import TlsSite
     from artemis_py.storage.bodies import LargeStore
     from artemis_py.storage.disk.room import Room
+
+
+# ---- awaited ---------------------------------------------------------------------------------------------------------
+#
+# What clients wait for, in the words of docs/why.md.
 
 
 SPREADING: Final = "spreading"

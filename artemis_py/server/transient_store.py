@@ -1,4 +1,4 @@
-"""Folders that end with the process, and in one of them the large bodies of a broker without persistence."""
+"""The files of a broker without persistence, which end with its process."""
 
 from __future__ import annotations
 
@@ -22,6 +22,10 @@ from artemis_py.storage.disk.lock import DirectoryLock
 from artemis_py.storage.disk.private import make_private
 from artemis_py.storage.disk.room import Room
 from artemis_py.storage.pages.files import PageFiles, SpillLog
+
+# ---- bodies ----------------------------------------------------------------------------------------------------------
+#
+# Folders that end with the process, and in one of them the large bodies of a broker without persistence.
 
 
 class TransientBodies:

@@ -1,4 +1,4 @@
-"""The routes of recent SENDs, kept so that a destination is resolved once and not for each message."""
+"""What all STOMP connections of one acceptor share."""
 
 from __future__ import annotations
 
@@ -24,6 +24,11 @@ from artemis_py.stomp.wire.frames import VERSIONS, Limits, Send
 from artemis_py.stomp.wire.parser import Parser
 from artemis_py.uploads import BodyStore, IncomingBody
 from artemis_py.version import VERSION
+
+# ---- routes ----------------------------------------------------------------------------------------------------------
+#
+# The routes of recent SENDs, kept so that a destination is resolved once and not for each message.
+
 
 ENTRIES_MAX: Final = 4096
 TARGET_CHARACTERS_MAX: Final = 1024

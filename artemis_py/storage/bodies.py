@@ -1,8 +1,4 @@
-"""Writes incoming large bodies to their files: one thread writes all data of a turn together.
-
-As with the journal, one batch is written at a time while the next one gathers. A body is complete when all of it is
-written and, if it must survive a crash, synced together with its file's name.
-"""
+"""Large bodies: each in a file of its own, from its first byte to its removal."""
 
 from __future__ import annotations
 
@@ -20,6 +16,13 @@ from artemis_py.storage.disk.disk import Disk, DiskError, NoSpaceError
 from artemis_py.storage.disk.quarantine import put_aside
 from artemis_py.storage.format.names import body_name, first_number, is_start, read_name, start_name, start_of
 from artemis_py.uploads import BodyStore, IncomingBody
+
+# ---- upload ----------------------------------------------------------------------------------------------------------
+#
+# Writes incoming large bodies to their files: one thread writes all data of a turn together. As with the journal, one
+# batch is written at a time while the next one gathers. A body is complete when all of it is written and, if it must
+# survive a crash, synced together with its file's name.
+
 
 UNWRITTEN_BYTES_MAX: Final = 4 << 20
 """How many bytes of all bodies may wait for the disk; beyond that, their senders are not read."""
@@ -271,7 +274,7 @@ class PastBodies:
 # ---- store -----------------------------------------------------------------------------------------------------------
 #
 # The files of large bodies: their numbers, their users, their removal, and how they are read. A file is written
-# completely before any record refers to it (``upload.py``), so a crash leaves at most unneeded files. It is removed
+# completely before any record refers to it, so a crash leaves at most unneeded files. It is removed
 # when the last holder has released it and everything logged by the end of that turn is durable: no record that
 # survives a crash needs a removed file.
 

@@ -116,7 +116,7 @@ class QueueSettings:
     @property
     def limits_backlogs(self) -> bool:
         """Has a consumer that asks for no backlog a backlog of one message? So it is on queues with an attribute of
-        AMPS (row A-30, tests/queues/rows.py).
+        AMPS.
         """
         asked = self.delivery_semantics, self.fairness_model, self.max_per_subscription_backlog
         limited = self.max_backlog >= 0 or self.max_deliveries > 0 or self.max_cancels > 0 or self.activates_in_order
@@ -151,7 +151,7 @@ class QueueSettings:
     @property
     def fairness(self) -> str:
         """The ``fairness-model``, or what it is by default: proportional on queues with an attribute of AMPS, unless
-        messages are sent at most once (row A-37, tests/queues/rows.py).
+        messages are sent at most once.
         """
         by_share = self.limits_backlogs and not self.at_most_once
         return self.fairness_model or ("proportional" if by_share else "round-robin")

@@ -1,4 +1,6 @@
-"""The duplicate ids that one address has seen."""
+"""An address: where messages are sent, with its queues, diverts, limits and known duplicate ids, and what a message
+costs.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +17,11 @@ from artemis_py.core.reference import Home
 from artemis_py.message import Account, Message
 from artemis_py.selector import Expression, Program, Selector
 from artemis_py.units import date_after
+
+# ---- duplicate ids ---------------------------------------------------------------------------------------------------
+#
+# The duplicate ids that one address has seen.
+
 
 _FORGOTTEN_AT_ONCE: Final = 2
 """A table that was made smaller shrinks by one id with each that comes: there may be very many."""

@@ -1,6 +1,4 @@
-"""What selectors say about one message. Each different selector is asked once, however many queues, diverts and
-consumers share it.
-"""
+"""A batch: messages that go into an address together, with their route and what selectors say of them."""
 
 from __future__ import annotations
 
@@ -13,6 +11,11 @@ from artemis_py.core.budget import Budget
 from artemis_py.core.queue.queue import Queue
 from artemis_py.message import MESSAGE_OVERHEAD_BYTES, Message
 from artemis_py.selector import Program, Selector
+
+# ---- verdicts --------------------------------------------------------------------------------------------------------
+#
+# What selectors say about one message. Each different selector is asked once, however many queues, diverts and
+# consumers share it.
 
 
 @final

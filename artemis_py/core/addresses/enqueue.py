@@ -1,6 +1,4 @@
-"""How persistent messages are logged: those that a crash must not lose, or all of them for readers of a retained
-log.
-"""
+"""Puts a batch on its queues, or into pages, and records it."""
 
 from __future__ import annotations
 
@@ -20,6 +18,11 @@ from artemis_py.core.queue.queue import Queue
 from artemis_py.core.reference import QueueReference
 from artemis_py.message import Message
 from artemis_py.records import RecordLog
+
+# ---- recording -------------------------------------------------------------------------------------------------------
+#
+# How persistent messages are logged: those that a crash must not lose, or all of them for readers of a retained log.
+
 
 Share = tuple[Queue, list[Message]]
 """One queue, and the messages of a batch that it takes."""

@@ -1,4 +1,6 @@
-"""A walk over all queues, or all addresses, that may last many turns while some are added and removed."""
+"""Which addresses and queues exist, and which queues get what is sent to an address: its own, and those of wildcard
+addresses and views.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +17,11 @@ from artemis_py.core.queue.messages import Departed
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.reference import QueueReference
 from artemis_py.message import Message
+
+# ---- walk ------------------------------------------------------------------------------------------------------------
+#
+# A walk over all queues, or all addresses, that may last many turns while some are added and removed.
+
 
 Item = TypeVar("Item")
 

@@ -1,6 +1,4 @@
-"""What an operator creates and changes of addresses. All but ``block`` survives a restart, and the operational log
-tells it.
-"""
+"""What operators create and change of addresses, queues and address-settings while the broker runs."""
 
 from __future__ import annotations
 
@@ -28,6 +26,12 @@ from artemis_py.core.queue.attributes import amend, amended, config_of
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.reference import AutoDelete
 from artemis_py.errors import BadRequestError, BrokerError, NotFoundError
+
+# ---- address changes -------------------------------------------------------------------------------------------------
+#
+# What an operator creates and changes of addresses. All but ``block`` survives a restart, and the operational log
+# tells it.
+
 
 _TYPES: Final = (ANYCAST, MULTICAST)
 _WAKES_PER_STEP: Final = 250

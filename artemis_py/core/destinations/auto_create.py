@@ -73,7 +73,7 @@ class Resolver:
 
     def route_through(self, queue: Queue, *, in_full: bool = False) -> Route:
         """Where a message goes that is sent to a view: to all that is bound to its ``default-publish-target``. Nobody
-        asks for a permission there (row A-14, tests/queues/rows.py), and no limit counts an address that broker.xml
+        asks for a permission there, and no limit counts an address that broker.xml
         names. Raises NotFoundError.
         """
         view = queue.view

@@ -1,4 +1,4 @@
-"""What a reload changes about an address that is there."""
+"""The diverts of a broker: those that broker.xml declares, and those that operators make while it runs."""
 
 from __future__ import annotations
 
@@ -15,6 +15,10 @@ from artemis_py.core.events import OPERATION
 from artemis_py.core.host import Host
 from artemis_py.errors import BadRequestError, BrokerError, NotFoundError, SelectorError
 from artemis_py.selector import compile_selector
+
+# ---- changes ---------------------------------------------------------------------------------------------------------
+#
+# What a reload changes about an address that is there.
 
 
 def narrow_routing_types(address: Address, routing_types: Iterable[str]) -> frozenset[str]:

@@ -1,9 +1,4 @@
-"""Limits on how many addresses and queues clients may create, together and by login, and on the connections of a login.
-
-Addresses and queues that a restart finds count. The broker's own needs are not limited, because messages would be lost:
-queues for dead and expired messages (at most one each for an address), and the targets of diverts that broker.xml
-names.
-"""
+"""Creates and deletes addresses and queues, within the limits of clients."""
 
 from __future__ import annotations
 
@@ -30,6 +25,14 @@ from artemis_py.core.queue.recipe import build_queue
 from artemis_py.core.reference import deletion_of
 from artemis_py.core.tasks import QueueWork
 from artemis_py.errors import BrokerError, LimitError
+
+# ---- quota -----------------------------------------------------------------------------------------------------------
+#
+# Limits on how many addresses and queues clients may create, together and by login, and on the connections of a
+# login. Addresses and queues that a restart finds count. The broker's own needs are not limited, because messages
+# would be lost: queues for dead and expired messages (at most one each for an address), and the targets of diverts
+# that broker.xml names.
+
 
 ANYBODY: Final = "*"
 """Stands for every login without limits of its own. Clients without a login count as one login."""

@@ -1,4 +1,4 @@
-"""The headers of copies that an operator has made. What says where a message comes from stays with it."""
+"""What operators do to messages: move, copy, remove, expire, retry, change the priority, send to the dead letters."""
 
 from __future__ import annotations
 
@@ -36,6 +36,11 @@ from artemis_py.core.queue.queue import Queue
 from artemis_py.core.tasks import Chore
 from artemis_py.errors import BadRequestError, BrokerError
 from artemis_py.message import Head, Message, encode_headers
+
+# ---- heads -----------------------------------------------------------------------------------------------------------
+#
+# The headers of copies that an operator has made. What says where a message comes from stays with it.
+
 
 _STRIPPED: Final = frozenset({"destination-type", HOPS_HEADER})
 _ORIGINAL: Final = "_AMQ_ORIG_MESSAGE_ID"

@@ -1,4 +1,4 @@
-"""A set of the numbers of messages. Numbers that are close together take little memory."""
+"""Goes through the messages of a queue, some at a time, from any place on."""
 
 from __future__ import annotations
 
@@ -18,6 +18,11 @@ from artemis_py.core.queue.parts import QueueParts
 from artemis_py.message import Message
 from artemis_py.paged import PagedMessage
 from artemis_py.records import PagedEntry
+
+# ---- numbers ---------------------------------------------------------------------------------------------------------
+#
+# A set of the numbers of messages. Numbers that are close together take little memory.
+
 
 _SHIFT: Final = 6
 _MASK: Final = (1 << _SHIFT) - 1

@@ -1,4 +1,4 @@
-"""Where a copy comes from, as its headers say: the queue on which its original died or expired, and why."""
+"""Where an operator's copies go, and where a dead letter came from."""
 
 from __future__ import annotations
 
@@ -14,6 +14,11 @@ from artemis_py.core.publish.publish import Admission, takers
 from artemis_py.core.queue.queue import Queue
 from artemis_py.errors import NotFoundError
 from artemis_py.message import Head, HeaderName, Message
+
+# ---- origin ----------------------------------------------------------------------------------------------------------
+#
+# Where a copy comes from, as its headers say: the queue on which its original died or expired, and why.
+
 
 RETRIED_HEADER: Final = "_ART_RETRIED"
 """How often an operator has sent the message back to where it came from. No client may set it."""

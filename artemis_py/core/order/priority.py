@@ -24,7 +24,7 @@ _DEFAULT_PRIORITY: Final = 4
 def levels_of_priorities(level_count: int) -> tuple[int, ...]:
     """The level of each priority from 0 to 9, with ``level_count`` levels from 1 to 10.
 
-    Qpid Broker-J's mapping (row Q-07, tests/queues/rows.py): with at least two levels the default priority and the one
+    Qpid Broker-J's mapping: with at least two levels the default priority and the one
     above it are on different levels. Priorities further away fall to the lowest and the highest level.
     """
     shift = _DEFAULT_PRIORITY + 1 - (level_count + 1) // 2

@@ -1,12 +1,4 @@
-"""A ranking: places in sorted order, each once.
-
-A place is a rank (a text) and a sequence, and no two places have the same sequence. The places stand in blocks of at
-most 256, found by the last place of each. So inserting and removing cost two binary searches and the moving of a few
-kilobytes, whatever the number of places.
-
-A search compares the first bytes of ranks, which stand side by side as numbers. It looks at the texts only where those
-are equal. With a million places it is not comparisons that cost, but fetching each text from memory.
-"""
+"""A sorted queue: entries in the order of a header or of an expression."""
 
 from __future__ import annotations
 
@@ -22,6 +14,15 @@ from artemis_py.core.order.fifo import Lane
 from artemis_py.core.order.order import LOWEST, Cursor, Order, Place, Point
 from artemis_py.message import HeaderName, Message
 from artemis_py.selector import Expression
+
+# ---- ranking ---------------------------------------------------------------------------------------------------------
+#
+# A ranking: places in sorted order, each once. A place is a rank (a text) and a sequence, and no two places have the
+# same sequence. The places stand in blocks of at most 256, found by the last place of each. So inserting and removing
+# cost two binary searches and the moving of a few kilobytes, whatever the number of places. A search compares the
+# first bytes of ranks, which stand side by side as numbers. It looks at the texts only where those are equal. With a
+# million places it is not comparisons that cost, but fetching each text from memory.
+
 
 SortedPlace = tuple[str, int]
 """A ``Place`` in a sorted order: the text that it is sorted by, and the sequence."""
@@ -190,7 +191,7 @@ class Rank(ABC):
 @final
 class HeaderRank(Rank):
     """By the text of one header, as Java compares texts. Messages without the header come first; an empty text comes
-    behind no text at all (Qpid's sorted queue, rows Q-09 to Q-12, tests/queues/rows.py).
+    behind no text at all (Qpid's sorted queue).
     """
 
     __slots__ = ("_key",)
@@ -209,7 +210,7 @@ class HeaderRank(Rank):
 
 @final
 class ValueRank(Rank):
-    """By the value of an expression, the largest first (AMPS' Priority, row A-49, tests/queues/rows.py). Values are
+    """By the value of an expression, the largest first (AMPS' Priority). Values are
     whole numbers from 0 to ``VALUE_MAX``.
     """
 

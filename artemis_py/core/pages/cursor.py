@@ -1,9 +1,4 @@
-"""What one queue has in an address' pages: what is still there, what it took out of turn, and how far it has read.
-
-Order is a key here, too. A message from a page takes the sequence that its place gives it, above everything that stood
-on the queue when paging began. So a message that a consumer fetched from far back, and returned, stands behind those
-that were not read yet.
-"""
+"""What one queue has in an address' pages: how far it has read, what is left, and what has expired there."""
 
 from __future__ import annotations
 
@@ -16,6 +11,14 @@ from artemis_py.core.pages.page_stream import PageReader, PageStream
 from artemis_py.core.reference import Lifetime
 from artemis_py.paged import Page, PagedMessage, PlaceSet
 from artemis_py.records import PagedEntry
+
+# ---- backlog ---------------------------------------------------------------------------------------------------------
+#
+# What one queue has in an address' pages: what is still there, what it took out of turn, and how far it has read.
+# Order is a key here, too. A message from a page takes the sequence that its place gives it, above everything that
+# stood on the queue when paging began. So a message that a consumer fetched from far back, and returned, stands
+# behind those that were not read yet.
+
 
 UNLIMITED: Final = -1
 _UNSEEN_MIN: Final = 64

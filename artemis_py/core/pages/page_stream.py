@@ -1,8 +1,4 @@
-"""An address' stream of pages: messages that found no room in memory, in order, for all of the address' queues.
-
-The stream knows which pages there are and what each queue still needs of them. It holds only messages that are being
-read, and does no I/O: it asks the ``PageLog``, whose answers come in a later turn.
-"""
+"""The pages of an address: messages that found no room in memory, in order, for all of its queues."""
 
 from __future__ import annotations
 
@@ -16,6 +12,13 @@ from artemis_py.core.reference import QueueReference
 from artemis_py.message import Account, LargeBody, Message
 from artemis_py.paged import Page, PagedBody, PagedMessage, PlaceSet, Settled, Share
 from artemis_py.records import Actor, Chunk, KeptStream, PagedEntry, PageLog, RecordLog
+
+# ---- stream ----------------------------------------------------------------------------------------------------------
+#
+# An address' stream of pages: messages that found no room in memory, in order, for all of the address' queues. The
+# stream knows which pages there are and what each queue still needs of them. It holds only messages that are being
+# read, and does no I/O: it asks the ``PageLog``, whose answers come in a later turn.
+
 
 UNWRITTEN_BYTES_MAX: Final = 8 << 20
 """Senders wait while more bytes than this are gathered for pages and not written (Artemis gathers one page)."""

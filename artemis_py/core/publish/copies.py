@@ -1,10 +1,4 @@
-"""Copies on their way to other addresses, and how often each has been forwarded: a loop must end.
-
-The count of hops stands in the message, so it survives pages and restarts. It counts only forwards that nobody asked
-for: diverts, expiry, and messages without a route. When a consumer fails for the last time, the count starts again,
-because that loop runs at the consumer's pace (RabbitMQ's rule for cycles of dead letters). So a retry queue, whose
-messages expire back to where they failed, works for as long as the consumer fails.
-"""
+"""Copies on their way to other addresses: diverted, dead, expired and unrouted messages."""
 
 from __future__ import annotations
 
@@ -17,6 +11,15 @@ from artemis_py.core.events import LOOPED, Events
 from artemis_py.core.publish_outcome import PublishOutcome
 from artemis_py.core.reference import QueueReference
 from artemis_py.message import Head, HeaderName, LargeBody, Message
+
+# ---- forward ---------------------------------------------------------------------------------------------------------
+#
+# Copies on their way to other addresses, and how often each has been forwarded: a loop must end. The count of hops
+# stands in the message, so it survives pages and restarts. It counts only forwards that nobody asked for: diverts,
+# expiry, and messages without a route. When a consumer fails for the last time, the count starts again, because that
+# loop runs at the consumer's pace (RabbitMQ's rule for cycles of dead letters). So a retry queue, whose messages
+# expire back to where they failed, works for as long as the consumer fails.
+
 
 HOPS_MAX: Final = 16
 """How often one message may be forwarded. Beyond that it is taken for a loop and dropped."""

@@ -1,4 +1,4 @@
-"""Leaves out messages whose duplicate id an address has seen (Artemis manual, "Duplicate Message Detection")."""
+"""Ids seen before: of messages (Artemis manual, "Duplicate Message Detection"), and of commits."""
 
 from __future__ import annotations
 
@@ -11,6 +11,10 @@ from artemis_py.core.publish_outcome import PublishOutcome
 from artemis_py.errors import DuplicateError
 from artemis_py.message import Message
 from artemis_py.records import RecordLog
+
+# ---- duplicates ------------------------------------------------------------------------------------------------------
+#
+# Leaves out messages whose duplicate id an address has seen (Artemis manual, "Duplicate Message Detection").
 
 
 @final

@@ -1,6 +1,4 @@
-"""Which queues a message goes to: all multicast queues that accept it, one of the anycast queues, in turn, and all
-views over the address.
-"""
+"""The way into an address: is there room, which queues get the message, and which copies go elsewhere."""
 
 from __future__ import annotations
 
@@ -22,6 +20,11 @@ from artemis_py.core.queue.queue import Queue
 from artemis_py.core.reference import QueueReference
 from artemis_py.errors import NotFoundError
 from artemis_py.message import HeaderName, Message
+
+# ---- targets ---------------------------------------------------------------------------------------------------------
+#
+# Which queues a message goes to: all multicast queues that accept it, one of the anycast queues, in turn, and all
+# views over the address.
 
 
 def accepts(queue: Queue, verdicts: Verdicts) -> bool:

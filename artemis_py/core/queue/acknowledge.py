@@ -1,4 +1,4 @@
-"""A cumulative ACK, however many messages it covers."""
+"""Acknowledging many messages: up to one, by bookmarks, or by a filter."""
 
 from __future__ import annotations
 
@@ -17,6 +17,10 @@ from artemis_py.core.tasks import SLICE_MAX, QueueWork
 from artemis_py.message import Head, Message
 from artemis_py.records import Actor
 from artemis_py.selector import Selector
+
+# ---- settling --------------------------------------------------------------------------------------------------------
+#
+# A cumulative ACK, however many messages it covers.
 
 
 @final
@@ -48,9 +52,9 @@ class Settling(QueueWork):
 
 # ---- sifting ---------------------------------------------------------------------------------------------------------
 #
-# A client settles messages that it names itself: by a filter, or by bookmarks (AMPS, rows A-39 to A-41 of
-# tests/queues/rows.py). They need not be held by anybody, but must be active (``behind.py``). Messages in pages are
-# not looked at; a bookmark of one is remembered until it is read (``deferred.py``).
+# A client settles messages that it names itself: by a filter, or by bookmarks (AMPS). They need not be held by anybody,
+# but must be active (``pending.py``). Messages in pages are
+# not looked at; a bookmark of one is remembered until it is read (``messages.py``).
 
 
 CHOSEN_BYTES: Final = 500

@@ -1,11 +1,4 @@
-"""The one way to change a queue that is there, as far as its composition allows.
-
-A reload and an operator's update both end here. ``queue.own`` is what is in force afterwards, but for a ring-size that
-an operator set: that is kept beside it (``ring_size_changed``), because a reload leaves it alone.
-
-What a queue is composed of once is listed in ``config/changes/queue_effects.py``; such attributes stay as they are
-until a restart. Everything else takes effect here, in place: no message moves, and no consumer leaves.
-"""
+"""What a changed attribute does to a queue that runs, and what its composition does not allow."""
 
 from __future__ import annotations
 
@@ -35,6 +28,15 @@ from artemis_py.core.queue.recipe import (
 from artemis_py.core.reference import MessageRules
 from artemis_py.errors import BrokerError, SelectorError
 from artemis_py.selector import compile_selector
+
+# ---- retuning --------------------------------------------------------------------------------------------------------
+#
+# The one way to change a queue that is there, as far as its composition allows. A reload and an operator's update
+# both end here. ``queue.own`` is what is in force afterwards, but for a ring-size that an operator set: that is kept
+# beside it (``ring_size_changed``), because a reload leaves it alone. What a queue is composed of once is listed in
+# ``config/changes/queue_effects.py``; such attributes stay as they are until a restart. Everything else takes effect
+# here, in place: no message moves, and no consumer leaves.
+
 
 _OVERFLOW: Final = frozenset(
     (

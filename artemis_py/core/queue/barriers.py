@@ -1,4 +1,4 @@
-"""A barrier on its way to all consumers (AMPS, row A-51, tests/queues/rows.py)."""
+"""Barriers (AMPS): messages become active one after the other, and a barrier goes to all consumers."""
 
 from __future__ import annotations
 
@@ -15,6 +15,11 @@ from artemis_py.core.queue.pending import Behind
 from artemis_py.core.queue.waking import Waking
 from artemis_py.core.reference import QueueReference
 from artemis_py.core.tasks import SLICE_MAX
+
+# ---- broadcast -------------------------------------------------------------------------------------------------------
+#
+# A barrier on its way to all consumers (AMPS).
+
 
 _LOOKS_PER_UNIT: Final = 8
 _LOOKS_MAX: Final = 1024

@@ -1,6 +1,4 @@
-"""Groups lose their owner, because it leaves or all groups are handed out anew: some in each turn. A consumer may have
-owned very many. The queue dispatches nothing meanwhile, so that it is as if all of them became free at once.
-"""
+"""The consumers of a queue: who may attach, whose it is, and what comes back when one leaves."""
 
 from __future__ import annotations
 
@@ -17,6 +15,11 @@ from artemis_py.core.queue.returning import Return
 from artemis_py.core.tasks import SLICE_MAX, QueueWork
 from artemis_py.errors import LimitError
 from artemis_py.selector import Program, Selector
+
+# ---- freeing ---------------------------------------------------------------------------------------------------------
+#
+# Groups lose their owner, because it leaves or all groups are handed out anew: some in each turn. A consumer may have
+# owned very many. The queue dispatches nothing meanwhile, so that it is as if all of them became free at once.
 
 
 @final
@@ -239,8 +242,8 @@ class Seats:
     def replace(
         self, consumer: Consumer, selector: Selector | None, no_local: int, backlog_max: int, now_ms: int
     ) -> QueueWork | None:
-        """A consumer that takes messages away wants others from now on, or another number of them (row A-67,
-        tests/queues/rows.py). It keeps what it holds. What it was not sent yet goes back, but for a barrier. Returns
+        """A consumer that takes messages away wants others from now on, or another number of them. It keeps what it
+        holds. What it was not sent yet goes back, but for a barrier. Returns
         the unfinished work, if any.
         """
         parts = self._parts

@@ -1,4 +1,4 @@
-"""What follows when something has left a queue."""
+"""Dispatch: offers ready entries to consumers, and what follows when something has left."""
 
 from __future__ import annotations
 
@@ -14,6 +14,10 @@ from artemis_py.core.queue.paged import READY_MIN, PageReading, QueuePages
 from artemis_py.core.queue.why import Reason, is_full, why_behind, why_full, why_used_up
 from artemis_py.core.tasks import SLICE_MAX
 from artemis_py.message import Message
+
+# ---- aftermath -------------------------------------------------------------------------------------------------------
+#
+# What follows when something has left a queue.
 
 
 @final

@@ -1,8 +1,4 @@
-"""Which consumer gets the next entry.
-
-A strategy keeps awake consumers apart from parked ones, so a pick costs the same with one consumer and with a thousand.
-It holds no queue and moves no entry.
-"""
+"""Which consumer gets the next entry: round-robin, by priority, exclusive, fast or proportional."""
 
 from __future__ import annotations
 
@@ -16,6 +12,12 @@ from sys import maxsize
 from typing import Final
 
 from artemis_py.core.consumer import Consumer
+
+# ---- distribution ----------------------------------------------------------------------------------------------------
+#
+# Which consumer gets the next entry. A strategy keeps awake consumers apart from parked ones, so a pick costs the
+# same with one consumer and with a thousand. It holds no queue and moves no entry.
+
 
 _FEW: Final = 8
 """So many consumers are looked for one by one where they stand; more are filtered out in one pass."""

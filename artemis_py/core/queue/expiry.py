@@ -1,4 +1,4 @@
-"""Works that remove many entries: a purge, the deletion of a queue, and expiry."""
+"""Works that remove entries: a purge, the deletion of a queue, expiry, and expiry that a consumer demands."""
 
 from __future__ import annotations
 
@@ -11,6 +11,11 @@ from artemis_py.core.order.order import LOWEST, Cursor
 from artemis_py.core.queue.messages import EXPIRE_UNITS, Contents, Walk
 from artemis_py.core.queue.parts import QueueParts
 from artemis_py.core.tasks import SLICE_MAX, QueueWork
+
+# ---- removal ---------------------------------------------------------------------------------------------------------
+#
+# Works that remove many entries: a purge, the deletion of a queue, and expiry.
+
 
 _KILL_UNITS: Final = 2
 _ALARMS_PER_UNIT: Final = 16

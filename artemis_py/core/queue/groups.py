@@ -1,4 +1,4 @@
-"""Message groups: which group a message belongs to, and which message closes it."""
+"""Message groups: the rule that names them, who has which, and what waits for its owner."""
 
 from __future__ import annotations
 
@@ -17,6 +17,11 @@ from artemis_py.core.order.order import Cursor, Order, Place
 from artemis_py.core.queue.distribution import Distribution
 from artemis_py.core.tasks import Agenda, Chore
 from artemis_py.message import Head, HeaderName, Message
+
+# ---- rule ------------------------------------------------------------------------------------------------------------
+#
+# Message groups: which group a message belongs to, and which message closes it.
+
 
 SHARED: Final = "SHARED_GROUPS"
 _NONE: Final = "NONE"
@@ -50,7 +55,7 @@ class GroupRule:
     @staticmethod
     def of(own: QueueSettings) -> GroupRule | None:
         """The rule of a queue. None when nothing is grouped: grouping is off, one consumer gets everything (Artemis),
-        or consumers take nothing away (row Q-29, tests/queues/rows.py).
+        or consumers take nothing away.
         """
         if own.group_type == _NONE or own.group_buckets == 0 or own.exclusive or own.non_destructive:
             return None

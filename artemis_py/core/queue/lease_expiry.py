@@ -89,7 +89,7 @@ def take_late(
     parts: QueueParts, consumer: Consumer, message_id: int, *, refuses: bool
 ) -> tuple[Consumer, Entry] | None:
     """A consumer settles a message that it does not hold. Under ``leasing="sublet"`` it may settle what another one
-    holds; what nobody holds it may settle in any case, unless it ``refuses`` it (row A-41, tests/queues/rows.py).
+    holds; what nobody holds it may settle in any case, unless it ``refuses`` it.
 
     Returns whose message it is now, the holder's or else the consumer's, and its entry, which is in delivery and out of
     everybody's hands; None when nothing may be done.

@@ -1,4 +1,4 @@
-"""Who holds which message of a queue, and until when (AMPS' leases, rows A-18, A-19 and A-41, tests/queues/rows.py)."""
+"""Who holds which message of a queue, and until when (AMPS' leases)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a client wants to become of a message that it settles."""
+"""The messages of a queue: where each stands, what it counts for, when it expires, and which are in pages."""
 
 from __future__ import annotations
 
@@ -25,6 +25,11 @@ from artemis_py.paged import Page, PagedMessage
 from artemis_py.records import Actor
 from artemis_py.units import DATE_MAX_MS, LONG_MAX
 
+# ---- outcomes --------------------------------------------------------------------------------------------------------
+#
+# What a client wants to become of a message that it settles.
+
+
 ACCEPT: Final = ""
 """It is done."""
 CANCEL: Final = "cancel"
@@ -46,7 +51,7 @@ _DIGITS_MAX: Final = 19
 def not_before_ms(message: Message, now_ms: int) -> int:
     """When a queue with ``hold-on-publish`` may deliver the message, in epoch ms; 0: at once.
 
-    Qpid's rules (rows Q-48, Q-49, tests/queues/rows.py): a message is held until the time in its header is past. A text
+    Qpid's rules: a message is held until the time in its header is past. A text
     that is not a 64-bit number holds nothing.
     """
     text = message.head.first(_NOT_VALID_BEFORE)
@@ -80,7 +85,7 @@ _NO_RUNS: Final[dict[int, dict[int, int]]] = {}
 
 @final
 class Dates:
-    """Dates by message id, for operators who look. Nothing falls due by them (``timing/timers.py`` has what does)."""
+    """Dates by message id, for operators who look. Nothing falls due by them (``core/timers.py`` has what does)."""
 
     __slots__ = ("_newest", "_run_of", "_runs")
 
@@ -161,7 +166,7 @@ class Walk:
 # ---- deferred --------------------------------------------------------------------------------------------------------
 #
 # Acknowledgements of messages that are in pages: they are carried out when the message is read (AMPS'
-# DeferredAckExpiration, row A-66 of tests/queues/rows.py).
+# DeferredAckExpiration).
 
 
 DEFERRED_MAX: Final = 10_000
@@ -221,13 +226,13 @@ class Deferred:
 
 MAX_DELIVERIES: Final = "max_deliveries"
 MAX_CANCELS: Final = "max_cancels"
-"""Why a message is dead, in the words of AMPS (row A-28, tests/queues/rows.py)."""
+"""Why a message is dead, in the words of AMPS."""
 
 
 @final
 class Tries:
     """Counts, for each message that came back, its deliveries and how often a consumer has refused it. 0 is no limit.
-    With a limit of N the Nth removes it (rows A-20 and A-21).
+    With a limit of N the Nth removes it.
 
     The counts do not survive a restart (AMPS' do not either); ``max-delivery-attempts`` counts what does.
     """

@@ -1,7 +1,4 @@
-"""What a full queue does: nothing, drop its least entries, refuse, make senders wait, or page.
-
-Artemis' ring counts ready entries. Qpid's policies count the queue's depth: messages in every state, by number and by
-encoded bytes (rows Q-51 to Q-61, tests/queues/rows.py).
+"""What is too much for a queue, and what a full one does: drop its least entries, refuse, make senders wait, or page.
 """
 
 from __future__ import annotations
@@ -14,6 +11,11 @@ from artemis_py.core.events import DROPPED, OVERFULL, UNDERFULL
 from artemis_py.core.host import Host
 from artemis_py.core.queue.messages import Contents
 from artemis_py.core.reference import QueueReference
+
+# ---- overflow --------------------------------------------------------------------------------------------------------
+#
+# What a full queue does: nothing, drop its least entries, refuse, make senders wait, or page. Artemis' ring counts
+# ready entries. Qpid's policies count the queue's depth: messages in every state, by number and by encoded bytes.
 
 
 @final

@@ -1,4 +1,4 @@
-"""Brings messages of a queue's pages into memory, one at a time."""
+"""A queue's messages in pages: arrivals, reading ahead, and reading by choice."""
 
 from __future__ import annotations
 
@@ -16,6 +16,10 @@ from artemis_py.core.tasks import SLICE_MAX
 from artemis_py.message import Message
 from artemis_py.paged import PagedMessage
 from artemis_py.records import PagedEntry
+
+# ---- intake ----------------------------------------------------------------------------------------------------------
+#
+# Brings messages of a queue's pages into memory, one at a time.
 
 
 @final

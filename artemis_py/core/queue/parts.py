@@ -1,4 +1,4 @@
-"""What follows when something was added to a queue: it keeps to its limits."""
+"""The parts of a queue: how messages arrive, how it keeps to its limits, and the works that it carries out."""
 
 from __future__ import annotations
 
@@ -19,6 +19,10 @@ from artemis_py.core.queue.redelivery import Redelivery
 from artemis_py.core.tasks import Chore, QueueWork, QueueWorks
 from artemis_py.message import Message
 from artemis_py.paged import PagedMessage
+
+# ---- growth ----------------------------------------------------------------------------------------------------------
+#
+# What follows when something was added to a queue: it keeps to its limits.
 
 
 @final

@@ -1,8 +1,8 @@
 """Messages of one queue that have their place and are not active yet: nobody is offered or shown them.
 
 They stand in order of arrival, and become active from the first on: then they go to the places in the order that they
-took when they came. A queue has such messages where it has barriers (AMPS, rows A-50 to A-52, tests/queues/rows.py) or
-keeps to a number of active messages (AMPS' TargetQueueDepth, row A-66).
+took when they came. A queue has such messages where it has barriers (AMPS) or
+keeps to a number of active messages (AMPS' TargetQueueDepth).
 """
 
 from __future__ import annotations

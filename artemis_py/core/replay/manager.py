@@ -1,4 +1,4 @@
-"""Steady times at which replays want to be looked at again."""
+"""Moves replays through the log: who waits for a slice, for a time, or for what is published next."""
 
 from __future__ import annotations
 
@@ -28,6 +28,11 @@ from artemis_py.core.replay.replay import (
 from artemis_py.core.replay.slices import Order, Shelf
 from artemis_py.core.replay.tail import Tail
 from artemis_py.logged import ReplayLog, Shelved
+
+# ---- alarms ----------------------------------------------------------------------------------------------------------
+#
+# Steady times at which replays want to be looked at again.
+
 
 _SLACK: Final = 64
 """This many void entries are not worth a clean-up."""

@@ -1,8 +1,4 @@
-"""One pass over the log for queues that begin in it: which of its messages each of them is to have.
-
-A pass is a replay. What it finds is put on the queues together with how far they have got, in one group of records. So
-a crash leaves both or nothing, and nothing comes twice.
-"""
+"""Fills queues that begin in the past (``recovery-point``) from the log."""
 
 from __future__ import annotations
 
@@ -29,6 +25,13 @@ from artemis_py.errors import BrokerError
 from artemis_py.logged import Logged
 from artemis_py.message import HeaderName, LargeBody, Message
 from artemis_py.units import parse_long
+
+# ---- fill ------------------------------------------------------------------------------------------------------------
+#
+# One pass over the log for queues that begin in it: which of its messages each of them is to have. A pass is a
+# replay. What it finds is put on the queues together with how far they have got, in one group of records. So a crash
+# leaves both or nothing, and nothing comes twice.
+
 
 _DESTINATION: Final = HeaderName("destination")
 _SCHEDULED_TIME: Final = HeaderName("AMQ_SCHEDULED_TIME")
@@ -128,7 +131,7 @@ def due_ms_of(message: Message, now_ms: int) -> int:
 #
 # Fills queues that begin in the log: those that a start finds new, those whose recovery point was changed, and those
 # that were not done when the broker stopped (AMPS, "Startup and Recovery for Queues"). All of them begin with one
-# pass over the log (row A-63, tests/queues/rows.py). A queue that has no room goes on alone, so that the others need
+# pass over the log. A queue that has no room goes on alone, so that the others need
 # not wait for it.
 
 

@@ -1,6 +1,4 @@
-"""How fast a replay goes: as fast as its client reads, so many messages or bytes in a second, or a multiple of the
-speed at which the messages were published. All of it in steady time.
-"""
+"""A replay of the log for one consumer, and its pace."""
 
 from __future__ import annotations
 
@@ -17,6 +15,12 @@ from artemis_py.errors import BrokerError
 from artemis_py.logged import AddressChoice, Logged, ReplayLog, Shelved, Slice, Spot
 from artemis_py.message import Account, Head, LargeBody, Message, encode_headers
 from artemis_py.units import parse_bytes, parse_ms
+
+# ---- pace ------------------------------------------------------------------------------------------------------------
+#
+# How fast a replay goes: as fast as its client reads, so many messages or bytes in a second, or a multiple of the
+# speed at which the messages were published. All of it in steady time.
+
 
 GAP_MS_MAX: Final = 10_000
 """``rate-max-gap`` by default: a pause of the publishers that is longer is cut to this."""

@@ -1,4 +1,4 @@
-"""Replays that have everything: who of them wants a message that is published now."""
+"""The end of the log: one reader for all replays that have everything before it."""
 
 from __future__ import annotations
 
@@ -11,6 +11,11 @@ from artemis_py.core.budget import Budget
 from artemis_py.core.replay.replay import FOLLOWING, Replay
 from artemis_py.core.replay.slices import Order, Shelf
 from artemis_py.logged import AddressChoice, Place, ReplayLog, Spot
+
+# ---- followers -------------------------------------------------------------------------------------------------------
+#
+# Replays that have everything: who of them wants a message that is published now.
+
 
 _SLACK: Final = 64
 """This many void ends are not worth a clean-up."""

@@ -158,6 +158,7 @@ SETTINGS_OPERATIONS: Final = (
         sentence="Remove the settings that an operator has made for a match: what broker.xml says counts again.",
         result=_RESULT,
         arguments=(_MATCH,),
+        destroys="the settings that an operator made for {address}",
         work=_remove,
         mbean=("void removeAddressSettings(String addressMatch=address)",),
     ),

@@ -1,6 +1,4 @@
-"""What is known of the configuration of a running broker: what is in force, since when, and what is wrong with the file
-as it is now.
-"""
+"""The configuration of a running broker: what is in force, and the reload that changes it."""
 
 from __future__ import annotations
 
@@ -33,6 +31,12 @@ from artemis_py.server.stats import ServerStats
 from artemis_py.server.turns import Turns
 from artemis_py.shown import quoted
 from artemis_py.stomp.service import StompService
+
+# ---- state -----------------------------------------------------------------------------------------------------------
+#
+# What is known of the configuration of a running broker: what is in force, since when, and what is wrong with the
+# file as it is now.
+
 
 APPLIED: Final = "applied"
 UNCHANGED: Final = "unchanged"

@@ -1,4 +1,4 @@
-"""Server-sent events as bytes."""
+"""Server-sent events: who listens, and what they are told."""
 
 from __future__ import annotations
 
@@ -14,6 +14,10 @@ from artemis_py.core.memory import HTTP, Holdings
 from artemis_py.core.notifications import Notice, Notices
 from artemis_py.management.notifications import json_of
 from artemis_py.server.stream import Stream
+
+# ---- messages --------------------------------------------------------------------------------------------------------
+#
+# Server-sent events as bytes.
 
 
 def event(kind: str, data: str, id: str = "") -> bytes:

@@ -1,4 +1,4 @@
-"""What a client wants to watch: the request of a look operation, without ``/api/``."""
+"""Lists that clients watch: what they want to know, asked again when something changed."""
 
 from __future__ import annotations
 
@@ -18,6 +18,11 @@ from artemis_py.management.operation import Operation
 from artemis_py.management.table import OPERATIONS
 from artemis_py.server.calls import Calls
 from artemis_py.server.events.hub import Listener, as_json, event
+
+# ---- topic -----------------------------------------------------------------------------------------------------------
+#
+# What a client wants to watch: the request of a look operation, without ``/api/``.
+
 
 ROWS_MAX: Final = 200
 """The largest page that can be watched."""

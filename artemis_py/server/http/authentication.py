@@ -1,4 +1,4 @@
-"""Who a request says it is: the header Authorization, with Basic (RFC 7617) or Bearer (RFC 6750)."""
+"""Who a request says it is, whether that is so, and what they may do."""
 
 from __future__ import annotations
 
@@ -20,6 +20,11 @@ from artemis_py.server.console_sessions import Sessions
 from artemis_py.server.http.messages import Request, Response, text_response
 from artemis_py.server.http.routing import Route
 from artemis_py.server.logins.refusals import Refusals
+
+# ---- credentials -----------------------------------------------------------------------------------------------------
+#
+# Who a request says it is: the header Authorization, with Basic (RFC 7617) or Bearer (RFC 6750).
+
 
 CHALLENGES: Final = (
     ("WWW-Authenticate", 'Basic realm="artemis", charset="UTF-8"'),

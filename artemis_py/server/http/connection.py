@@ -1,4 +1,4 @@
-"""Whether a request is let in, decided when its head has arrived: before its body is read, and before its handler."""
+"""One HTTP connection: whether a request is let in, and its answer."""
 
 from __future__ import annotations
 
@@ -20,6 +20,10 @@ from artemis_py.server.http.outgoing import Channel, Outgoing, close_body
 from artemis_py.server.http.routing import Route
 from artemis_py.server.http.site import Site
 from artemis_py.server.transports import CLIENT_CERTIFICATE
+
+# ---- admission -------------------------------------------------------------------------------------------------------
+#
+# Whether a request is let in, decided when its head has arrived: before its body is read, and before its handler.
 
 
 @final

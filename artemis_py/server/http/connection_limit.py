@@ -1,4 +1,4 @@
-"""What an HTTP acceptor needs of a connection."""
+"""How many HTTP connections there may be, and which ends for a new one."""
 
 from __future__ import annotations
 
@@ -11,6 +11,10 @@ from artemis_py.security.identity import Identity
 from artemis_py.server.http.messages import HttpLimits
 from artemis_py.server.http.routing import Route
 from artemis_py.server.logins.networks import network_of
+
+# ---- client ----------------------------------------------------------------------------------------------------------
+#
+# What an HTTP acceptor needs of a connection.
 
 
 class HttpClient(Protocol):

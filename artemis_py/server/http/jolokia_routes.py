@@ -1,9 +1,4 @@
-"""The web pages that may use Jolokia, as ``jolokia-access.xml`` says.
-
-``*`` stands for any text, as in Jolokia, but for one place: at the end of a host without a port it stands for a port.
-Artemis writes ``*://localhost*`` into each instance and means its own pages; pages of ``localhost.evil.example`` are
-others.
-"""
+"""The routes of Jolokia, and the web pages that may use it."""
 
 from __future__ import annotations
 
@@ -27,6 +22,13 @@ from artemis_py.server.http.json_body import parse_json
 from artemis_py.server.http.messages import Answer as HttpAnswer
 from artemis_py.server.http.messages import Handler, Request, Response, json_response
 from artemis_py.server.http.routing import Route
+
+# ---- origins ---------------------------------------------------------------------------------------------------------
+#
+# The web pages that may use Jolokia, as ``jolokia-access.xml`` says. ``*`` stands for any text, as in Jolokia, but
+# for one place: at the end of a host without a port it stands for a port. Artemis writes ``*://localhost*`` into each
+# instance and means its own pages; pages of ``localhost.evil.example`` are others.
+
 
 _ANY: Final = "*"
 _PORT: Final = r"(?::\d{1,5})?"

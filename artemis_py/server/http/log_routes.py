@@ -1,4 +1,4 @@
-"""The header Range of RFC 9110, section 14: one range of bytes. Several ranges, and invalid ones, are ignored."""
+"""The routes of the log for readers, with ranges of bytes (RFC 9110, section 14)."""
 
 from __future__ import annotations
 
@@ -15,6 +15,11 @@ from artemis_py.server.http.messages import RETRY_LATER, Answer, FileBody, Reque
 from artemis_py.server.http.routes import READING_LOG
 from artemis_py.server.http.routing import Route
 from artemis_py.server.log_view import LogView, NotInLogError
+
+# ---- ranges ----------------------------------------------------------------------------------------------------------
+#
+# The header Range of RFC 9110, section 14: one range of bytes. Several ranges, and invalid ones, are ignored.
+
 
 _RANGE: Final = re.compile(r"bytes\s*=\s*(?P<first>\d{0,19})\s*-\s*(?P<last>\d{0,19})\s*", re.ASCII | re.IGNORECASE)
 BYTES: Final = "application/octet-stream"

@@ -1,4 +1,4 @@
-"""The socket of one HTTP connection, from its start until the connection is to end."""
+"""What goes out on an HTTP connection: answers, files and streams."""
 
 from __future__ import annotations
 
@@ -17,6 +17,10 @@ from artemis_py.server.http.files import FileSender, Transfer
 from artemis_py.server.http.messages import FileBody, Response
 from artemis_py.server.stream import Stream
 from artemis_py.server.transports import ENCRYPT, break_cycle
+
+# ---- channel ---------------------------------------------------------------------------------------------------------
+#
+# The socket of one HTTP connection, from its start until the connection is to end.
 
 
 @final

@@ -1,4 +1,4 @@
-"""A verification that somebody waits for, and the line in which it waits."""
+"""Verifies logins in threads: remembers them, slows down who guesses, and lets nobody wait for ever."""
 
 from __future__ import annotations
 
@@ -20,6 +20,10 @@ from artemis_py.security.login import Login
 from artemis_py.security.users.reloaded import files_of
 from artemis_py.server.logins.counts import BUSY, INVALID, SLOWED, UNAVAILABLE, LoginCounts
 from artemis_py.server.logins.networks import network_of
+
+# ---- attempt ---------------------------------------------------------------------------------------------------------
+#
+# A verification that somebody waits for, and the line in which it waits.
 
 
 class Waiter(NamedTuple):

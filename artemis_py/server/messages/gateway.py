@@ -1,4 +1,4 @@
-"""Who asks for something over HTTP."""
+"""Who asks over HTTP, and who holds which message until when."""
 
 from __future__ import annotations
 
@@ -23,6 +23,10 @@ from artemis_py.server.turns import Turns
 from artemis_py.stomp.service import StompService
 from artemis_py.stomp.session.state import SessionState
 from artemis_py.stomp.wire.frames import FrameError
+
+# ---- asking ----------------------------------------------------------------------------------------------------------
+#
+# Who asks for something over HTTP.
 
 
 @final

@@ -1,4 +1,4 @@
-"""Why a message is not taken now."""
+"""Publishes a message for a request, and says where it is."""
 
 from __future__ import annotations
 
@@ -26,6 +26,10 @@ from artemis_py.stomp.session.state import Errand, SessionState
 from artemis_py.stomp.session.transactions import Transactions
 from artemis_py.stomp.wire.frames import AnyFrame, FrameError, LargeSend, Refused, Send
 from artemis_py.uploads import BodyStore
+
+# ---- errors ----------------------------------------------------------------------------------------------------------
+#
+# Why a message is not taken now.
 
 
 class BusyError(BrokerError):

@@ -1,4 +1,4 @@
-"""A message that a client of HTTP has taken, and how it wished for it."""
+"""Takes a message for a request: a real consumer, for one message."""
 
 from __future__ import annotations
 
@@ -17,6 +17,11 @@ from artemis_py.server.turns import Turns
 from artemis_py.stomp.session.state import SessionState
 from artemis_py.stomp.session.subscription import Subscription
 from artemis_py.stomp.session.subscriptions import Subscriptions
+
+# ---- taken -----------------------------------------------------------------------------------------------------------
+#
+# A message that a client of HTTP has taken, and how it wished for it.
+
 
 TIMEOUT_S_MAX: Final = 50.0
 """How long a request may wait for a message: idle connections are closed after 60 s."""

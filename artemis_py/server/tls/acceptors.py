@@ -1,4 +1,4 @@
-"""``sslAutoReload``: new connections get what the files hold now, and a broken file changes nothing."""
+"""TLS of acceptors, and the reload of their files (``sslAutoReload``)."""
 
 from __future__ import annotations
 
@@ -20,6 +20,10 @@ from artemis_py.server.tls.context import Loaded, TlsError, TlsFiles, shown_date
 from artemis_py.server.tls.handshakes import Handshakes
 from artemis_py.server.tls.link import TlsLink
 from artemis_py.server.tls.site import HANDSHAKE_S, TlsSite
+
+# ---- reload ----------------------------------------------------------------------------------------------------------
+#
+# ``sslAutoReload``: new connections get what the files hold now, and a broken file changes nothing.
 
 
 @final

@@ -1,4 +1,4 @@
-"""Clients that speak plain text to a port with TLS: what they speak, and an answer that they understand."""
+"""TLS between a socket and its connection."""
 
 from __future__ import annotations
 
@@ -12,6 +12,11 @@ from artemis_py.server.logins.networks import network_of
 from artemis_py.server.tls.records import Records
 from artemis_py.server.tls.site import TlsSite
 from artemis_py.server.transports import CLIENT_CERTIFICATE, ENCRYPT, break_cycle, shown_address
+
+# ---- plain -----------------------------------------------------------------------------------------------------------
+#
+# Clients that speak plain text to a port with TLS: what they speak, and an answer that they understand.
+
 
 _HANDSHAKE: Final = 22
 """The first byte of each TLS connection: a record of the type handshake (RFC 8446, 5.1)."""

@@ -1,4 +1,4 @@
-"""Why a WebSocket is closed (RFC 6455, section 7.4.1)."""
+"""The rules of WebSocket on an acceptor, and the codes with which one is closed."""
 
 from __future__ import annotations
 
@@ -12,6 +12,11 @@ if TYPE_CHECKING:
     from websockets.extensions.permessage_deflate import ServerPerMessageDeflateFactory
     from websockets.server import ServerProtocol
     from websockets.typing import Origin, Subprotocol
+
+
+# ---- codes -----------------------------------------------------------------------------------------------------------
+#
+# Why a WebSocket is closed (RFC 6455, section 7.4.1).
 
 
 NORMAL: Final = 1000

@@ -1,4 +1,4 @@
-"""The HTTP request that asks for a WebSocket, and its answer."""
+"""STOMP over WebSocket (RFC 6455): handshake, messages in, messages out."""
 
 from __future__ import annotations
 
@@ -26,6 +26,11 @@ from artemis_py.stomp.session.session import Session
 from artemis_py.stomp.wire.outbound import Part
 from artemis_py.stomp.wire.writer import END
 from artemis_py.storage.bodies import LargeStore
+
+# ---- handshake -------------------------------------------------------------------------------------------------------
+#
+# The HTTP request that asks for a WebSocket, and its answer.
+
 
 REQUEST_BYTES_MAX: Final = 16384
 """The largest upgrade request; browsers send their cookies in it."""

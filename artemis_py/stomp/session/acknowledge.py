@@ -1,5 +1,5 @@
-"""ACK and NACK of messages that the client names by bookmarks or by a filter (AMPS, rows A-39 to A-41 of
-tests/queues/rows.py).
+"""ACK and NACK: of the message with this id, of all before it, or of those that the client names by bookmarks or a
+filter.
 """
 
 from __future__ import annotations
@@ -21,6 +21,11 @@ from artemis_py.stomp.session.subscriptions import Subscriptions
 from artemis_py.stomp.session.transactions import Transactions
 from artemis_py.stomp.wire.destinations import split_qualified
 from artemis_py.stomp.wire.frames import AckRun, Frame, FrameError
+
+# ---- choosing --------------------------------------------------------------------------------------------------------
+#
+# ACK and NACK of messages that the client names by bookmarks or by a filter (AMPS).
+
 
 _BOOKMARKS: Final = "bookmarks"
 _FILTER: Final = "filter"
@@ -56,7 +61,7 @@ def taken_in(transaction: Transaction, outcome: str) -> list[tuple[Queue, Consum
 @final
 class Choosing:
     """Settles messages of a queue, whoever holds them, as far as the queue's ``leasing`` allows that. The client need
-    not be subscribed, but it must be allowed to consume there (row A-14).
+    not be subscribed, but it must be allowed to consume there.
     """
 
     __slots__ = ("_state", "_subscriptions", "_transactions")
@@ -199,7 +204,7 @@ class Acknowledging:
 
     def acknowledge(self, frame: Frame, now_ms: int, *, refuses: bool) -> Remainder | None:
         """ACK, or NACK when ``refuses``. The header ``options`` makes of either a cancel, which NACK is, or an expire
-        (AMPS, rows A-42 and A-45 of tests/queues/rows.py). For a message of a replay it does nothing. Returns what the
+        (AMPS). For a message of a replay it does nothing. Returns what the
         RECEIPT tells, if anything.
 
         Raises FrameError for a message that is not in delivery here.
@@ -241,8 +246,8 @@ class Acknowledging:
     def _settle_late(
         self, subscription: Subscription, message_id: int, outcome: str, transaction: Transaction | None, now_ms: int
     ) -> None:
-        """Settle a message whose lease has ended, where the queue's ``leasing`` allows that (row A-19,
-        tests/queues/rows.py). Otherwise nothing happens: the client could not know.
+        """Settle a message whose lease has ended, where the queue's ``leasing`` allows that. Otherwise nothing happens:
+        the client could not know.
         """
         if transaction is not None and not self._transactions.operations_left:
             raise LimitError(self._transactions.too_many_operations)

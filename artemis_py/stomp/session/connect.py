@@ -1,4 +1,4 @@
-"""CONNECT and its response."""
+"""CONNECT: version, login, heart-beats, and the answer."""
 
 from __future__ import annotations
 
@@ -16,6 +16,10 @@ from artemis_py.stomp.service import StompService
 from artemis_py.stomp.session.state import SessionState
 from artemis_py.stomp.wire import writer
 from artemis_py.stomp.wire.frames import VERSIONS, AckRun, AnyFrame, Frame, FrameError
+
+# ---- greeting --------------------------------------------------------------------------------------------------------
+#
+# CONNECT and its response.
 
 
 @dataclass(frozen=True, slots=True)

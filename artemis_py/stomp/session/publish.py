@@ -1,4 +1,4 @@
-"""The sender's name in each message (``populate-validated-user``), so that consumers know who sent it."""
+"""SEND: from frames to batches of messages on addresses."""
 
 from __future__ import annotations
 
@@ -22,6 +22,11 @@ from artemis_py.stomp.wire.destinations import split_qualified
 from artemis_py.stomp.wire.dialect import BLANKS
 from artemis_py.stomp.wire.frames import AnyFrame, FrameError, LargeSend, Send, Shape
 from artemis_py.units import date_after
+
+# ---- stamp -----------------------------------------------------------------------------------------------------------
+#
+# The sender's name in each message (``populate-validated-user``), so that consumers know who sent it.
+
 
 _NAME: Final = USER_HEADER.encode()
 

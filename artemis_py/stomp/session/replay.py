@@ -1,4 +1,4 @@
-"""SUBSCRIBE with ``bookmark``: replays of the log (row A-13, tests/queues/rows.py)."""
+"""SUBSCRIBE with ``bookmark``: replays of the log."""
 
 from __future__ import annotations
 

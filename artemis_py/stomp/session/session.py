@@ -1,4 +1,4 @@
-"""What a client sent and its session has not carried out yet."""
+"""One client's STOMP session: frames in, requests to the core, frames out. No I/O and no clock of its own."""
 
 from __future__ import annotations
 
@@ -20,6 +20,11 @@ from artemis_py.stomp.session.transactions import Transactions
 from artemis_py.stomp.wire.frames import AckRun, AnyFrame, BodiedFrame, Frame, FrameError, LargeSend, Refused, Send
 from artemis_py.stomp.wire.outbound import PART_BYTES
 from artemis_py.stomp.wire.parser import Parser
+
+# ---- input -----------------------------------------------------------------------------------------------------------
+#
+# What a client sent and its session has not carried out yet.
+
 
 FRAMES_AT_ONCE: Final = 1024
 """The most frames that are read before they are carried out."""

@@ -1,4 +1,4 @@
-"""What the RECEIPT of an ACK with bookmarks tells."""
+"""What the parts of a session share: the client, the frames that go out to it, and what the session waits for."""
 
 from __future__ import annotations
 
@@ -17,6 +17,10 @@ from artemis_py.stomp.service import Awaited, StompService
 from artemis_py.stomp.temporaries import Client
 from artemis_py.stomp.wire import writer
 from artemis_py.stomp.wire.outbound import Outbound
+
+# ---- remainder -------------------------------------------------------------------------------------------------------
+#
+# What the RECEIPT of an ACK with bookmarks tells.
 
 
 @final

@@ -199,8 +199,8 @@ def replaces(headers: dict[str, str]) -> bool:
 def replace(
     service: StompService, subscription: Subscription, headers: dict[str, str], origin: int, now_ms: int
 ) -> QueueWork | None:
-    """Change a subscription in place: its selector, no-local and backlog become those of the frame (row A-67,
-    tests/queues/rows.py). Returns the unfinished work, if any. Raises FrameError, SelectorError or LimitError, and
+    """Change a subscription in place: its selector, no-local and backlog become those of the frame. Returns the
+    unfinished work, if any. Raises FrameError, SelectorError or LimitError, and
     nothing has changed then.
     """
     consumer, queue = subscription.consumer, subscription.queue

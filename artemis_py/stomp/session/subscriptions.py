@@ -1,4 +1,4 @@
-"""The end of a session's subscriptions, however many it has."""
+"""The subscriptions of a session: their consumers, their output, and their end."""
 
 from __future__ import annotations
 
@@ -22,6 +22,11 @@ from artemis_py.stomp.session.subscription import (
     subscribe,
 )
 from artemis_py.stomp.wire.frames import FrameError
+
+# ---- leaving ---------------------------------------------------------------------------------------------------------
+#
+# The end of a session's subscriptions, however many it has.
+
 
 _CLOSE_UNITS: Final = 10
 _REPLAY_UNITS: Final = 3

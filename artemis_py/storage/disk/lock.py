@@ -1,4 +1,4 @@
-"""Who has a data directory: one line in its ``server.lock``, for people and for the other broker of a pair."""
+"""The lock of a data directory, and the line in it that says who has it."""
 
 from __future__ import annotations
 
@@ -14,6 +14,11 @@ from typing import Final, final
 
 from artemis_py.storage.disk.disk import GONE, DiskError, LockedError, identity_of
 from artemis_py.storage.disk.private import open_private
+
+# ---- owner -----------------------------------------------------------------------------------------------------------
+#
+# Who has a data directory: one line in its ``server.lock``, for people and for the other broker of a pair.
+
 
 LOCK_NAME: Final = "server.lock"
 _MARK: Final = b"artemis_py "

@@ -1,9 +1,4 @@
-"""The names of large-body files, for the broker and for other readers.
-
-A number is never reused: its upper half counts the starts of the broker's store, its lower half the bodies since. A
-file named ``start-…`` stores the count of starts while no body does. A retained file's name ends with the time when the
-broker was done with it.
-"""
+"""The names of files: of large bodies and of journal segments."""
 
 from __future__ import annotations
 
@@ -13,6 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 from zlib import crc32
+
+# ---- body names ------------------------------------------------------------------------------------------------------
+#
+# The names of large-body files, for the broker and for other readers. A number is never reused: its upper half counts
+# the starts of the broker's store, its lower half the bodies since. A file named ``start-…`` stores the count of
+# starts while no body does. A retained file's name ends with the time when the broker was done with it.
+
 
 RETAINED_FOLDER: Final = "large"
 """Where retained bodies are, below the directory of the retained journal files."""

@@ -1,6 +1,4 @@
-"""Decodes long JSON a little at a time, so that other threads of the interpreter have their turn in between. ``json``
-lets nobody else run until it is done, which takes many ms for the index of a segment that describes 10,000 queues.
-"""
+"""The index of a segment: what is in it, for readers that need not read all of it."""
 
 from __future__ import annotations
 
@@ -14,6 +12,12 @@ from zlib import crc32
 from artemis_py.storage.format import codec
 from artemis_py.storage.format.codec import FILE_HEADER_BYTES, CodecError
 from artemis_py.storage.format.scan import Damage, inner_records, whole_records
+
+# ---- long json -------------------------------------------------------------------------------------------------------
+#
+# Decodes long JSON a little at a time, so that other threads of the interpreter have their turn in between. ``json``
+# lets nobody else run until it is done, which takes many ms for the index of a segment that describes 10,000 queues.
+
 
 AT_ONCE_BYTES: Final = 64 << 10
 _DEPTH: Final = 2

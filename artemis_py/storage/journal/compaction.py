@@ -1,8 +1,4 @@
-"""Everything except messages that a journal still needs, as records to rewrite when an old file is removed.
-
-Each record is independent and repeats what is already known. So a crash between two of them does no harm, and damage to
-one affects no other.
-"""
+"""Compaction: what lives in old segments is written again at the end, a little in each turn."""
 
 from __future__ import annotations
 
@@ -16,6 +12,12 @@ from artemis_py.storage.format.codec import Kept
 from artemis_py.storage.journal.index import Index
 from artemis_py.storage.journal.segments import Segments
 from artemis_py.storage.journal.start import JournalSettings
+
+# ---- living ----------------------------------------------------------------------------------------------------------
+#
+# Everything except messages that a journal still needs, as records to rewrite when an old file is removed. Each
+# record is independent and repeats what is already known. So a crash between two of them does no harm, and damage to
+# one affects no other.
 
 
 def binding_records(index: Index, duplicate_ids_kept: int) -> Iterator[tuple[int, dict[str, Any]]]:

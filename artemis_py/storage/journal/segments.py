@@ -1,4 +1,4 @@
-"""Segments leaving the journal's directory."""
+"""The journal's files in order: the last one is written to, spare files are made ahead, and the oldest are retired."""
 
 from __future__ import annotations
 
@@ -18,6 +18,10 @@ from artemis_py.storage.format.segment_index import Gathered, SegmentIndex
 from artemis_py.storage.journal.extent import ExtentFiles
 from artemis_py.storage.journal.index import Segment
 from artemis_py.storage.journal.start import JournalSettings, JournalStart, SegmentCare
+
+# ---- departure -------------------------------------------------------------------------------------------------------
+#
+# Segments leaving the journal's directory.
 
 
 class Departure:

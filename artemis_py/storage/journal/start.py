@@ -1,4 +1,4 @@
-"""The settings of broker.xml that the journal needs."""
+"""What a journal begins with: its settings, and what a start has found."""
 
 from __future__ import annotations
 
@@ -6,6 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from artemis_py.storage.journal.index import Index, Segment
+
+# ---- settings --------------------------------------------------------------------------------------------------------
+#
+# The settings of broker.xml that the journal needs.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,12 +1,4 @@
-"""Page files: messages without room in memory, appended to files and read back in parts.
-
-Appended messages gather until the turn's batch takes them (``take_writes``). The batch writes and syncs them before its
-records, one of which (PAGE_GREW) says how much of each page counts; a restart ignores the rest. So a transaction over
-pages and memory is as atomic as any other, and a restart reads no page before a consumer wants it.
-
-A thread reads a part of a page once it is written. The file of an unneeded page is removed when the log is durable up
-to the record about it.
-"""
+"""Page files: messages without room in memory, appended to files and read back in parts."""
 
 from __future__ import annotations
 
@@ -28,6 +20,15 @@ from artemis_py.storage.format import codec, page_codec
 from artemis_py.storage.format.codec import CodecError, Kept, Record
 from artemis_py.storage.format.page_codec import page_name, page_numbers
 from artemis_py.storage.format.scan import Damage
+
+# ---- files -----------------------------------------------------------------------------------------------------------
+#
+# Page files: messages without room in memory, appended to files and read back in parts. Appended messages gather
+# until the turn's batch takes them (``take_writes``). The batch writes and syncs them before its records, one of
+# which (PAGE_GREW) says how much of each page counts; a restart ignores the rest. So a transaction over pages and
+# memory is as atomic as any other, and a restart reads no page before a consumer wants it. A thread reads a part of a
+# page once it is written. The file of an unneeded page is removed when the log is durable up to the record about it.
+
 
 CHUNK_BYTES: Final = 512 * 1024
 """How many bytes of a page are read at once. Decoding them takes a few milliseconds, which is a turn's worth of

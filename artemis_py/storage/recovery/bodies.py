@@ -1,8 +1,4 @@
-"""Recovers large bodies at a start: which files living messages need, which are incomplete, which can be removed.
-
-A message with an incomplete body cannot be delivered. It is reported and settled on all of its queues, and the rest of
-its body is kept under another name. A crash never damages a synced body file.
-"""
+"""Recovers large bodies at a start: those of messages in the journal, and in pages."""
 
 from __future__ import annotations
 
@@ -19,6 +15,12 @@ from artemis_py.storage.format.codec import CodecError, Kept
 from artemis_py.storage.journal.index import Index
 from artemis_py.storage.pages.files import whole_records
 from artemis_py.storage.pages.index import PageIndex
+
+# ---- bodies ----------------------------------------------------------------------------------------------------------
+#
+# Recovers large bodies at a start: which files living messages need, which are incomplete, which can be removed. A
+# message with an incomplete body cannot be delivered. It is reported and settled on all of its queues, and the rest
+# of its body is kept under another name. A crash never damages a synced body file.
 
 
 def take_over(

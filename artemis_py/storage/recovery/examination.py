@@ -1,8 +1,4 @@
-"""Finds out which queues lost records belonged to, as far as the remaining bytes tell.
-
-A message's record names its queues and its address, and bindings say which queues an address has: if one is damaged,
-the other still helps. Otherwise the record counts as unknown.
-"""
+"""What a start finds in the journal's files, and to which queues lost records belonged."""
 
 from __future__ import annotations
 
@@ -31,6 +27,13 @@ from artemis_py.storage.journal.index import Index, Segment
 from artemis_py.storage.journal.replay import Replayed, apply
 from artemis_py.storage.journal.start import JournalStart
 from artemis_py.storage.recovery.absent import Absent
+
+# ---- lost ------------------------------------------------------------------------------------------------------------
+#
+# Finds out which queues lost records belonged to, as far as the remaining bytes tell. A message's record names its
+# queues and its address, and bindings say which queues an address has: if one is damaged, the other still helps.
+# Otherwise the record counts as unknown.
+
 
 UNKNOWN: Final = "of unknown queues"
 _LOOKED_AT_BYTES: Final = 1 << 20

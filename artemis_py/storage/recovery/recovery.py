@@ -1,4 +1,4 @@
-"""The error of a start that would lose too much."""
+"""Recovers a journal at a start, unless that would lose too much."""
 
 from __future__ import annotations
 
@@ -17,6 +17,11 @@ from artemis_py.storage.recovery.given_up import read_given_up
 
 if TYPE_CHECKING:
     from artemis_py.storage.recovery.examination import Examined
+
+
+# ---- loss ------------------------------------------------------------------------------------------------------------
+#
+# The error of a start that would lose too much.
 
 
 class LossError(ArtemisError):

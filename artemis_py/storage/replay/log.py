@@ -1,7 +1,4 @@
-"""Which parts of a closed segment a replay must read: whole batches that have a message of an address that it wants.
-
-The file of places next to the segment says so (``format/places.py``). It is optional, as always.
-"""
+"""Reads the log for replays: which parts, by which thread, as slices."""
 
 from __future__ import annotations
 
@@ -27,6 +24,12 @@ from artemis_py.storage.format.segment_index import index_name, sealed_text
 from artemis_py.storage.journal.journal import Journal
 from artemis_py.storage.replay.slices import Extent, LogSlice
 from artemis_py.storage.replay.source import LogSegments, SegmentFiles
+
+# ---- plan ------------------------------------------------------------------------------------------------------------
+#
+# Which parts of a closed segment a replay must read: whole batches that have a message of an address that it wants.
+# The file of places next to the segment says so (``format/places.py``). It is optional, as always.
+
 
 _RUNS_MAX: Final = 1000
 """If an address has messages in more places than this, all of the segment is read."""

@@ -1,10 +1,4 @@
-"""Detects whether others added or removed files, so that our own directory need not be listed again.
-
-A listing is slow: a day of traffic can be ten thousand files.
-
-A file system stamps a directory with the time of its last change. A change by others at the moment of one of our own is
-not detected, so a remembered listing may name a file that is gone.
-"""
+"""Large bodies of the retained log."""
 
 from __future__ import annotations
 
@@ -26,6 +20,13 @@ from artemis_py.storage.bodies import FormerBodies
 from artemis_py.storage.disk.disk import Disk, DiskError, no_room_or
 from artemis_py.storage.disk.private import begin_private, make_private
 from artemis_py.storage.format.names import RETAINED_FOLDER, read_name, start_of
+
+# ---- directory stamp -------------------------------------------------------------------------------------------------
+#
+# Detects whether others added or removed files, so that our own directory need not be listed again. A listing is
+# slow: a day of traffic can be ten thousand files. A file system stamps a directory with the time of its last change.
+# A change by others at the moment of one of our own is not detected, so a remembered listing may name a file that is
+# gone.
 
 
 class DirectoryStamp:

@@ -1,4 +1,4 @@
-"""What becomes of files that the broker no longer needs: deleted, or taken over by the retained log."""
+"""The retained log: segments and bodies that the broker no longer needs."""
 
 from __future__ import annotations
 
@@ -15,6 +15,10 @@ from artemis_py.storage.format.names import segment_name
 from artemis_py.storage.journal.sidecars import write_survey
 from artemis_py.storage.retention.retained_bodies import RetainedBodies
 from artemis_py.storage.retention.retention import Holds, Mark, Retention, RetentionSettings, wall_clock_ms
+
+# ---- keeping ---------------------------------------------------------------------------------------------------------
+#
+# What becomes of files that the broker no longer needs: deleted, or taken over by the retained log.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -137,7 +137,7 @@ def test_a_login_goes_only_where_it_belongs(alone: User) -> None:
         password.chmod(0o600)
         alone.printed(*add)
         assert "jobs" in alone.printed("queue", "ls")
-        assert alone.printed("send", "jobs", "x") == "sent 1 message to jobs\n"
+        assert alone.printed("send", "jobs", "x") == "sent 1 message to jobs: it is on queue jobs\n"
         assert USERS["ann"] not in alone.printed("context", "show")
         assert USERS["ann"] not in file_of(alone).read_text()
         said = alone.refused("queue", "ls", "--url", url)  # a URL from elsewhere gets no password
