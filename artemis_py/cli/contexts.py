@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, final
 
+from artemis_py.atomic_files import replace_file
 from artemis_py.errors import AdviceError, ArtemisError
-from artemis_py.security.users.editing import replace_file
 
 CONTEXT_NAME: Final = "ARTEMIS_PY_CONTEXT"
 URL_NAME: Final = "ARTEMIS_PY_URL"

@@ -7,9 +7,9 @@ import os
 from pathlib import Path
 from typing import Final
 
+from artemis_py.atomic_files import replace_file
 from artemis_py.cli.configuration import DEFAULT_FILE
 from artemis_py.errors import AdviceError, ArtemisError
-from artemis_py.security.users.editing import replace_file
 from artemis_py.shown import say
 
 HELP: Final = "write a commented broker.xml to start with"

@@ -20,7 +20,7 @@ from tests.e2e.tls import trusting, uri
 pytestmark = pytest.mark.e2e
 PLACES: Final = 100
 """How many requests an acceptor answers at a time."""
-WAITS: Final = b"GET /api/messages/idle?timeout=50 HTTP/1.1\r\nHost: localhost\r\n\r\n"
+WAITS: Final = b"POST /api/messages/idle/take?timeout=50 HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n"
 RESET: Final = struct.pack("ii", 1, 0)
 """SO_LINGER: to close is to reset."""
 

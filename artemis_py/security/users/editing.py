@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import secrets
-import stat
-from collections.abc import Sequence
-from contextlib import suppress
-from pathlib import Path
 from typing import Final, final
 
 from artemis_py.errors import ArtemisError
@@ -18,7 +12,6 @@ _ROW: Final = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 _ROW_END: Final = re.compile(r"[\r\n]+\Z")
 _SHORT: Final = {"\t": "\\t", "\n": "\\n", "\r": "\\r", "\f": "\\f", "\\": "\\\\"}
 _KEY_SPECIAL: Final = frozenset(" =:#!")
-_MODE: Final = 0o600
 
 
 class UsersFileError(ArtemisError):
@@ -103,71 +96,3 @@ def _escaped(one: str) -> str:
         return one
     units = one.encode("utf-16-be", "surrogatepass")
     return "".join(f"\\u{units[place]:02X}{units[place + 1]:02X}" for place in range(0, len(units), 2))
-
-
-def replace_file(path: Path, data: bytes, mode: int | None = _MODE) -> None:
-    """As ``replace_files``, for one. ``mode`` None: that of the file there, or of any new file."""
-    _replace([(path, data)], mode)
-
-
-def replace_files(contents: Sequence[tuple[Path, bytes]]) -> None:
-    """Replace files in this order, each at once, synced, readable by its owner alone; behind a symbolic link, the file
-    that it names. Run by root, a file keeps its owner, and a new one gets that of its directory: the broker must be
-    able to read it. Raises OSError; then all files are as they were.
-    """
-    _replace(contents, _MODE)
-
-
-def _replace(contents: Sequence[tuple[Path, bytes]], mode: int | None) -> None:
-    staged: list[tuple[Path, Path]] = []
-    done: list[tuple[Path, bytes | None]] = []
-    try:
-        for path, data in contents:  # what may not fit is written before anything changes
-            target = Path(os.path.realpath(path))
-            temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
-            staged.append((temporary, target))
-            _write(temporary, target, data, mode)
-        for temporary, target in staged:
-            before = target.read_bytes() if target.exists() else None
-            os.replace(temporary, target)
-            done.append((target, before))
-            _sync_directory(target.parent)
-    except BaseException:
-        for temporary, _ in staged:
-            with suppress(OSError):
-                os.unlink(temporary)
-        for target, before in reversed(done):
-            with suppress(OSError):
-                _put_back(target, before, mode)
-        raise
-
-
-def _put_back(target: Path, before: bytes | None, mode: int | None) -> None:
-    if before is None:
-        os.unlink(target)
-    else:
-        replace_file(target, before, mode)
-
-
-def _write(temporary: Path, target: Path, data: bytes, mode: int | None) -> None:
-    is_there = target.exists()
-    wanted = stat.S_IMODE(os.stat(target).st_mode) if mode is None and is_there else mode
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    descriptor = os.open(temporary, flags, 0o666 if wanted is None else wanted)
-    with open(descriptor, "wb") as stream:
-        if os.geteuid() == 0:
-            owner = os.stat(target if is_there else target.parent)
-            os.fchown(descriptor, owner.st_uid, owner.st_gid)
-        if wanted is not None:
-            os.fchmod(descriptor, wanted)
-        stream.write(data)
-        stream.flush()
-        os.fsync(descriptor)
-
-
-def _sync_directory(path: Path) -> None:
-    directory = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(directory)
-    finally:
-        os.close(directory)

@@ -15,9 +15,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from artemis_py.security.users import editing
+from artemis_py import atomic_files
+from artemis_py.atomic_files import replace_file
 from artemis_py.security.users.accounts import Account, Accounts
-from artemis_py.security.users.editing import PropertiesText, UsersFileError, replace_file
+from artemis_py.security.users.editing import PropertiesText, UsersFileError
 from artemis_py.security.users.files import UserFiles
 from artemis_py.security.users.passwords import PlainPassword
 
@@ -113,7 +114,7 @@ def test_a_write_that_fails_leaves_no_trace(files: UserFiles, monkeypatch: pytes
         left = [number]
         with monkeypatch.context() as failing:
             for name in ("open", "fchmod", "fsync", "replace"):
-                failing.setattr(editing.os, name, _failing(getattr(os, name), left))
+                failing.setattr(atomic_files.os, name, _failing(getattr(os, name), left))
             with suppress(UsersFileError):
                 Accounts(files).add("ann", "x", ["amq"])
                 break
