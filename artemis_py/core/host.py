@@ -80,6 +80,3 @@ class Host:
         self.message_id += count
         return first
 
-    def give_back_message_ids(self, count: int) -> None:
-        """Of the numbers that were reserved just now the last ones are not needed."""
-        self.message_id -= count

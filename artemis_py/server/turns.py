@@ -259,7 +259,8 @@ class Turns:
             self._check_connections(steady_ms, now_ms)
         broker.dispatch(now_ms)
         served = output.write_messages(now_ms) if broker.host.outgoing else None
-        broker.end_turn()
+        if broker.enqueuer.begun or broker.log.story.is_told:
+            broker.end_turn()
         durability.seal()
         large = self.large
         if large is not None and (large.released or large.leaving or large.intake.coming):

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import final
 
+from artemis_py.core.addresses.address import Plan
 from artemis_py.core.addresses.fan_out import Spread
 from artemis_py.core.addresses.route import Route
 from artemis_py.core.budget import Budget
 from artemis_py.core.queue.queue import Queue
-from artemis_py.message import MESSAGE_OVERHEAD_BYTES, Message
+from artemis_py.message import MESSAGE_OVERHEAD_BYTES, LargeBody, Message
 from artemis_py.selector import Program, Selector
 
 # ---- verdicts --------------------------------------------------------------------------------------------------------
@@ -97,14 +98,21 @@ class Batch:
     """What selectors say of the messages, where they were asked before."""
     passed: tuple[str, ...] = ()
     """The diverts that made this copy, one behind the other."""
+    plan: Plan | None = None
+    """The plan of the route's address, once somebody has looked it up."""
+    memory_bytes: int = field(init=False, default=0)
+    """What the messages add to their address' size."""
 
-    @property
-    def memory_bytes(self) -> int:
-        """What the messages add to their address' size. Large bodies come alone: several messages have none."""
+    def __post_init__(self) -> None:
+        self._measure()
+
+    def _measure(self) -> None:
+        """Large bodies come alone: several messages have none. Those in files take no memory."""
         messages = self.messages
-        if len(messages) == 1:
-            return messages[0].memory_bytes
-        return self.size_bytes + MESSAGE_OVERHEAD_BYTES * len(messages)
+        size_bytes = self.size_bytes
+        if len(messages) == 1 and messages[0].body.__class__ is LargeBody:
+            size_bytes = messages[0].head.size_bytes
+        self.memory_bytes = size_bytes + MESSAGE_OVERHEAD_BYTES * len(messages)
 
     def verdicts_of(self, message: Message) -> Verdicts:
         """What selectors say of one of the messages, as far as it is known."""
@@ -116,3 +124,4 @@ class Batch:
         if len(messages) != len(self.messages):
             self.messages = messages
             self.size_bytes = sum(message.size_bytes for message in messages)
+            self._measure()

@@ -61,7 +61,13 @@ class PriorityOrder(Order):
         levels = self._levels
         level = levels[entries[0].message.head.priority]
         if len(entries) == 1 or self.level_count == 1:
-            self._append_run(level, entries)
+            lane = self.lanes[level]
+            if lane is None or len(entries) > 1:
+                self._append_run(level, entries)
+            else:
+                lane.append(entries[0])
+                if level > self._top:
+                    self._top = level
             return
         start = 0
         for index, entry in enumerate(entries):

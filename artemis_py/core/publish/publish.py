@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final, final
 
-from artemis_py.core.addresses.address import ANYCAST, MULTICAST, Address, Plan
+from artemis_py.core.addresses.address import ANYCAST, MULTICAST, PLAIN, Address, Plan
 from artemis_py.core.addresses.batch import Batch, Verdicts
 from artemis_py.core.addresses.enqueue import Enqueuer, Share
 from artemis_py.core.addresses.route import Route
@@ -165,7 +165,7 @@ class Router:
             self._publish_distinct(batch)
 
     def _publish_distinct(self, batch: Batch) -> None:
-        plan = self._bindings.plan_of(batch.route)
+        plan = batch.plan or self._bindings.plan_of(batch.route)
         diverted: set[int] | None = None
         if plan.cost.programs and batch.verdicts is None and len(batch.messages) == 1:
             message = batch.messages[0]
@@ -292,18 +292,24 @@ class Admission:
         when a queue has no room. ``admitted`` says that nobody is there to be blocked or told any more (a commit, a
         copy made by the broker): then only DROP still applies.
         """
-        route = batch.route
-        plan = self._bindings.plan_of(route)
+        route, messages = batch.route, batch.messages
+        plan = batch.plan or self._bindings.plan_of(route)
         cost = plan.cost if route.queue is None else self._bindings.cost_of(route)
-        asked = batch.verdicts is not None
-        self._host.budget.spend(cost.places_of(len(batch.messages)) if asked else cost.of_all(batch.messages))
-        limited = _limited(route, plan)
+        if cost is PLAIN:
+            self._host.budget.left -= len(messages)
+        else:
+            asked = batch.verdicts is not None
+            self._host.budget.spend(cost.places_of(len(messages)) if asked else cost.of_all(messages))
+        limited = plan.limited if route.queue is None else _limited(route, plan)
         batch.limited = len(limited) > 0
         if route.address.spread is not None and not admitted and _must_wait(batch, limited):
             return 0
         if limited and not _have_room(limited, batch):
             return self._publish_to_limited(batch, plan, admitted)
-        return self._publish_admitted(batch, admitted)
+        if route.address.has_room_for(len(messages), batch.memory_bytes):
+            self._router.publish(batch)
+            return len(messages)
+        return self._publish_while_room(batch, admitted)
 
     def is_limited(self, route: Route) -> bool:
         """Is there a queue at the route's end whose depth may stand against a message?"""

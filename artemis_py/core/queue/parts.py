@@ -54,7 +54,8 @@ class Growth:
         """``added`` entries were added. Consumers with room are served first, then the queue is trimmed to its
         limit.
         """
-        self._waking.wake_dry()
+        if self._waking.dry:
+            self._waking.wake_dry()
         if self._works.holds:
             self._works.late_count += added
             self._flow.stop()
@@ -298,8 +299,12 @@ class Arrivals:
             for entry in entries:  # which ones stay must not depend on how many arrive together
                 self.arrive([entry], entry.message.size_bytes, now_ms)
             return
-        if self._grouping.rule is not None and self._grouping.groups is None:
-            self._grouping.look_for([entry.message for entry in entries])
+        rule = self._grouping.rule
+        if rule is not None and self._grouping.groups is None:
+            if len(entries) > 1:
+                self._grouping.look_for([entry.message for entry in entries])
+            elif rule.may_name_group(entries[0].message.head.block):
+                self._grouping.begin()
         expires = self._contents.count_in(entries, size_bytes)
         if self._is_plain and not expires:
             self._contents.order.extend(entries)
@@ -308,7 +313,8 @@ class Arrivals:
         self._growth.run(len(entries), now_ms)
         if self._alerts is not None:
             self._alerts.look_at([entry.message for entry in entries], now_ms)
-        self._aftermath.run()
+        if self._contents.has_left or self._grouping.groups is not None:
+            self._aftermath.run()
 
     def _append(self, entries: list[Entry], now_ms: int) -> None:
         """Append entries one by one. One that may not be delivered yet takes its place and is put aside. A newer value

@@ -116,7 +116,11 @@ def route_of(state: SessionState, shape: Shape) -> Route:
     """
     routes, rights = state.service.routes, state.rights
     route = routes.by_target.get(shape.target)
-    if route is None or not state.broker.bindings.is_current(route):
+    if (
+        route is None
+        or route.losses != route.address.losses
+        or route.distant_losses != state.broker.bindings.distant_losses
+    ):
         return _resolve(state, shape)
     if rights is not None:
         if route.decider in rights.senders:
@@ -274,7 +278,9 @@ class Publishing:
             return start + 1
         if state.tells_routing:
             return start + 1 if self._send_or_refuse(first, frames[start][1], now_ms) else start
-        address, cost = route.address, state.broker.bindings.cost_of(route)
+        bindings, host = state.broker.bindings, state.broker.host
+        address, plan = route.address, bindings.plan_of(route)
+        cost = plan.cost if route.queue is None else bindings.cost_of(route)
         limit = len(frames)
         if cost.units > 1 or address.spread is not None or address.may_forward:
             limit = self._end_of_run(frames, start, address, cost)
@@ -286,7 +292,7 @@ class Publishing:
         receipts: list[tuple[int, str]] = []
         append = messages.append
         size_bytes = 0
-        number = state.broker.host.take_message_ids(limit - start)
+        number = host.message_id + 1
         for position in range(start, limit):
             frame, body = frames[position]
             if frame.__class__ is not Send or frame.shape is not shape or not frame.quick:
@@ -298,15 +304,15 @@ class Publishing:
             if frame.receipt is not None:
                 receipts.append((position, frame.receipt))
         end = start + len(messages)
-        state.broker.host.give_back_message_ids(limit - end)
+        host.message_id = number - 1
         if route.view is not None and messages:
             route.take_over(messages)
-        batch = Batch(route, messages, size_bytes, now_ms, shape.plain, distinct=True)
+        batch = Batch(route, messages, size_bytes, now_ms, shape.plain, distinct=True, plan=plan)
         behind = start + self._publish(batch)
         state.service.traffic.count_in("SEND", behind - start)
         if receipts:
-            state.confirm_run([receipt for place, receipt in receipts if place < behind])
-        if state.has_unfinished():
+            state.confirm_run(receipts, behind)
+        if (state.broker.enqueuer.begun or state.unfinished) and state.has_unfinished():
             state.begin_errand("SEND", None, None)
         if behind == end or self._has_to_wait(batch):
             return behind
@@ -354,7 +360,7 @@ class Publishing:
             return start + 1
         account, origin = route.address.account, state.origin
         stamp = None if state.rights is None else state.rights.stamp
-        number = broker.host.take_message_ids(len(frames) - start)
+        number = broker.host.message_id + 1
         room_bytes = transactions.bytes_left
         messages: list[Message] = []
         kept_bytes = 0
@@ -370,7 +376,7 @@ class Publishing:
             kept_bytes += size_bytes
             messages.append(Message(head, body, number, now_ms, 0, account, origin))
             number += 1
-        broker.host.give_back_message_ids(len(frames) - start - len(messages))
+        broker.host.message_id = number - 1
         broker.budget.spend(len(messages))
         if not messages:
             self._refuse(first, transactions.too_many_bytes if end > start else transactions.too_many_operations)

@@ -209,7 +209,10 @@ class Session:
     @property
     def is_light(self) -> bool:
         """Is nothing held in memory but what waits in ``out``?"""
-        return not (self._input.frames or self._input.parser.is_amid_frame or self.transactions.by_name)
+        waiting = self._input
+        parser = waiting.parser
+        is_amid = waiting.frames or parser.unread or parser.start or parser.unfinished is not None
+        return not (is_amid or self.transactions.by_name)
 
     @property
     def held_bytes(self) -> tuple[int, int, int]:
@@ -281,7 +284,8 @@ class Session:
                 position += 1
             if state.has_ended:
                 self._close()
-            state.note_written()
+            if log.last_lsn != state.lsn_before:
+                state.note_written()
             if state.blocked_by is not None or budget.left <= state.stop_at:
                 break
         self._input.frames = frames[position:] if self.is_open and position < count else NO_FRAMES

@@ -233,12 +233,17 @@ class SessionState:
         self.out.parts(self.lsn_written).append(writer.receipt(receipt, self.version, extra or ()))
         self.service.traffic.count_out("RECEIPT")
 
-    def confirm_run(self, receipts: list[str]) -> None:
-        """Answer the receipts of frames that were carried out together."""
+    def confirm_run(self, receipts: list[tuple[int, str]], behind: int) -> None:
+        """Answer the receipts of frames that were carried out together, each with the frame's place: of those before
+        the place ``behind``.
+        """
         self.note_written()
-        version = self.version
-        self.out.parts(self.lsn_written).extend([writer.receipt(receipt, version) for receipt in receipts])
-        self.service.traffic.count_out("RECEIPT", len(receipts))
+        version, parts, count = self.version, self.out.parts(self.lsn_written), 0
+        for place, receipt in receipts:
+            if place < behind:
+                parts.append(writer.receipt(receipt, version))
+                count += 1
+        self.service.traffic.count_out("RECEIPT", count)
 
     def answer_error(self, message: str, receipt: str | None) -> None:
         """Answer ERROR."""

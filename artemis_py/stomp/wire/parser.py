@@ -48,7 +48,7 @@ class Parser:
 
     __slots__ = (
         "_header_bytes_max", "_last_with_receipt", "_position", "_reads_ack_runs", "_rules", "_searched_bytes",
-        "_start", "dialect", "error", "read_units", "unfinished", "unread",
+        "dialect", "error", "read_units", "start", "unfinished", "unread",
     )  # fmt: skip
 
     def __init__(self, dialect: Dialect, rules: BodyRules | None = None) -> None:
@@ -63,7 +63,7 @@ class Parser:
         """Data with frames that nobody has asked for."""
         self._position = 0
         """Where they begin in it."""
-        self._start = bytearray()
+        self.start = bytearray()
         """The beginning of a frame with an incomplete header block."""
         self._searched_bytes = 0
         """How far it has been searched for the end of the block."""
@@ -81,19 +81,14 @@ class Parser:
     @property
     def waiting_bytes(self) -> int:
         """Bytes in memory of incomplete and unread frames."""
-        rest_bytes = len(self.unread) + len(self._start)
+        rest_bytes = len(self.unread) + len(self.start)
         return rest_bytes if self.unfinished is None else rest_bytes + self.unfinished.memory_bytes
-
-    @property
-    def is_amid_frame(self) -> bool:
-        """Are there bytes of frames that are incomplete or were not asked for?"""
-        return self.unfinished is not None or bool(self.unread or self._start)
 
     def forget(self) -> None:
         """The rest of the stream will not come: let go of what did."""
         self.unfinished = None
         self.unread = b""
-        self._start = bytearray()
+        self.start = bytearray()
         self._last_with_receipt = (b"", b"", None)
 
     def feed(self, data: bytes, frames_max: int = sys.maxsize) -> list[tuple[AnyFrame, bytes]]:
@@ -116,7 +111,7 @@ class Parser:
                 frames.append(unfinished.completed())
                 self.unfinished = None
                 data = rest
-            elif self._start:
+            elif self.start:
                 whole = self._with_start(data)
                 if whole is None:
                     return frames
@@ -144,7 +139,7 @@ class Parser:
         """Like ``feed`` for the first frame (CONNECT): at most one frame, and the bytes after it."""
         frames: list[tuple[AnyFrame, bytes]] = []
         try:
-            if self._start:
+            if self.start:
                 whole = self._with_start(data)
                 if whole is None:
                     return frames, b""
@@ -162,7 +157,7 @@ class Parser:
                 reason = "The first frame must be CONNECT or STOMP, without a body"
                 raise FrameError(reason, receipt_of(frame))
             if not 0 <= nul < len(data):
-                self._start += data[position:]
+                self.start += data[position:]
                 return frames, b""
             if data[nul]:
                 raise no_nul(frame)
@@ -176,7 +171,7 @@ class Parser:
         # without the frames that hold on to what was read
         self.error = FrameError(str(error), error.receipt, too_large=error.too_large)
         self.unread = b""
-        self._start = bytearray()
+        self.start = bytearray()
         self.unfinished = None
 
     # ---- header blocks ---------------------------------------------------------------------------
@@ -192,7 +187,7 @@ class Parser:
             if first == _LF or first == _CR:  # noqa: PLR1714, SIM109 - two comparisons cost less than a container
                 after = _skip_line_ends(data, position)
                 if after == position:
-                    self._start += data[position:]
+                    self.start += data[position:]
                     return
                 position = after
                 continue
@@ -276,7 +271,7 @@ class Parser:
 
     def _hold_start(self, start: bytes) -> None:
         """Keep the beginning of a frame, and refuse what cannot be one."""
-        self._start += start
+        self.start += start
         self._searched_bytes = 0
         self._check_start(start)
 
@@ -284,12 +279,12 @@ class Parser:
         """The kept beginning of a frame plus the new data; None if the empty line is still missing. Only the new data
         is searched.
         """
-        start = self._start
+        start = self.start
         is_line_end = start[0] == _CR
         start += data
         searched = self._searched_bytes
         if is_line_end or start.find(b"\n\n", searched) >= 0 or start.find(b"\n\r\n", searched) >= 0:
-            self._start = bytearray()
+            self.start = bytearray()
             self._searched_bytes = 0
             return bytes(start)
         self._check_start(data)
@@ -297,7 +292,7 @@ class Parser:
 
     def _check_start(self, data: bytes) -> None:
         """Refuse the beginning of a frame, ending with ``data``, if no empty line can make it valid."""
-        start = self._start
+        start = self.start
         size = len(start)
         if size > self._header_bytes_max + len("\n\r") or b"\0" in data:
             self._refuse_block(bytes(start))

@@ -59,7 +59,7 @@ def connected(headers: list[tuple[str, str]]) -> bytes:
 def receipt(receipt_id: str, version: str, extra: Sequence[tuple[str, str]] = ()) -> bytes:
     """A RECEIPT frame."""
     shown = receipt_id if receipt_id.isalnum() else escape(receipt_id, version)
-    more = "".join(f"{name}:{value}\n" for name, value in extra)
+    more = "".join([f"{name}:{value}\n" for name, value in extra]) if extra else ""
     return f"RECEIPT\nreceipt-id:{shown}\n{more}\n\0\n".encode()
 
 
