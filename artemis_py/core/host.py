@@ -79,4 +79,3 @@ class Host:
         first = self.message_id + 1
         self.message_id += count
         return first
-

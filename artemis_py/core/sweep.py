@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Final, TypeVar, final
 
 from artemis_py.config.settings import BrokerConfig
-from artemis_py.core.addresses.address import ANYCAST, Address
+from artemis_py.core.addresses.address import ANYCAST, MULTICAST, Address
+from artemis_py.core.addresses.retroactive import ring_name
 from artemis_py.core.addresses.routing_table import Walk
 from artemis_py.core.budget import Budget
 from artemis_py.core.destinations.registry import Registry
@@ -63,9 +64,18 @@ class Sweep(Chore):
                 if _comes_back(queue) and _queue_is_unused(queue, steady_ms):
                     self._registry.delete_queue(queue, now_ms)
         for address in list(self._bindings.addresses.values()):
+            if address.name not in self._bindings.addresses or self._keeps_messages(address):
+                continue  # it went with the address whose messages it kept, or keeps some for subscribers to come
             address.had_binding = address.had_binding or address.auto_created
             if not address.paused and _address_is_unused(address, steady_ms):
                 self._registry.delete_address(address)
+
+    def _keeps_messages(self, address: Address) -> bool:
+        """Are there messages that a retroactive address keeps for queues to come?"""
+        if address.retention is None:
+            return False
+        kept = [self._bindings.queues.get(ring_name(address.name, kind)) for kind in (ANYCAST, MULTICAST)]
+        return any(queue is not None and queue.message_count for queue in kept)
 
     def next_due_ms(self) -> int | None:
         """The steady time, in ms, at which the next round is due; None when both are off."""

@@ -305,6 +305,10 @@ class Bindings:
         """A route as things are now."""
         return Route(address, queue, routing_type, self.distant_losses)
 
+    def is_current(self, route: Route) -> bool:
+        """Would resolving the route's destination give the same again?"""
+        return route.losses == route.address.losses and route.distant_losses == self.distant_losses
+
     def plan_of(self, route: Route) -> Plan:
         """The plan of a route's address. A route to one queue asks it for exclusive diverts only: such a plan may still
         name queues that are gone.

@@ -217,7 +217,7 @@ class Acknowledging:
         transaction = None if name is None else self._transactions.named(name)
         if names_several(frame):
             return self._choosing.settle(frame, outcome, transaction, now_ms)
-        if self._is_replayed(_id_in(frame, state.version)):
+        if self._subscriptions.replaying is not None and self._is_replayed(_id_in(frame, state.version)):
             return None
         subscription, message_id = self._find(frame)
         if message_id not in subscription.consumer.held:

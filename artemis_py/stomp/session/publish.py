@@ -116,11 +116,7 @@ def route_of(state: SessionState, shape: Shape) -> Route:
     """
     routes, rights = state.service.routes, state.rights
     route = routes.by_target.get(shape.target)
-    if (
-        route is None
-        or route.losses != route.address.losses
-        or route.distant_losses != state.broker.bindings.distant_losses
-    ):
+    if route is None or not state.broker.bindings.is_current(route):
         return _resolve(state, shape)
     if rights is not None:
         if route.decider in rights.senders:

@@ -169,6 +169,13 @@ QUEUES: Final = (
         "otherwise messages wait forever on a quiet queue",
     ),
     Departure(
+        "full-name-diverts",
+        "A message to one queue by its full name (`address::queue`)",
+        "is also given to the address' diverts that are not exclusive, and kept where the address is retroactive",
+        "reaches that queue alone; exclusive diverts stand before it",
+        "who names one queue means no other",
+    ),
+    Departure(
         "retroactive-priority",
         "A retroactive address and priorities",
         "keeps what its ring keeps: a message of a high priority is dropped first, even the last one sent",

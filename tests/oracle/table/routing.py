@@ -330,6 +330,17 @@ CREATION: tuple[Scenario, ...] = (
 
 QUALIFIED: tuple[Scenario, ...] = (
     Scenario(
+        "full_divert",
+        "a message to one queue by its full name meets no divert beside it",
+        (
+            Connect(), send("dv::dv.q", "m"), Counts("dv.q", 1),
+            Either(ours=(Counts("dv.copy", 0),), artemis=(Counts("dv.copy", 1),)),
+        ),
+        addresses=(xml.address("dv", anycast=(xml.queue("dv.q"),)), xml.address("dvc", anycast=(xml.queue("dv.copy"),))),
+        diverts=(xml.divert("dvd", "dv", "dvc"),),
+        departures=("full-name-diverts",),
+    ),
+    Scenario(
         "fqqn_send",
         "address::queue reaches this one queue, whatever its routing type",
         (

@@ -51,11 +51,11 @@ def test_notices_are_bounded_and_say_so() -> None:
     notices = Notices()
     for number in range(NOTED_MAX + 3):
         notices.note("T", {"n": number})
-    assert len(notices) == NOTED_MAX
+    assert len(notices.noted) == NOTED_MAX
     assert len(notices.take(100)) == 100
     rest = notices.take(NOTED_MAX)
     assert (rest[-1].type, rest[-1].fields) == (LOST, {"count": 3})
-    assert (rest[-2].fields, len(notices)) == ({"n": NOTED_MAX - 1}, 0)
+    assert (rest[-2].fields, len(notices.noted)) == ({"n": NOTED_MAX - 1}, 0)
 
 
 def test_somebody_listens_as_long_as_either_does() -> None:
