@@ -68,7 +68,7 @@ soak: $(VENV)/.installed-test fresh ## run the model and slow tests with many mo
 explore: $(VENV)/.installed-test fresh ## run the model, simulation and fuzz tests with ROUNDS new seeds; prints how to repeat what fails
 	$(PY) tools/explore.py --rounds $(ROUNDS) $(ARGS)
 
-docs: $(VENV)/.installed ## regenerate docs/configuration.md, docs/operations.md, docs/reload.md and docs/why.md
+docs: $(VENV)/.installed ## regenerate the pages that are made of code: configuration, operations, reload, why, differences
 	@mkdir -p docs
 	$(PY) -m artemis_py.config.explain.reference > docs/.configuration.md
 	@mv docs/.configuration.md docs/configuration.md
@@ -78,6 +78,7 @@ docs: $(VENV)/.installed ## regenerate docs/configuration.md, docs/operations.md
 	@mv docs/.reload.md docs/reload.md
 	$(PY) -m artemis_py.management.why.page > docs/.why.md
 	@mv docs/.why.md docs/why.md
+	$(PY) -m tests.oracle.differences.document
 
 dashboards: $(VENV)/.installed-dev ## write the Grafana dashboards again (monitoring/grafana/dashboards)
 	$(PY) -m monitoring.dashboards

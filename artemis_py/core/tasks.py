@@ -1,4 +1,4 @@
-"""Work that goes on in later turns, with its share of the budget: of the whole broker, and of one queue in its order."""
+"""Work that goes on in later turns, with its share of the budget: of the broker, and of one queue in its order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The input of a turn: whose turn it is among connections, those that wait for room, and those to be checked at a time."""
+"""The input of a turn: which connection is next, which wait for room, and which are checked at a time."""
 
 from __future__ import annotations
 

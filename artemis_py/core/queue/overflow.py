@@ -1,4 +1,4 @@
-"""What is too much for a queue, and what a full one does: drop its least entries, refuse, make senders wait, or page."""
+"""What is too much for a queue, and what a full one does: drop entries, refuse, make senders wait, or page."""
 
 from __future__ import annotations
 

@@ -336,7 +336,9 @@ QUALIFIED: tuple[Scenario, ...] = (
             Connect(), send("dv::dv.q", "m"), Counts("dv.q", 1),
             Either(ours=(Counts("dv.copy", 0),), artemis=(Counts("dv.copy", 1),)),
         ),
-        addresses=(xml.address("dv", anycast=(xml.queue("dv.q"),)), xml.address("dvc", anycast=(xml.queue("dv.copy"),))),
+        addresses=(
+            xml.address("dv", anycast=(xml.queue("dv.q"),)), xml.address("dvc", anycast=(xml.queue("dv.copy"),)),
+        ),
         diverts=(xml.divert("dvd", "dv", "dvc"),),
         departures=("full-name-diverts",),
     ),
