@@ -166,10 +166,22 @@ class Crowd:
         connection.guard(connection.abort)
 
     def may_have(self, route: Route, connection: HttpClient) -> bool:
-        """Is there room for a request on this connection? If so, a spare becomes a regular one."""
-        if connection.is_spare and self._regular_count < self._limits.connections_max and not self._is_short():
-            connection.is_spare = False
+        """Is there room for a request on this connection? If so, a spare becomes a regular one. Who is idle gives way,
+        except to what is always answered.
+        """
+        if connection.is_spare:
+            is_full = self._regular_count >= self._limits.connections_max
+            connection.is_spare = (is_full or self._is_short()) and (
+                route.is_open or not self._end_one(self._idle_beside(connection, regular=is_full))
+            )
         return route.is_open or not connection.is_spare
+
+    def _idle_beside(self, connection: HttpClient, *, regular: bool) -> list[HttpClient]:
+        return [
+            one
+            for one in self._connections
+            if one.is_waiting and one is not connection and not (regular and one.is_spare)
+        ]
 
     def forget(self, connection: HttpClient) -> None:
         """Remove a connection that is gone."""
