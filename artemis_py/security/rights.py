@@ -84,11 +84,11 @@ class Authorizer:
         self._of_setting = _deciders_of(config)
         self._deciders: OrderedDict[str, Decider] = OrderedDict()
         self._characters = 0
-        self._rights: WeakValueDictionary[tuple[str, frozenset[str]], Rights] = WeakValueDictionary()
+        self._rights: WeakValueDictionary[tuple[str, frozenset[str], str], Rights] = WeakValueDictionary()
         self._tell: Final = tell
         self._told: set[tuple[str, str]] = set()
         self.peer_of: Callable[[str], str] = lambda _user: ""
-        """The address of the client of this user whose request is being carried out; empty if nobody knows."""
+        """The address of the client of this user whose frame is being carried out; empty if nobody knows."""
         self.on_denial: Callable[[str, str, str], None] | None = None
         """Hears of each denial: who, which permission in the words of Artemis, and on which address."""
 
@@ -104,13 +104,15 @@ class Authorizer:
         for rights in list(self._rights.values()):
             rights.forget()
 
-    def rights_of(self, identity: Identity) -> Rights:
-        """Return the rights of somebody who has logged in; all sessions of one user with the same roles share them."""
-        key = (identity.user, identity.roles)
+    def rights_of(self, identity: Identity, peer: str = "") -> Rights:
+        """Return the rights of somebody who has logged in; all sessions of one user with the same roles share them.
+        ``peer``: the client's address, where it sends requests and no frames; denials are told with it.
+        """
+        key = (identity.user, identity.roles, peer)
         found = self._rights.get(key)
         if found is None:
             stamp = encode_headers([(USER_HEADER, identity.user)])[:-1] if self._populates and identity.user else None
-            found = Rights(self, identity, stamp, rejects=self._rejects and stamp is None)
+            found = Rights(self, identity, stamp, peer, rejects=self._rejects and stamp is None)
             self._rights[key] = found
         return found
 
@@ -135,7 +137,7 @@ class Authorizer:
         """Return the setting with exactly this match, without wildcards, or None."""
         return self._of_setting[name] if self._security.is_written_out(name) else None
 
-    def note_denial(self, user: str, permission: str, address: str, reason: str) -> None:
+    def note_denial(self, user: str, permission: str, address: str, reason: str, peer: str) -> None:
         """Count a denial, and tell of it if it is the first for this user and address."""
         self.checks.failure += 1
         if self.on_denial is not None:
@@ -146,7 +148,7 @@ class Authorizer:
         if len(self._told) >= _COMPLAINTS_MAX:
             self._told.clear()
         self._told.add(known)
-        self._tell(reason, f"denied to {user}", user, self.peer_of(user))
+        self._tell(reason, f"denied to {user}", user, peer or self.peer_of(user))
 
 
 def _deciders_of(config: BrokerConfig) -> dict[str, Decider]:
@@ -157,11 +159,15 @@ def _deciders_of(config: BrokerConfig) -> dict[str, Decider]:
 class Rights:
     """What one user may do. Made by ``Authorizer.rights_of``."""
 
-    __slots__ = ("__weakref__", "_authorizer", "_granted", "_rejects", "checks", "roles", "senders", "stamp", "user")
+    __slots__ = ("__weakref__", "_authorizer", "_granted", "_peer", "_rejects", "checks", "roles", "senders", "stamp",
+                 "user")  # fmt: skip
 
-    def __init__(self, authorizer: Authorizer, identity: Identity, stamp: bytes | None, *, rejects: bool) -> None:
+    def __init__(
+        self, authorizer: Authorizer, identity: Identity, stamp: bytes | None, peer: str, *, rejects: bool
+    ) -> None:
         self._authorizer: Final = authorizer
         self._rejects: Final = rejects
+        self._peer: Final = peer
         self._granted: dict[Decider, frozenset[str]] = {}
         self.user: Final = identity.user
         self.roles: Final = identity.roles
@@ -217,5 +223,5 @@ class Rights:
             reason = f"AMQ229032: {what} {place}"
         else:
             reason = f"AMQ229213: {what} for queue {queue[:_SHOWN_MAX]} {place}"
-        self._authorizer.note_denial(self.user, _TEXTS[permission], address, reason)
+        self._authorizer.note_denial(self.user, _TEXTS[permission], address, reason, self._peer)
         return reason

@@ -23,7 +23,7 @@ from artemis_py.core.events import (
     UNSUBSCRIBED,
     Event,
 )
-from artemis_py.shown import log, quoted
+from artemis_py.shown import as_json, log, quoted
 
 # ---- operational -----------------------------------------------------------------------------------------------------
 #
@@ -158,7 +158,7 @@ _ON_BROKER: Final = "broker."
 
 def tell(id: str, given: Mapping[str, Any], user: str | None, peer: str, result: str) -> None:
     """A line in the operational log. ``result`` is ``done``, or why nothing was done. Arguments that were not ``given``
-    (None) are left out.
+    (None, or no values) are left out.
     """
     _tell(CODE, {"operation": id, **given}, user, peer, result, "operation carried out or refused")
 
@@ -173,9 +173,14 @@ def tell_denied(permission: str, given: Mapping[str, Any], user: str | None, pee
 
 def _tell(code: str, fields: Mapping[str, Any], user: str | None, peer: str, result: str, meaning: str) -> None:
     all_fields = {**fields, "user": user or "", "from": peer, "result": result}
-    shown = " ".join(f"{name}={quoted(_text(value))}" for name, value in all_fields.items() if value is not None)
+    shown = " ".join(f"{name}={quoted(_text(value))}" for name, value in all_fields.items() if value not in (None, ()))
     logging.getLogger(LOGGER_NAME).info("%s %s %s", code, shown, meaning)
 
 
 def _text(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)[:_TEXT_MAX]
+    """As people write it: lists with commas between, and what has names as JSON."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list | tuple):
+        return ",".join(map(str, value))[:_TEXT_MAX]
+    return (as_json(value) if isinstance(value, dict) else str(value))[:_TEXT_MAX]

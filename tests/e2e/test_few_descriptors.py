@@ -113,6 +113,24 @@ def test_health_and_metrics_answer_whatever_the_others_do(file: Path, tmp_path: 
     assert "Traceback" not in broker.said
 
 
+def test_a_request_takes_the_place_of_whoever_is_idle(file: Path) -> None:
+    """Not only health and metrics: as long as somebody is idle, nobody who asks is turned away."""
+    with _limited(file) as broker, ExitStack() as stack:
+        _many(stack, broker.port)
+        broker.await_metric(1, "artemis_acceptors_paused")
+        for _ in range(LIMIT // 4):
+            stack.enter_context(socket.create_connection((LOOPBACK, broker.ports["http"]), WAIT_S))
+        found: list[int] = []
+        for _ in range(16):
+            link = http.client.HTTPConnection(LOOPBACK, broker.ports["http"], timeout=WAIT_S)
+            stack.enter_context(closing(link))  # it stays open, idle as the others
+            link.request("GET", "/api/queues")
+            answer = link.getresponse()
+            answer.read()
+            found.append(answer.status)
+        assert found == [200] * 16
+
+
 def test_readers_of_the_log_leave_descriptors_to_storage(file: Path, tmp_path: Path) -> None:
     kept = f'<journal-retention-directory period="1" unit="DAYS">{tmp_path}/kept</journal-retention-directory></core>'
     slow = f'<acceptor name="slow">{HTTP};maxLogBytesPerSecond=1</acceptor></acceptors>'

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
 from tests.e2e.broker_process import HTTP, STOMP, configuration, misshapen, running
-from tests.e2e.secured import USERS, secured_broker
+from tests.e2e.secured import USERS, basic, secured_broker
 from tests.e2e.stomp_socket import StompSocket, connected, frame
 from tests.e2e.test_messages_over_http import ask
 
@@ -60,3 +61,22 @@ def test_every_line_says_when_what_and_who(tmp_path: Path) -> None:
         assert [line.partition(": User")[0] for line in logins] == [
             "user=nobody from=127.0.0.1 warning: login of 'nobody' from 127.0.0.1"
         ], "to be asked for a login is no failed one"
+
+
+def test_a_denial_over_http_says_where_it_came_from(tmp_path: Path) -> None:
+    """An operation, a message, and Jolokia, each of which asks in its own way."""
+    bean = quote('org.apache.activemq.artemis:broker="secured"')
+    with secured_broker(tmp_path) as broker:
+        for method, path in (
+            ("GET", "/api/queues"),
+            ("POST", "/messages/locked/take"),
+            ("GET", f"/console/jolokia/read/{bean}/TotalMessageCount"),
+        ):
+            ask(broker.ports["http"], method, path, authorization=basic("eve"))
+        denied = broker.eventually(
+            "denials",
+            lambda: re.findall(r"^\S+Z ART-2002 (.*) AMQ\d+: .* on address (\S+)$", broker.said, re.MULTILINE),
+            lambda found: len(found) == 3,
+        )
+    places = ("mops.broker.listQueues", "locked", "mops.broker.getTotalMessageCount")
+    assert denied == [("user=eve from=127.0.0.1", place) for place in places]

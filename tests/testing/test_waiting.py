@@ -104,7 +104,8 @@ def test_a_backlog_that_is_used_up() -> None:
         said = why(broker)
         who = r"consumer 1 \(client-id shop, from 127\.0\.0\.1:\d+\)"
         full = r"its backlog is used up: 2 of 2 messages held without an acknowledgement, the oldest for 20\.?\d* s"
-        assert re.search(rf"{who}: {full}; its SUBSCRIBE may ask for more with max-backlog", said)
+        limit = r"the queue allows a consumer no more \(max-per-subscription-backlog\)"
+        assert re.search(rf"{who}: {full}; {limit}", said)
         assert re.search(rf"{who} has 2 messages and did not acknowledge, the oldest for 20\.?\d* s", said)
         assert re.search(r"2 messages are leased; the first lease ends in (40|39\.\d+) s, of consumer 1", said)
 

@@ -105,6 +105,10 @@ messages are there; the setting counts for what happens then |
 - **Queues that operators deleted** come back if the file declares them, with the next reload or restart.
 - **Queues that operators or clients made** stay. If the file declares one, it becomes a declared queue, with exactly
   the attributes of the file.
+- **Diverts and address-settings that operators made** (`divert create`, `settings set`) stay, also over a restart. Of a
+  divert that the file declares, and of changes to one, the file counts again with the next reload that is carried out,
+  or restart; address-settings of an operator count before those of the file for the same match, until
+  `settings remove`. (Artemis forgets such address-settings at a reload, until the next restart.)
 - A declared queue gets exactly what the file says: an attribute that is removed has its default again.
 - A declared queue that exists on another address stays there, and the reload tells it
   ([above](#what-a-start-does-to-messages)).

@@ -103,7 +103,7 @@ _STOMP: Final = (
         TEXT,
         SERVER_HEADER,
         None,
-        "the header server of CONNECTED; stomp-php speaks as with ActiveMQ where it contains activemq",
+        "the header server of CONNECTED; stomp-php speaks as with ActiveMQ where it contains activemq (a blank is %20)",
         check=SERVER_HEADER_CHECK,
         shown="artemis_py/ and the version",
     ),

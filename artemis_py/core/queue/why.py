@@ -198,10 +198,12 @@ def is_full(consumer: Consumer) -> bool:
     return len(consumer.held) >= consumer.backlog_max
 
 
-def why_no_room(basis: QueueBasis, consumer: Consumer, now_ms: int) -> Reason | None:
-    """Why a consumer, which is no browser, takes no more messages now; None if it does."""
+def why_no_room(basis: QueueBasis, consumer: Consumer, now_ms: int, allowed: int) -> Reason | None:
+    """Why a consumer, which is no browser, takes no more messages now; None if it does. ``allowed``: the largest
+    backlog that the queue gives a consumer.
+    """
     if is_full(consumer):
-        return _backlog(basis, consumer, now_ms)
+        return _backlog(basis, consumer, now_ms, allowed)
     if consumer.credit_bytes > 0:
         return None if consumer.room_bytes > 0 else Reason(DUE, "its connection sends what it has, and then takes more")
     return Reason(
@@ -286,7 +288,7 @@ def why_not_read(basis: QueueBasis, reading: PageReading) -> Reason | None:
     return Reason(READ_AHEAD, f"no more is read from pages: {in_memory} fill the queue ({setting})", setting=setting)
 
 
-def _backlog(basis: QueueBasis, consumer: Consumer, now_ms: int) -> Reason:
+def _backlog(basis: QueueBasis, consumer: Consumer, now_ms: int, allowed: int) -> Reason:
     held, most = len(consumer.held), consumer.backlog_max
     what = "sent at most once and not acknowledged" if consumer.settles else "held without an acknowledgement"
     text = f"its backlog is used up: {held} of {messages(most)} {what}"
@@ -295,7 +297,10 @@ def _backlog(basis: QueueBasis, consumer: Consumer, now_ms: int) -> Reason:
     if oldest_ms >= 0:
         text += f", the oldest for {span(oldest_ms)}"
         fields["oldest_ms"] = oldest_ms
-    text += "; its SUBSCRIBE may ask for more with max-backlog, within the queue's max-per-subscription-backlog"
+    if most < allowed:
+        text += "; its SUBSCRIBE may ask for more (max-backlog, prefetch-count or activemq.prefetchSize)"
+    else:
+        text += "; the queue allows a consumer no more (max-per-subscription-backlog)"
     return Reason(BACKLOG, text, **fields)
 
 

@@ -65,6 +65,8 @@ def _add(managed: Managed, given: Given) -> Steps:
     """Everything is checked before anything is changed: the values, and each queue with them."""
     broker, match = managed.broker, given["address"]
     values = setting_values(match, {**_of_json(given["settings"]), **_of_texts(given["values"])}, broker.config)
+    if not values:
+        raise BadRequestError("no setting is given, such as max-size-bytes=10M")
     wanted = broker.settings_changes.over(broker.settings_changes.declared, match, values)
     check_setting(match, wanted)
     yield from _check(managed, wanted)
@@ -138,8 +140,8 @@ SETTINGS_OPERATIONS: Final = (
         method="POST",
         path="/api/settings",
         command="settings set",
-        sentence="Give all addresses that a match covers these settings, in the place of what broker.xml says for the "
-        "same match. A restart and a reload keep them.",
+        sentence="Give all addresses that a match covers these settings, in the place of what broker.xml, or an "
+        "earlier call, says for the same match. A restart and a reload keep them.",
         result=_RESULT,
         arguments=(
             _MATCH,

@@ -99,7 +99,7 @@ DELIVERY_CAUSES: Final[list[Cause]] = rows(
     (
         core.BACKLOG,
         "The consumer holds as many messages as it may.",
-        "Have it acknowledge, or ask for more with max-backlog in its SUBSCRIBE.",
+        "Have it acknowledge, or ask for more in its SUBSCRIBE (max-backlog, prefetch-count) or on the queue.",
         ("max-per-subscription-backlog",),
         OF_QUEUE,
     ),

@@ -9,6 +9,7 @@ from typing import Final
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue.why import (
+    BACKLOG,
     DUE,
     GROUP_WAITS,
     GROUPS,
@@ -34,7 +35,7 @@ from artemis_py.core.queue.why import (
 from artemis_py.management.steps import WAIT
 from artemis_py.management.why.asking import LINES_MAX, LOOKS_PER_STEP, Asking, Findings, listed, some_at_a_time
 from artemis_py.management.why.nothing import about_losses, about_nothing
-from artemis_py.management.why.places import Place, of_acceptor
+from artemis_py.management.why.places import NOWHERE, Place, of_acceptor
 from artemis_py.management.why.waiting import first_due_ms
 
 LOOKS_MAX: Final = 10_000
@@ -139,7 +140,7 @@ def _about_consumers(asking: Asking, queue: Queue, *, is_closed: bool) -> Findin
 
 
 def _why_no_room(queue: Queue, consumer: Consumer, asking: Asking) -> Reason | None:
-    reason = why_no_room(queue.parts.basis, consumer, asking.now_ms)
+    reason = why_no_room(queue.parts.basis, consumer, asking.now_ms, queue.consumer_defaults.backlog_max)
     if reason is None or reason.kind != DUE:
         return reason
     client = asking.managed.vitals.client_of(consumer.owner)
@@ -259,8 +260,15 @@ def _add(asking: Asking, queue: Queue, consumer: Consumer, reason: Reason) -> No
     asking.add_reason(
         reason, about=asking.shown(consumer), connection=consumer.reader.connection, more=more,
         setting="consumer-selector" if is_default and consumer.selector is not None else "",
-        place=_window_of(asking, consumer) if reason.kind == WINDOW else None,
+        place=_place_of(asking, queue, consumer, reason),
     )  # fmt: skip
+
+
+def _place_of(asking: Asking, queue: Queue, consumer: Consumer, reason: Reason) -> Place | None:
+    """What set the limit of one consumer; None: a setting of the reason's cause."""
+    if reason.kind == BACKLOG and consumer.backlog_max < queue.consumer_defaults.backlog_max:
+        return NOWHERE  # its SUBSCRIBE
+    return _window_of(asking, consumer) if reason.kind == WINDOW else None
 
 
 def _window_of(asking: Asking, consumer: Consumer) -> Place | None:

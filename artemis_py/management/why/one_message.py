@@ -129,7 +129,7 @@ def _about_takers(asking: Asking, queue: Queue, entry: Entry) -> Findings:
     found: dict[str, list[Consumer]] = {UNWANTED: []}
     for start in range(0, len(takers), LINES_MAX):
         for consumer in takers[start : start + LINES_MAX]:
-            reason = why_no_room(queue.parts.basis, consumer, asking.now_ms)
+            reason = why_no_room(queue.parts.basis, consumer, asking.now_ms, queue.consumer_defaults.backlog_max)
             if not consumer.wants(entry.message):
                 found[UNWANTED].append(consumer)
             elif reason is not None:

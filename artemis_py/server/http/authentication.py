@@ -192,7 +192,7 @@ class Doors:
         permission = "view" if request.method in _READING else "edit"
         address = self._address(operation, request)
         try:
-            self._authorizer.rights_of(login.identity).demand(permission, address)
+            self._authorizer.rights_of(login.identity, peer).demand(permission, address)
         except NotAllowedError as error:
             if not has_shown:
                 return _challenge(_NO_LOGIN)

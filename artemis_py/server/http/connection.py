@@ -51,7 +51,7 @@ class Admission:
         """Why the connection ends with this request, whoever sent it: there is no room, or a web page is behind it."""
         site = self._site
         if not site.crowd.may_have(route, client):
-            return Refusal(HTTPStatus.SERVICE_UNAVAILABLE, "too many connections are reading the log; try again later")
+            return Refusal(HTTPStatus.SERVICE_UNAVAILABLE, "too many requests are being answered; try again later")
         doors = site.doors
         has_names = not route.is_open or (doors is not None and doors.checks_names)
         reason = site.hosts.refusal(request, route.pages) if has_names else None

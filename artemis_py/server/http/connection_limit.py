@@ -62,6 +62,7 @@ class HttpClient(Protocol):
 
 _by_need: Final = attrgetter("is_known", "waiting_since_ms", "number")
 """Of connections that nobody needs now, the first is needed least."""
+_by_time: Final = attrgetter("waiting_since_ms", "number")
 
 
 @final
@@ -140,7 +141,7 @@ class Crowd:
         strangers = [one for one in self._connections if not one.is_known and network_of(one.peer) == network]
         if len(strangers) >= self._limits.strangers_per_peer_max:
             waiting = [one for one in strangers if one.is_waiting]
-            self.end(min(waiting or strangers, key=attrgetter("waiting_since_ms", "number")))
+            self.end(min(waiting or strangers, key=_by_time))
 
     @property
     def waiting_count(self) -> int:
@@ -166,10 +167,18 @@ class Crowd:
         connection.guard(connection.abort)
 
     def may_have(self, route: Route, connection: HttpClient) -> bool:
-        """Is there room for a request on this connection? If so, a spare becomes a regular one."""
-        if connection.is_spare and self._regular_count < self._limits.connections_max and not self._is_short():
-            connection.is_spare = False
+        """Is there room for a request on this connection? If so, a spare becomes a regular one. Who is idle gives way,
+        except to what is always answered.
+        """
+        if connection.is_spare:
+            is_full = self._regular_count >= self._limits.connections_max or self._is_short()
+            connection.is_spare = is_full and (route.is_open or not self._end_one(self._idle_before(connection)))
         return route.is_open or not connection.is_spare
+
+    def _idle_before(self, connection: HttpClient) -> list[HttpClient]:
+        """Regular connections that were idle before this one. Whoever came later may be about to ask for health."""
+        since = _by_time(connection)
+        return [one for one in self._connections if one.is_waiting and not one.is_spare and _by_time(one) < since]
 
     def forget(self, connection: HttpClient) -> None:
         """Remove a connection that is gone."""

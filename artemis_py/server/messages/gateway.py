@@ -103,7 +103,7 @@ class Gateway:
         state.user, state.client_id, state.address = asking.user, _CLIENT_ID, asking.peer
         if asking.identity is not None and self._authorizer is not None:
             state.identity = asking.identity
-            state.rights = self._authorizer.rights_of(asking.identity)
+            state.rights = self._authorizer.rights_of(asking.identity, asking.peer)
         return state
 
     # ---- publish ---------------------------------------------------------------------------------

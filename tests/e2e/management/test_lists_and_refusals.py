@@ -120,12 +120,18 @@ def test_each_change_is_told(told: Told) -> None:
     told.ask("DELETE", "/api/queues/none")
     told.ask("GET", "/api/queues")
     told.ask("POST", "/api/queues", b'{"name": "notes", "exclusive": true}')
+    told.ask("POST", "/api/settings", b'{"address": "x", "values": ["max-size-bytes=1M", "page-size-bytes=100K"]}')
+    told.ask("POST", "/api/settings", b'{"address": "x", "settings": "{}"}')
     said = told.broker.said.replace("'", "")
     lines = [line.partition("operation=")[2] for line in said.splitlines() if "AUD-1001" in line]
     end = "operation carried out or refused"
+    settings, nothing = "max-size-bytes=1M,page-size-bytes=100K", "no setting is given, such as max-size-bytes=10M"
     assert lines == [
         f'queue.pause queue=orders user="" from=127.0.0.1 result=done {end}',
         f'destroyQueue queue=none user="" from=127.0.0.1 result="there is no queue none" {end}',
         f'createQueue name=notes exclusive=true user="" from=127.0.0.1 result=done {end}',
+        f'addAddressSettings address=x values="{settings}" user="" from=127.0.0.1 result=done {end}',
+        f'addAddressSettings address=x settings={{}} user="" from=127.0.0.1 result="{nothing}" {end}',
     ]
     told.ask("DELETE", "/api/queues/notes")
+    told.ask("DELETE", "/api/settings/x")

@@ -111,7 +111,7 @@ def test_a_consumer_at_its_backlog() -> None:
     broker.tick(NOW_MS + 2500)
     send(broker, count=2, now_ms=NOW_MS + 2500)
     turn(broker, NOW_MS + 2500)
-    reason = why_no_room(queue.parts.basis, consumer, NOW_MS + 4000)
+    reason = why_no_room(queue.parts.basis, consumer, NOW_MS + 4000, 2)
     assert reason is not None
     assert (reason.kind, reason.fields) == (BACKLOG, {"held": 2, "max_backlog": 2, "oldest_ms": 4000})
     assert "2 of 2 messages held without an acknowledgement, the oldest for 4 s" in reason.text
@@ -130,7 +130,7 @@ def test_what_is_sent_at_most_once_has_no_lease() -> None:
     assert what_it_holds(queue.parts.basis, consumer, NOW_MS) is None
     send(broker, count=2)
     turn(broker)
-    reason = why_no_room(queue.parts.basis, consumer, NOW_MS + 9)
+    reason = why_no_room(queue.parts.basis, consumer, NOW_MS + 9, 1)
     assert reason is not None
     assert (reason.kind, reason.fields) == (BACKLOG, {"held": 1, "max_backlog": 1})
     assert "1 of 1 message sent at most once and not acknowledged;" in reason.text

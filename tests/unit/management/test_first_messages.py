@@ -110,6 +110,24 @@ def test_messages_that_wait_and_those_that_are_scheduled() -> None:
     assert later["messageID"] > second["messageID"]
 
 
+def test_messages_that_consumers_have() -> None:
+    one, operated = bench()
+    assert listed(operated, "listDeliveringMessages") == {}
+    for body in ("a", "b", "c"):
+        one.send(body)
+    for name in ("c", "d"):
+        one.subscribe(name, "activemq.prefetchSize:1")
+        assert len(one.messages(name)) == 1
+    consumers = list(one.world.broker.queues["q"].distribution.consumers)
+    (third,) = listed(operated, "listMessages(java.lang.String)", "")
+    found = listed(operated, "listDeliveringMessages")
+    assert {name: len(rows) for name, rows in found.items()} == {f"consumer {each.id}": 1 for each in consumers}
+    assert third["messageID"] not in {row["messageID"] for rows in found.values() for row in rows}
+    assert json.loads(listed(operated, "listDeliveringMessagesAsJSON")) == [
+        {"consumerName": name, "elements": rows} for name, rows in found.items()
+    ]
+
+
 def test_no_more_than_a_page() -> None:
     one, operated = bench("<management-browse-page-size>3</management-browse-page-size>")
     assert listed(operated, "listMessagesAsJSON", None) == "[]"

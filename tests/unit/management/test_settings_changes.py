@@ -76,6 +76,8 @@ def test_they_stand_in_the_place_of_the_files() -> None:
         ({"values": "max-size-byte=1"}, "there is no address-setting 'max-size-byte'; did you mean 'max-size-bytes'"),
         ({"values": "max-size-bytes=much"}, "max-size-bytes has a wrong value 'much'"),
         ({"values": "max-size-bytes"}, "write it as name=value"),
+        ({}, "no setting is given"),
+        ({"settings": "{}"}, "no setting is given"),
         ({"settings": "{"}, "the settings are no JSON"),
         ({"settings": "[1]"}, "must be a JSON object"),
         ({"settings": '{"nonsense": 1}'}, "there is no address-setting 'nonsense'"),

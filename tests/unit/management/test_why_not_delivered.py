@@ -10,6 +10,7 @@ from artemis_py.core.consumer import Consumer
 from artemis_py.management.why.asking import Asking, Findings
 from artemis_py.management.why.not_delivered import LOOKS_MAX, not_delivered
 from artemis_py.management.why.one_message import about_message
+from artemis_py.management.why.places import NOWHERE
 from tests.unit.core.paged_desk import PagedDesk
 from tests.unit.core.parts import NOW_MS, consumer_on, head_of, lines_run, send, turn
 from tests.unit.management.why_parts import Asked, FakeClient, one
@@ -45,6 +46,17 @@ def test_settings_of_the_queue(tmp_path: Path, attributes: str, code: str, setti
     reason = one(it.not_delivered(), code)
     assert (reason.place.setting, reason.place.where) == (setting, it.line("<queue"))
     assert reason.remedy
+
+
+def test_a_limit_that_a_client_asked_for(tmp_path: Path) -> None:
+    """What its SUBSCRIBE says is no setting of the queue, and the queue would allow more."""
+    it = asked(tmp_path)
+    send(it.broker, count=3)
+    consumer_on(it.broker, it.queue(), backlog_max=1)
+    turn(it.broker)
+    reason = one(it.not_delivered(), "backlog")
+    assert reason.place == NOWHERE
+    assert "its SUBSCRIBE may ask for more (max-backlog, prefetch-count or activemq.prefetchSize)" in reason.sentence
 
 
 def test_a_default_of_an_address_setting(tmp_path: Path) -> None:
