@@ -242,6 +242,21 @@ def _purge_of(name: str) -> Callable[[World, Any], None]:
     return purge
 
 
+def _read_due(world: World, _: Any) -> None:
+    world.advance(60)
+    world.subscribe("consumer", "paged")
+
+
+def _by_filter(command: str, queue: str, *headers: str) -> Callable[[World, Any], None]:
+    def settle(world: World, _: Any) -> None:
+        if command == "ACK":
+            world.settled |= set(world.sent)
+        world.write("other", "SUBSCRIBE", "id:1", f"destination:{queue}", "ack:client", "selector:key = 'none'")
+        world.write("other", command, f"destination:{queue}", "filter:key = 'a'", *headers)
+
+    return settle
+
+
 def _barrier(world: World) -> list[ServerFrame]:
     """Two messages are held, and a barrier and another message wait behind them."""
     _filled("barriers", 2)(world)
@@ -330,7 +345,7 @@ OPERATIONS: dict[str, Operation] = {
     "publish values into pages": (_filled("paged.values", 3, "key:a"), _send_key("paged.values")),
     "read ahead": (_filled("paged", 5), lambda world, _: world.subscribe("consumer", "paged")),
     "read values ahead": (
-        lambda world: _filled("paged.values", 1, "key:a")(world) or _filled("paged.values", 1, "key:b")(world),
+        lambda world: [world.send("paged.values", f"key:{key}") for key in ("a", "b")],
         lambda world, _: world.subscribe("consumer", "paged.values"),
     ),
     "read pages by choice": (
@@ -339,7 +354,7 @@ OPERATIONS: dict[str, Operation] = {
     ),
     "read what is scheduled in pages": (
         lambda world: [world.send("paged", f"AMQ_SCHEDULED_DELAY:{delay}") for delay in (30, 50, 50)],
-        lambda world, _: world.advance(60) or world.subscribe("consumer", "paged"),
+        _read_due,
     ),
     "expiry in pages": (
         lambda world: [world.send("paged", f"expires:{world.life.loop.clock_ms() + 50}") for _ in range(3)],
@@ -351,6 +366,15 @@ OPERATIONS: dict[str, Operation] = {
     "purge of pages": (_filled("paged"), _purge_of("paged")),
     "move out of pages": (_filled("paged"), _begun("move", "other", of="paged")),
     "move into pages": (_filled("q"), _begun("move", "paged")),
+    "settle by filter": (_filled("leased", 3, "key:a"), _by_filter("ACK", "leased")),
+    "settle what is leased by filter": (_held("leased", 3, "key:a"), _by_filter("ACK", "leased")),
+    "expire by filter": (_filled("leased", 3, "key:a"), _by_filter("ACK", "leased", "options:expire")),
+    "expire what is leased by filter": (_held("leased", 3, "key:a"), _by_filter("ACK", "leased", "options:expire")),
+    "give back by filter": (_held("leased", 3, "key:a"), _by_filter("NACK", "leased")),
+    "settle what waits by filter": (
+        lambda world: [world.send("leased", f"AMQ_SCHEDULED_DELAY:{delay}", "key:a") for delay in (300, 500, 500)],
+        _by_filter("ACK", "leased"),
+    ),
     "a barrier comes": (_filled("barriers"), lambda world, _: world.send("barriers", "bar:1")),
     "a barrier goes out": (_barrier, _after_barrier),
     "a barrier is done": (
@@ -411,6 +435,7 @@ _VERBS = frozenset(
         "Seats.detach", "Seats._remove", "Transaction.abort", "Transaction._release", "_put_all", "put",
         "Queue.fall_due", "Enqueuer._hand_over", "Enqueuer._put_on_several", "Arrivals._append", "Removal._kill",
         "Contents.count_in", "Arrivals.arrive", "Delivery._react", "Agenda.add", "Intake.bring_in", "Intake.give_back",
+        "Sifting._settle", "Sifting._settle_held", "QueueParts.expire_held",
         "Arrivals.arrive_paged", "QueuePages.arrive", "PageStream._count", "Contents.take_back_behind",
     }
 )  # fmt: skip
