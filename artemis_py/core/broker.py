@@ -179,15 +179,19 @@ class Broker:
         kind = "browser" if consumer.browses else "consumer"
         selector = "" if consumer.selector is None else consumer.selector.text
         fields: dict[str, str | int] = {"consumer": consumer.id, "kind": kind, "selector": selector}
-        self.note_event(SUBSCRIBED, queue, fields, kind=str(consumer.id))
-        if self.notices.is_heard:
-            tell_consumer(self.notices, CONSUMER_CREATED, queue, consumer)
-        is_first = not consumer.browses and self.registry.begin_use(queue)
-        if is_first or (exclusivity.outlives_consumers and owner is None):
-            self.registry.note_queue(queue)
-        self.slow_consumers.note_consumer(queue, consumer, now_ms)
-        if queue.gate.opens_at_ms:
-            self.timers.note_gate(queue.gate.opens_at_ms, queue.id)
+        try:
+            self.note_event(SUBSCRIBED, queue, fields, kind=str(consumer.id))
+            if self.notices.is_heard:
+                tell_consumer(self.notices, CONSUMER_CREATED, queue, consumer)
+            is_first = not consumer.browses and self.registry.begin_use(queue)
+            if is_first or (exclusivity.outlives_consumers and owner is None):
+                self.registry.note_queue(queue)
+            self.slow_consumers.note_consumer(queue, consumer, now_ms)
+            if queue.gate.opens_at_ms:
+                self.timers.note_gate(queue.gate.opens_at_ms, queue.id)
+        except Exception:  # a consumer that no session knows would be waited for
+            self.detach(queue, consumer, failed=False, now_ms=now_ms)
+            raise
 
     def detach(self, queue: Queue, consumer: Consumer, *, failed: bool, now_ms: int) -> QueueWork | None:
         """Disconnect a consumer; a temporary queue goes with its last one. Returns the work that is left, None when all

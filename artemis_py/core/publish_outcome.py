@@ -15,6 +15,8 @@ DUPLICATE: Final = "duplicate"
 """The address has had a message with this duplicate id."""
 NO_QUEUE: Final = "no-queue"
 """The address has no queue, and no divert took the message to one."""
+GONE: Final = "gone"
+"""The address was a temporary destination, and its client has gone."""
 NOT_ACCEPTED: Final = "not-accepted"
 """None of the queues takes it: their filters, routing types or states are against it."""
 DROPPED: Final = "dropped"
@@ -34,7 +36,8 @@ class PublishOutcome:
 
     __slots__ = (
         "_copies_count", "_ids", "_watched", "dropped_by", "dropped_count", "full_address", "has_targets",
-        "is_awaited", "is_duplicate", "looped_count", "message_id", "queue_count", "taken_by", "unrouted_because",
+        "is_awaited", "is_duplicate", "is_orphaned", "looped_count", "message_id", "queue_count", "taken_by",
+        "unrouted_because",
     )  # fmt: skip
 
     def __init__(self, watched: dict[int, PublishOutcome]) -> None:
@@ -56,6 +59,8 @@ class PublishOutcome:
         """The full address that dropped it (policy DROP)."""
         self.unrouted_because = ""
         """Why no queue of its address took it; empty: one did, or it did not get so far."""
+        self.is_orphaned = False
+        """Was its address a temporary destination whose client has gone?"""
         self.has_targets = False
         """Has the address queues that take other messages?"""
         self.is_duplicate = False
@@ -92,6 +97,8 @@ class PublishOutcome:
             return DROPPED
         if self.is_awaited:
             return AWAITED
+        if self.is_orphaned:
+            return GONE
         return NOT_ACCEPTED if self.has_targets else NO_QUEUE
 
     def begin(self, message_id: int) -> None:

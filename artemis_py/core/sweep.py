@@ -58,7 +58,7 @@ class Sweep(Chore):
             return
         steady_ms = self._host.clock.steady_ms(now_ms)
         for queue in list(self._bindings.queues.values()):
-            if queue.auto_created and not queue.message_count:
+            if queue.auto_created and not queue.deleted and not queue.message_count:
                 deletion = deletion_of(queue.auto_delete, queue.address.settings, auto_created=True)
                 queue.contents.was_used = queue.contents.was_used or not deletion.messages_max
                 if _comes_back(queue) and _queue_is_unused(queue, steady_ms):
@@ -67,7 +67,8 @@ class Sweep(Chore):
             if address.name not in self._bindings.addresses or self._keeps_messages(address):
                 continue  # it went with the address whose messages it kept, or keeps some for subscribers to come
             address.had_binding = address.had_binding or address.auto_created
-            if not address.paused and _address_is_unused(address, steady_ms):
+            is_there = not address.deleted  # what one retains goes with it
+            if is_there and not address.paused and _address_is_unused(address, steady_ms):
                 self._registry.delete_address(address)
 
     def _keeps_messages(self, address: Address) -> bool:

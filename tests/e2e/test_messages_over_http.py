@@ -34,6 +34,7 @@ ADDRESSES: Final = """
 <queue name="both.all"/></multicast></address>
 <address name="red"><anycast><queue name="red"><filter string="colour = 'red'"/></queue></anycast></address>
 <address name="disabled"><anycast><queue name="disabled" enabled="false"/></anycast></address>
+<address name="purged"><anycast><queue name="purged" purge-on-no-consumers="true"/></anycast></address>
 <address name="taken"><anycast><queue name="taken"/></anycast></address>
 <address name="lost"><anycast><queue name="lost"/></anycast></address>
 <address name="kept"><anycast><queue name="kept"><filter string="colour = 'red'"/></queue></anycast></address>
@@ -260,10 +261,12 @@ def test_a_full_address_answers_at_once(web: Web) -> None:
         ("dropping", 429, "address dropping is full, and drops messages"),
         ("nothing", 429, "queue nothing dropped it at once"),
         ("lost", 429, "queue nothing dropped it at once"),
-        ("red", 409, "queue red is disabled, or has a filter that does not match it"),
-        ("disabled", 409, "queue disabled is disabled, or has a filter"),
-        ("red::red", 409, "queue red is disabled, or has a filter"),
-        ("dead", 409, "address dead has no queue that would take it"),
+        ("red", 409, "queue red has a filter that does not match it; the message is nowhere"),
+        ("disabled", 409, "queue disabled is disabled; the message is nowhere"),
+        ("red::red", 409, "queue red has a filter that does not match it"),
+        ("purged", 409, "queue purged has no consumer, and keeps nothing without one (purge-on-no-consumers); "),
+        ("temp-queue.0123456789abcdef0123456789abcdef.x", 409, "a temporary destination whose client has gone; "),
+        ("dead", 409, "address dead has no queue that would take it; the message is nowhere; create a queue first"),
     ],
 )
 def test_what_is_nowhere_is_not_answered_with_2xx(

@@ -17,6 +17,9 @@ from tests.wire.client_frames import ServerFrame
 
 pytestmark = pytest.mark.e2e
 
+LATE = "temp-queue.0123456789abcdef0123456789abcdef.x"
+"""A temporary destination whose client has gone."""
+
 CONFIGURATION = """\
 <?xml version="1.0"?>
 <configuration xmlns="urn:activemq">
@@ -174,6 +177,13 @@ def _counts(broker: BrokerProcess, opener: Any) -> dict[str, int]:
         return {row["name"]: row["messageCount"] for row in json.load(answer)["data"]}
 
 
+def test_a_late_reply_is_not_told_to_make_a_queue(broker: BrokerProcess) -> None:
+    code, _, said = _sent(broker, LATE)
+    assert code == 1
+    assert "is a temporary destination, and the client that would have read it has gone" in said
+    assert "queue create" not in said
+
+
 @pytest.mark.parametrize("version", ["1.0", "1.1", "1.2"])
 def test_the_receipt_tells_those_who_ask(broker: BrokerProcess, version: str) -> None:
     asked: dict[str, Any] = {"accept-version": version, "receipt-routing": "true"}
@@ -181,6 +191,8 @@ def test_the_receipt_tells_those_who_ask(broker: BrokerProcess, version: str) ->
         assert _receipt(client, "SEND", destination="news").header("queues") == "2"
         told = _receipt(client, "SEND", destination="nix")
         assert (told.header("queues"), told.header("reason")) == ("0", "no-queue")
+        told = _receipt(client, "SEND", destination=LATE)
+        assert (told.header("queues"), told.header("reason")) == ("0", "gone")
         client.send("BEGIN", {"transaction": "t"})
         for destination in ("news", "nix", "nix", "none", "full", "full", "full"):
             kept = _receipt(client, "SEND", destination=destination, transaction="t")

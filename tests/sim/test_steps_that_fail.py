@@ -40,6 +40,11 @@ CORE = """
   <address name="leased"><anycast>
     <queue name="leased" lease-period="400" max-per-subscription-backlog="9"/></anycast></address>
   <address name="news"><multicast><queue name="news.a"/><queue name="news.b"/></multicast></address>
+  <address name="paged"><anycast><queue name="paged"/></anycast></address>
+  <address name="paged.values"><anycast>
+    <queue name="paged.values" queue-type="lvq" last-value-key="key"/></anycast></address>
+  <address name="barriers"><anycast><queue name="barriers" barrier-expression="bar='1'"
+    max-per-subscription-backlog="9"/></anycast></address>
   <address name="dead"><anycast><queue name="dead"/></anycast></address>
   <address name="late"><anycast><queue name="late"/></anycast></address>
 </addresses>
@@ -47,6 +52,10 @@ CORE = """
   <address-setting match="#">
     <dead-letter-address>dead</dead-letter-address><expiry-address>late</expiry-address>
     <max-delivery-attempts>2</max-delivery-attempts><redelivery-delay>60</redelivery-delay>
+  </address-setting>
+  <address-setting match="paged.#">
+    <max-size-bytes>1</max-size-bytes><page-size-bytes>4096</page-size-bytes>
+    <address-full-policy>PAGE</address-full-policy><max-read-page-messages>2</max-read-page-messages>
   </address-setting>
   <address-setting match="leased"><max-delivery-attempts>-1</max-delivery-attempts></address-setting>
 </address-settings>
@@ -223,11 +232,47 @@ def _handled(begin: Callable[[World], Any], ends: str = "") -> Callable[[World, 
     return act
 
 
-def _purge(world: World, _: Any) -> None:
-    world.settled |= set(world.sent)
-    world.queue("q").purge("purged", world.life.loop.clock_ms())
-    world.life.turns.schedule()
-    world.drain()
+def _purge_of(name: str) -> Callable[[World, Any], None]:
+    def purge(world: World, _: Any) -> None:
+        world.settled |= set(world.sent)
+        world.queue(name).purge("purged", world.life.loop.clock_ms())
+        world.life.turns.schedule()
+        world.drain()
+
+    return purge
+
+
+def _read_due(world: World, _: Any) -> None:
+    world.advance(60)
+    world.subscribe("consumer", "paged")
+
+
+def _by_filter(command: str, queue: str, *headers: str) -> Callable[[World, Any], None]:
+    def settle(world: World, _: Any) -> None:
+        if command == "ACK":
+            world.settled |= set(world.sent)
+        world.write("other", "SUBSCRIBE", "id:1", f"destination:{queue}", "ack:client", "selector:key = 'none'")
+        world.write("other", command, f"destination:{queue}", "filter:key = 'a'", *headers)
+
+    return settle
+
+
+def _barrier(world: World) -> list[ServerFrame]:
+    """Two messages are held, and a barrier and another message wait behind them."""
+    _filled("barriers", 2)(world)
+    frames = world.subscribe("consumer", "barriers")
+    world.send("barriers", "bar:1")
+    world.send("barriers")
+    return frames
+
+
+def _after_barrier(world: World, given: Any) -> None:
+    """Let the barrier go to everybody: it is settled by that."""
+    world.settled |= set(world.sent[-2:-1])
+    if isinstance(given, list):
+        _ack_all(world, given)
+    else:
+        world.subscribe("consumer", "barriers")
 
 
 def _dead(world: World) -> None:
@@ -285,7 +330,7 @@ OPERATIONS: dict[str, Operation] = {
         lambda world, _: world.subscribe("consumer", "q", "client", "selector:key = 'a'"),
     ),
     "subscribe to groups": (_filled("groups", 3, "group:g"), lambda world, _: world.subscribe("consumer", "groups")),
-    "purge": (_filled("q"), _purge),
+    "purge": (_filled("q"), _purge_of("q")),
     "remove": (
         _filled("q"),
         _handled(lambda world: world.life.broker.handling.remove(world.queue("q"), Choice(ids=(1, 2, 3))), "q"),
@@ -296,6 +341,45 @@ OPERATIONS: dict[str, Operation] = {
     "bury": (_filled("q"), _begun("bury")),
     "retry": (_dead, _begun("retry", of="dead")),
     "prioritize": (_filled("q"), _begun("prioritize", 9)),
+    "publish into pages": (_filled("paged"), lambda world, _: world.send("paged")),
+    "publish values into pages": (_filled("paged.values", 3, "key:a"), _send_key("paged.values")),
+    "read ahead": (_filled("paged", 5), lambda world, _: world.subscribe("consumer", "paged")),
+    "read values ahead": (
+        lambda world: [world.send("paged.values", f"key:{key}") for key in ("a", "b")],
+        lambda world, _: world.subscribe("consumer", "paged.values"),
+    ),
+    "read pages by choice": (
+        _filled("paged", 5, "key:a"),
+        lambda world, _: world.subscribe("consumer", "paged", "client", "selector:key = 'a'"),
+    ),
+    "read what is scheduled in pages": (
+        lambda world: [world.send("paged", f"AMQ_SCHEDULED_DELAY:{delay}") for delay in (30, 50, 50)],
+        _read_due,
+    ),
+    "expiry in pages": (
+        lambda world: [world.send("paged", f"expires:{world.life.loop.clock_ms() + 50}") for _ in range(3)],
+        lambda world, _: world.advance(200),
+    ),
+    "ack of paged messages": (_held("paged"), _ack_all),
+    "nack of a paged message": (_held("paged"), lambda world, frames: world.settle("consumer", "NACK", frames[0])),
+    "connection lost with paged messages": (_held("paged"), _lose),
+    "purge of pages": (_filled("paged"), _purge_of("paged")),
+    "move out of pages": (_filled("paged"), _begun("move", "other", of="paged")),
+    "move into pages": (_filled("q"), _begun("move", "paged")),
+    "settle by filter": (_filled("leased", 3, "key:a"), _by_filter("ACK", "leased")),
+    "settle what is leased by filter": (_held("leased", 3, "key:a"), _by_filter("ACK", "leased")),
+    "expire by filter": (_filled("leased", 3, "key:a"), _by_filter("ACK", "leased", "options:expire")),
+    "expire what is leased by filter": (_held("leased", 3, "key:a"), _by_filter("ACK", "leased", "options:expire")),
+    "give back by filter": (_held("leased", 3, "key:a"), _by_filter("NACK", "leased")),
+    "settle what waits by filter": (
+        lambda world: [world.send("leased", f"AMQ_SCHEDULED_DELAY:{delay}", "key:a") for delay in (300, 500, 500)],
+        _by_filter("ACK", "leased"),
+    ),
+    "a barrier comes": (_filled("barriers"), lambda world, _: world.send("barriers", "bar:1")),
+    "a barrier goes out": (_barrier, _after_barrier),
+    "a barrier is done": (
+        lambda world: world.send("barriers", "bar:1") and world.send("barriers"), _after_barrier
+    ),
     "deliver scheduled": (
         _scheduled,
         lambda world, _: world.life.broker.handling.deliver(world.queue("q"), (1, 2, 3), world.life.loop.clock_ms()),
@@ -329,18 +413,30 @@ _MOVES = frozenset(
         "Contents.end_waiting", "Contents.has_more", "Copies.note_dead", "Copies.note_expired", "Copies.note_forced",
         "Copies._open", "Delivery._note_taken", "Delivery._end_run", "Queue.consumer_count", "Queue.deleted",
         "_by_consumer", "Batch.memory_bytes", "RecordWriter._number", "Consumer._note_eased", "selector_bytes",
-        "Contents.message_count", "Contents.memory_count", "Consumer.take_asked", "Contents.unpick",
-        "Delivery._deliver", "Queue.sent", "PagedContents.count",
+        "Contents.message_count", "Contents.memory_count", "Contents.standing_count", "Consumer.take_asked",
+        "Contents.unpick", "Delivery._deliver", "Queue.sent", "PagedContents.count",
     }
 )  # fmt: skip
 """The same in a part that does more."""
+_PAGED = frozenset(
+    {
+        "PageReader.place", "PageReader.page_number", "PageReader.skip_all", "Backlog.add", "Backlog.take",
+        "Backlog.came_back", "Backlog.drop_all", "PagedContents._correct", "PagedContents.fetch", "PagedContents._add",
+        "PagedContents.arrive", "PagedContents.came_back", "PagedContents.forget", "PageStream.settle",
+        "PageStream._reduce", "PageStream._let_go", "PageStream._drop", "PageStream._purge_page", "PageStream.purge",
+        "_by_stream", "_by_page", "_let_bodies_go", "_number", "RecordWriter.page_dropped", "RecordWriter.paged",
+    }
+)  # fmt: skip
+"""The same for pages, with all that they call: counts and places, and records of numbers alone."""
 _VERBS = frozenset(
     {
         "Queue.release", "Queue.acknowledge", "Queue.expire_held", "QueueParts.acknowledge", "Tasks.begin",
         "Tasks._is_done", "QueueWorks.first", "Return._take_back", "Return.add", "Broker.detach", "Queue.detach",
         "Seats.detach", "Seats._remove", "Transaction.abort", "Transaction._release", "_put_all", "put",
         "Queue.fall_due", "Enqueuer._hand_over", "Enqueuer._put_on_several", "Arrivals._append", "Removal._kill",
-        "Contents.count_in", "Arrivals.arrive", "Delivery._react", "Agenda.add",
+        "Contents.count_in", "Arrivals.arrive", "Delivery._react", "Agenda.add", "Intake.bring_in", "Intake.give_back",
+        "Sifting._settle", "Sifting._settle_held", "QueueParts.expire_held",
+        "Arrivals.arrive_paged", "QueuePages.arrive", "PageStream._count", "Contents.take_back_behind",
     }
 )  # fmt: skip
 """What is called while entries are in hand, and puts them back if it fails."""
@@ -358,12 +454,12 @@ def _site_of(frame: FrameType) -> Site | None:
     called = frame.f_code.co_qualname
     if called.partition(".")[0] in _COUNTS:
         return None
-    if place.startswith(_BOOKKEEPING) or called in _MOVES or called in _VERBS or called.endswith(".__init__"):
+    if place.startswith(_BOOKKEEPING) or called in _MOVES | _PAGED | _VERBS or called.endswith(".__init__"):
         return None
     caller = frame.f_back.f_code.co_filename
     if not caller.startswith((f"{_CORE}/core/", f"{_CORE}/stomp/", f"{_CORE}/storage/journal/record_writer")):
         return None  # a step of a whole turn: the broker ends, and a restart has everything
-    if caller.startswith(f"{_CORE}/core/queue/groups.py"):
+    if caller.startswith(f"{_CORE}/core/queue/groups.py") or frame.f_back.f_code.co_qualname in _PAGED:
         return None
     return caller[len(_CORE) + 1 :], frame.f_back.f_lineno, frame.f_code.co_qualname
 
@@ -444,7 +540,8 @@ def check(world: World) -> list[str]:
         while frames:
             for frame in frames:
                 got[frame.body.decode()] += 1
-                world.settle("reader", "ACK", frame)
+                if frame.header("ack"):  # a barrier needs none
+                    world.settle("reader", "ACK", frame)
             frames = world.messages("reader")
         world.drain()
         left = queue.message_count

@@ -24,6 +24,7 @@ _NOWHERE: Final = {
         "(artemis-py queue create NAME --address {0}), or send with --type ANYCAST, which makes one where "
         "auto-create-queues does"
     ),
+    "gone": "{0} is a temporary destination, and the client that would have read it has gone",
     "not-accepted": (
         "no queue of address {0} takes it: their filters, their routing types (--type) or their states are against it "
         "(artemis-py queue ls shows them)"

@@ -12,7 +12,7 @@ from artemis_py.core.addresses.route import Route
 from artemis_py.core.host import Host
 from artemis_py.core.memory import keep, release
 from artemis_py.core.order.entry import Entry
-from artemis_py.core.pages.page_stream import PageStream, Streams
+from artemis_py.core.pages.page_stream import Streams
 from artemis_py.core.publish_outcome import note_taken
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.reference import QueueReference
@@ -289,23 +289,29 @@ class Enqueuer:
         stream.begin()
         for queue, _ in waiting:
             queue.parts.pages.prepare(stream)
-        if all(taken is batch.messages for _, taken in waiting):
-            stream.append(batch.messages, [queue.reference for queue, _ in waiting], batch.due_ms)
-        else:
-            self._append_each(batch, waiting, stream)
+        failures: list[Exception] = []
+        place = stream.next_place
+        staying = batch.messages
+        try:
+            if all(taken is batch.messages for _, taken in waiting):
+                stream.append(staying, [queue.reference for queue, _ in waiting], batch.due_ms)
+            else:
+                targets = _targets(waiting)
+                staying = [message for message in staying if message.id in targets]
+                for message in staying:
+                    stream.append([message], targets[message.id], batch.due_ms)
+        except Exception as error:  # what is in pages by then has come, and its queues count it
+            failures.append(error)
+            there = {message.id for message in staying[: stream.next_place - place]}
+            waiting = [(queue, [one for one in taken if one.id in there]) for queue, taken in waiting]
         for queue, taken in waiting:
             size_bytes = batch.size_bytes if taken is batch.messages else sum(one.size_bytes for one in taken)
-            queue.arrivals.arrive_paged(stream, taken, size_bytes, batch.now_ms)
-
-    def _append_each(self, batch: Batch, shares: list[Share], stream: PageStream) -> None:
-        """Messages of one batch that go to different queues."""
-        targets: dict[int, list[QueueReference]] = {}
-        for queue, taken in shares:
-            for message in taken:
-                targets.setdefault(message.id, []).append(queue.reference)
-        for message in batch.messages:
-            if message.id in targets:
-                stream.append([message], targets[message.id], batch.due_ms)
+            try:
+                queue.arrivals.arrive_paged(stream, taken, size_bytes, batch.now_ms)
+            except Exception as error:  # the other queues have them in the same pages
+                failures.append(error)
+        if failures:
+            raise failures[0]
 
     def enqueue_on_one(self, batch: Batch, queue: Queue) -> None:
         """The usual case of ``enqueue``: one queue takes everything."""
@@ -337,6 +343,15 @@ class Enqueuer:
         release(list(distinct.values()))
         if failures:
             raise failures[0]
+
+
+def _targets(shares: list[Share]) -> dict[int, list[QueueReference]]:
+    """The queues of each message, by its number."""
+    targets: dict[int, list[QueueReference]] = {}
+    for queue, taken in shares:
+        for message in taken:
+            targets.setdefault(message.id, []).append(queue.reference)
+    return targets
 
 
 def _put_all(queue: Queue, batch: Batch) -> None:

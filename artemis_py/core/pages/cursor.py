@@ -277,6 +277,11 @@ class PageExpiry:
                 self._earliest_ms = expires_ms
         return expired
 
+    def begin_again(self) -> None:
+        """Search every page once more: what was to become of something that was found has failed."""
+        self._known.clear()
+        self._page = self._reader = None
+
     def _begin(self, now_ms: int) -> bool:
         """Turn to the next page for which the time has come. Returns False when there is none."""
         backlog = self._backlog

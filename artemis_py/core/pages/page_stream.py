@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import Final, final
 
 from artemis_py.core.consumer import Consumer
@@ -100,28 +101,32 @@ class PageStream:
         return page
 
     def append(self, messages: list[Message], queues: list[QueueReference], due_ms: int) -> None:
-        """Append messages that all go to the same queues. ``due_ms`` (epoch ms, 0: none) schedules them."""
+        """Append messages that all go to the same queues. ``due_ms`` (epoch ms, 0: none) schedules them. If it raises,
+        those before ``next_place`` are in pages, and are counted.
+        """
         queue_ids = [queue.id for queue in queues]
         keeping = [queue.id for queue in queues if queue.durable]
         page = self.pages[-1]
         run: list[Message] = []
-        for message in messages:
-            record = self._files.encode(message, self._next_place, queue_ids, due_ms)
-            if page.count and page.size_bytes + len(record) > self.page_bytes:
-                self._count(page, run, queue_ids, keeping)
-                run = []
-                page = self._turn_page(page)
-            self._files.append(page, record, durable=message.head.persistent and bool(keeping))
-            if message.body.__class__ is LargeBody:
-                page.large[self._next_place] = PagedBody(message.body, queue_ids)
-                page.has_large = True
-            page.size_bytes += len(record)
-            page.count += 1
-            self._next_place += 1
-            if message.expires_ms and not 0 < page.expires_ms <= message.expires_ms:
-                page.expires_ms = message.expires_ms
-            run.append(message)
-        self._count(page, run, queue_ids, keeping)
+        try:
+            for message in messages:
+                record = self._files.encode(message, self._next_place, queue_ids, due_ms)
+                if page.count and page.size_bytes + len(record) > self.page_bytes:
+                    whole, run = run, []
+                    self._count(page, whole, queue_ids, keeping)
+                    page = self._turn_page(page)
+                self._files.append(page, record, durable=message.head.persistent and bool(keeping))
+                if message.body.__class__ is LargeBody:
+                    page.large[self._next_place] = PagedBody(message.body, queue_ids)
+                    page.has_large = True
+                page.size_bytes += len(record)
+                page.count += 1
+                self._next_place += 1
+                if message.expires_ms and not 0 < page.expires_ms <= message.expires_ms:
+                    page.expires_ms = message.expires_ms
+                run.append(message)
+        finally:
+            self._count(page, run, queue_ids, keeping)
 
     def _count(self, page: Page, run: list[Message], queue_ids: list[int], keeping: list[int]) -> None:
         """Note what the queues have of a page. Tell the log if a restart will find any of it."""
@@ -160,17 +165,22 @@ class PageStream:
 
     # ---- settling --------------------------------------------------------------------------------
 
-    def settle(self, queue: QueueReference, messages: list[PagedMessage], reason: str, by: Actor | None = None) -> None:
-        """A queue has settled messages, for ``reason``. ``by``: the consumer, for a retained log."""
-        by_page: dict[int, list[PagedMessage]] = {}
-        for message in messages:
-            by_page.setdefault(message.page.number, []).append(message)
-        for group in by_page.values():
-            page = group[0].page
-            if queue.durable:
+    def record_settled(
+        self, queue: QueueReference, messages: list[PagedMessage], reason: str, by: Actor | None = None
+    ) -> None:
+        """Write down that a queue settles messages, for ``reason``. ``settle`` follows. ``by``: the consumer, for a
+        retained log.
+        """
+        if queue.durable:
+            for group in _by_page(messages).values():
                 durable = [message for message in group if message.head.persistent]
                 if durable:
                     self._log.page_settled(queue.id, durable, reason, by)
+
+    def settle(self, queue: QueueReference, messages: list[PagedMessage]) -> None:
+        """A queue has settled messages, and that is written down. Pages that nobody needs any more go."""
+        for group in _by_page(messages).values():
+            page = group[0].page
             if page.large:
                 _let_bodies_go(page, queue.id, [message.place for message in group])
             self._reduce(queue.id, page, len(group))
@@ -182,23 +192,36 @@ class PageStream:
             del page.left[queue_id]
             self._let_go(page)
 
-    def purge(self, queue: QueueReference, held: list[PagedMessage], reason: str) -> None:
-        """A queue has settled everything but ``held``, the messages that it has in memory."""
-        by_page: dict[int, list[PagedMessage]] = {}
-        for message in held:
-            by_page.setdefault(message.page.number, []).append(message)
+    def record_purged(self, queue: QueueReference, held: list[PagedMessage], reason: str) -> None:
+        """Write down that a queue settles everything but ``held``, the messages that it has in memory. ``purge``
+        follows.
+        """
+        by_page = _by_page(held)
+        for page in self.pages:
+            self._record_purged(queue, page, by_page.get(page.number, []), reason)
+
+    def purge(self, queue: QueueReference, held: list[PagedMessage]) -> None:
+        """A queue has settled everything but ``held``, and that is written down."""
+        by_page = _by_page(held)
         for page in list(self.pages):
-            self.purge_page(queue, page, by_page.get(page.number, []), reason)
+            self._purge_page(queue, page, by_page.get(page.number, []))
 
     def purge_page(self, queue: QueueReference, page: Page, kept: list[PagedMessage], reason: str) -> int:
         """A queue has settled a page, but for ``kept``, the messages of it in memory. Returns how many messages
         went.
         """
+        self._record_purged(queue, page, kept, reason)
+        return self._purge_page(queue, page, kept)
+
+    def _record_purged(self, queue: QueueReference, page: Page, kept: list[PagedMessage], reason: str) -> None:
+        has_more = page.left.get(queue.id, 0) > len(kept)
+        if has_more and queue.durable and queue.id in page.durable:
+            durable = [message for message in kept if message.head.persistent]
+            self._log.page_purged(queue.id, page, durable, reason)
+
+    def _purge_page(self, queue: QueueReference, page: Page, kept: list[PagedMessage]) -> int:
         count = page.left.get(queue.id, 0) - len(kept)
         if count > 0:
-            if queue.durable and queue.id in page.durable:
-                durable = [message for message in kept if message.head.persistent]
-                self._log.page_purged(queue.id, page, durable, reason)
             if page.large:
                 _let_bodies_go(page, queue.id, page.large.keys() - {message.place for message in kept})
             self._reduce(queue.id, page, count)
@@ -267,6 +290,14 @@ class PageStream:
                     attempts[place] = kept.attempts[queue_id, place]
         left = count, share.size_bytes - settled.size_bytes
         return RestoredShare(queue_id, page, left, settled.places, attempts)
+
+
+def _by_page(messages: Iterable[PagedMessage]) -> dict[int, list[PagedMessage]]:
+    """The messages by the number of their page."""
+    by_page: dict[int, list[PagedMessage]] = {}
+    for message in messages:
+        by_page.setdefault(message.page.number, []).append(message)
+    return by_page
 
 
 def _let_bodies_go(page: Page, queue_id: int, places: Iterable[int]) -> None:
@@ -387,6 +418,13 @@ class PageReader:
         self._fetch()
         return None
 
+    def step_back(self, found: PagedEntry) -> None:
+        """Give the message that ``next`` gave last once more: what was to become of it has failed."""
+        self._found = chain((found,), self._found)
+        self._place = found.message.place
+        if self._chunk is not None:
+            self._offset = self._chunk.offset  # another reader that follows this one finds it, too
+
     def _fetch(self) -> None:
         """Ask for the next part, if there is one."""
         if self._chunk is not None:
@@ -401,8 +439,8 @@ class PageReader:
                 return
             self._page, self._offset = page, 0
             self._place = max(self._place, page.first_place)
-        self.waits = True
         self._stream.ask(self, page, self._offset)
+        self.waits = True
 
     def _next_page(self) -> Page | None:
         """The next page in which the queue has something."""

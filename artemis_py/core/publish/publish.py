@@ -228,8 +228,9 @@ class Router:
             if outcome is None:
                 continue
             if message in lost:
+                outcome.is_orphaned = route.address.deleted
                 outcome.has_targets = bool(_possible_targets(route, plan))
-                outcome.unrouted_because = _why_unrouted(route, plan)
+                outcome.unrouted_because = _why_unrouted(message, route, plan)
             else:
                 outcome.is_awaited = True
 
@@ -242,13 +243,28 @@ def _possible_targets(route: Route, plan: Plan) -> list[Queue]:
     return queues
 
 
-def _why_unrouted(route: Route, plan: Plan) -> str:
+def _why_unrouted(message: Message, route: Route, plan: Plan) -> str:
+    """Why no queue on this route took a message; each reason was looked at."""
     queues, name = _possible_targets(route, plan), route.address.name
+    if route.address.deleted:
+        return f"{name} is a temporary destination whose client has gone"
     if not queues:
         kind = "" if route.routing_type is None else f"{route.routing_type} "
         return f"address {name} has no {kind}queue that would take it"
+    found = list(dict.fromkeys(_why_closed(queue, message) for queue in queues))
     whose = f"queue {queues[0].name}" if len(queues) == 1 else f"each of the {len(queues)} queues of address {name}"
-    return f"{whose} is disabled, or has a filter that does not match it"
+    return f"{whose} {', or '.join(found)}"
+
+
+def _why_closed(queue: Queue, message: Message) -> str:
+    """Why a queue does not take a message."""
+    if not queue.enabled:
+        return "is disabled"
+    if queue.purge_on_no_consumers and not queue.taker_count:
+        return "has no consumer, and keeps nothing without one (purge-on-no-consumers)"
+    if queue.selector is not None and not queue.selector.matches(message.lookup):
+        return "has a filter that does not match it"
+    return "does not take it from this sender"
 
 
 def _not_awaited(messages: list[Message], batch: Batch, plan: Plan) -> list[Message]:

@@ -188,13 +188,15 @@ class Sifting(QueueWork):
         self._found_count = end = start + min(max(budget.left // _FIND_UNITS, 1), SLICE_MAX)
         budget.spend(_FIND_UNITS * len(bookmarks[start:end]))
         taken: list[Entry] = []
-        for bookmark in bookmarks[start:end]:
-            entry = self._standing(bookmark)
-            if entry is not None:
-                taken.append(entry)
-            elif contents.deferred is not None and contents.paged.count:
-                contents.deferred.note(bookmark, self._outcome)
-        self._settle(taken, budget)
+        try:
+            for bookmark in bookmarks[start:end]:
+                entry = self._standing(bookmark)
+                if entry is not None:
+                    taken.append(entry)
+                elif contents.deferred is not None and contents.paged.count:
+                    contents.deferred.note(bookmark, self._outcome)
+        finally:
+            self._settle(taken, budget)
         self._ready_is_done = end >= len(bookmarks)
 
     def _standing(self, bookmark: int) -> Entry | None:
@@ -217,18 +219,20 @@ class Sifting(QueueWork):
             self._cursor = order.open_cursor()
             self._cursor.sees_returns = False
         taken: list[Entry] = []
-        for _ in range(SLICE_MAX):
-            found = self._cursor.advance()
-            if found is None:
-                order.close_cursor(self._cursor)
-                self._ready_is_done = True
-                break
-            if found.message.id <= self._last_id and chosen.holds(found.message, budget):
-                order.remove(found, found.sequence)
-                taken.append(found)
-            if budget.is_spent:
-                break
-        self._settle(taken, budget)
+        try:
+            for _ in range(SLICE_MAX):
+                found = self._cursor.advance()
+                if found is None:
+                    order.close_cursor(self._cursor)
+                    self._ready_is_done = True
+                    break
+                if found.message.id <= self._last_id and chosen.holds(found.message, budget):
+                    order.remove(found, found.sequence)
+                    taken.append(found)
+                if budget.is_spent:
+                    break
+        finally:  # whatever fails, what was taken out is settled, or goes back
+            self._settle(taken, budget)
 
     def _look_aside(self, budget: Budget) -> bool:
         """Look at some entries that were put aside. Returns False when none is left."""
@@ -240,33 +244,51 @@ class Sifting(QueueWork):
         taken: list[Entry] = []
         looks = SLICE_MAX
         message_id = self._aside.next_id()
-        while message_id is not None:
-            looks -= 1
-            entry = contents.scheduled.get(message_id)
-            if entry is None or (behind is not None and behind.has(entry)):
-                pass
-            elif chosen.holds(entry.message, budget):
-                contents.take_from_aside(entry)
-                taken.append(entry)
-            if budget.is_spent or not looks:
-                break
-            message_id = self._aside.next_id()
-        self._settle(taken, budget)
+        try:
+            while message_id is not None:
+                looks -= 1
+                entry = contents.scheduled.get(message_id)
+                if entry is None or (behind is not None and behind.has(entry)):
+                    pass
+                elif chosen.holds(entry.message, budget):
+                    taken.append(entry)
+                if budget.is_spent or not looks:
+                    break
+                message_id = self._aside.next_id()
+        finally:
+            self._settle(taken, budget, aside=True)
         return message_id is not None
 
-    def _settle(self, taken: list[Entry], budget: Budget) -> None:
-        """Settle entries that nobody had, and that are on the queue no more."""
+    def break_off(self, now_ms: int) -> None:
+        """A step has failed: what was on its way back goes there."""
+        if self._return is not None:
+            self._return.break_off(now_ms)
+
+    def _settle(self, taken: list[Entry], budget: Budget, *, aside: bool = False) -> None:
+        """Settle entries that nobody had, and that are on the queue no more. Those that were put aside (``aside``) are
+        there until it is written down.
+        """
         if not taken:
             return
         contents = self._parts.contents
         messages = [entry.message for entry in taken]
         contents.deliver_run(messages)
-        if self._outcome == EXPIRE:
-            contents.expire_held(messages, self._actor)
-            budget.spend(EXPIRE_UNITS * len(messages))
-        else:
-            contents.acknowledge_held(messages, self._actor)
-            budget.spend(_TAKE_UNITS * len(messages))
+        try:
+            if self._outcome == EXPIRE:
+                contents.expire_held(messages, self._actor)
+            else:
+                contents.acknowledge_held(messages, self._actor)
+        except Exception:
+            if not aside:
+                contents.reclaim(taken)
+                raise
+            for message in messages:
+                contents.come_back(message)
+            raise
+        if aside:
+            for entry in taken:
+                contents.take_from_aside(entry)
+        budget.spend((EXPIRE_UNITS if self._outcome == EXPIRE else _TAKE_UNITS) * len(messages))
 
     # ---- what is leased --------------------------------------------------------------------------
 
@@ -279,24 +301,26 @@ class Sifting(QueueWork):
             budget.spend(len(self._leased) // _IDS_PER_UNIT)
         entries: list[Entry] = []
         holders: list[Consumer] = []
-        for _ in range(min(len(self._leased), SLICE_MAX)):
-            message_id, picker = self._leased.pop()
-            holder = self._holder_of(message_id, picker, budget)
-            if holder is not None:
-                entry = holder.let_go(message_id)
-                entries.append(entry)
-                holders.append(holder)
-                if picker is not None:
-                    picker.outbox = [other for other in picker.outbox if other is not entry]
-            if budget.is_spent:
-                break
-        if entries and self._outcome == CANCEL:
-            if self._return is None:
-                self._return = Return(self._parts, holders[0], [], failed=True, cause=NACKED)
-            self._return.add(entries, holders)
-            return True
-        self._settle_held(entries, holders, budget)
-        return bool(self._leased)
+        try:
+            for _ in range(min(len(self._leased), SLICE_MAX)):
+                message_id, picker = self._leased.pop()
+                holder = self._holder_of(message_id, picker, budget)
+                if holder is not None:
+                    entry = holder.let_go(message_id)
+                    entries.append(entry)
+                    holders.append(holder)
+                    if picker is not None:
+                        picker.outbox = [other for other in picker.outbox if other is not entry]
+                if budget.is_spent:
+                    break
+        finally:  # whatever fails, what was let go is settled, or goes back
+            if entries and self._outcome == CANCEL:
+                if self._return is None:
+                    self._return = Return(self._parts, holders[0], [], failed=True, cause=NACKED)
+                self._return.add(entries, holders)
+            else:
+                self._settle_held(entries, holders, budget)
+        return bool(self._leased) or (self._outcome == CANCEL and bool(entries))
 
     def _leased_now(self) -> list[tuple[int, Consumer | None]]:
         """Everything that is leased, or will be when it is written: the first one last."""

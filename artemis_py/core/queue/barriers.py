@@ -274,11 +274,11 @@ class Activation:
             broadcast.wait_for(consumer)
             self._distribution.rest(consumer)
         else:
-            if not broadcast.is_out:
-                broadcast.is_out = True
-                self._contents.send_out(entry)
             room_bytes = consumer.room_bytes
             consumer.take_barrier(entry)
+            if not broadcast.is_out:
+                self._contents.send_out(entry)
+                broadcast.is_out = True
             budget.spend((room_bytes - consumer.room_bytes) >> BYTES_SHIFT)
             broadcast.give(consumer)
             self._host.note_output(consumer)
@@ -291,7 +291,11 @@ class Activation:
         entry = broadcast.entry
         if broadcast.was_written:
             self.broadcast = None
-            self._contents.end_barrier(entry)
+            try:
+                self._contents.end_barrier(entry)
+            except Exception:
+                self._contents.take_back_behind(entry)
+                raise
         else:
             broadcast.is_out = False
             self._contents.take_back_behind(entry)

@@ -494,31 +494,37 @@ class PagedContents:
 
     # ---- gone ------------------------------------------------------------------------------------
 
-    def forget(self, messages: list[PagedMessage], reason: str, by: Actor | None) -> None:
-        """Settle messages that were fetched from pages, for ``reason``."""
+    def record(self, messages: list[PagedMessage], reason: str, by: Actor | None) -> None:
+        """Write down that messages which were fetched from pages are settled, for ``reason``. ``forget`` follows."""
         reference = self._reference
-        groups: dict[int, list[PagedMessage]] = {}
-        for message in messages:
-            groups.setdefault(message.page.stream, []).append(message)
-        for number, group in groups.items():
+        if not reference.deleted:
+            for number, group in _by_stream(messages).items():
+                self.backlogs[number].stream.record_settled(reference, group, reason, by)
+            return
+        durable: list[Message] = [message for message in messages if message.head.persistent]
+        if reference.durable and durable:  # its pages are forgotten, but the log still says how messages ended
+            self._host.log.settled(reference.id, durable, reason, by)
+
+    def forget(self, messages: list[PagedMessage]) -> None:
+        """Forget messages that were fetched from pages: they are settled."""
+        for number, group in _by_stream(messages).items():
             backlog = self.backlogs[number]
             for message in group:
                 del backlog.in_memory[message.place]
-            if not reference.deleted:
-                backlog.stream.settle(reference, group, reason, by)
-        durable: list[Message] = [message for message in messages if message.head.persistent]
-        if reference.deleted and reference.durable and durable:  # its pages are forgotten, but the log
-            self._host.log.settled(reference.id, durable, reason, by)  # still says how messages ended
+            if not self._reference.deleted:
+                backlog.stream.settle(self._reference, group)
 
     def kill(self, backlog: Backlog, reason: str) -> None:
         """Remove everything in the pages of one stream that is not in memory, for ``reason``."""
         tally = self._tally
+        held = list(backlog.in_memory.values())
+        backlog.stream.record_purged(self._reference, held, reason)
         tally.kill(backlog.count, reason)
         tally.size_bytes -= backlog.size_bytes
         tally.durable_count -= backlog.durable_count
         tally.durable_size_bytes -= backlog.durable_size_bytes
         backlog.drop_all()
-        backlog.stream.purge(self._reference, list(backlog.in_memory.values()), reason)
+        backlog.stream.purge(self._reference, held)
 
     def write_off(self, backlog: Backlog, pages: list[Page]) -> None:
         """Kill what damaged pages, read to their end, did not give."""
@@ -540,6 +546,14 @@ class PagedContents:
             tally.durable_count -= backlog.durable_count
             tally.durable_size_bytes -= backlog.durable_size_bytes
             backlog.size_bytes = backlog.durable_count = backlog.durable_size_bytes = 0
+
+
+def _by_stream(messages: list[PagedMessage]) -> dict[int, list[PagedMessage]]:
+    """The messages by the number of their stream."""
+    by_stream: dict[int, list[PagedMessage]] = {}
+    for message in messages:
+        by_stream.setdefault(message.page.stream, []).append(message)
+    return by_stream
 
 
 # ---- expiry watch ----------------------------------------------------------------------------------------------------
@@ -875,6 +889,11 @@ class Contents:
         entry.sequence = self.order.take_sequence(entry.message)
         self.hold(entry, due_ms)
 
+    @property
+    def standing_count(self) -> int:
+        """Entries that have their place on the queue: ready ones, and those that are not active."""
+        return self.order.count + (0 if self.behind is None else self.behind.count)
+
     # ---- not active ------------------------------------------------------------------------------
 
     def activate(self, entry: Entry) -> None:
@@ -903,8 +922,8 @@ class Contents:
 
     def end_barrier(self, entry: Entry) -> None:
         """A barrier was written to all: it is done."""
-        self.barrier_is_out = False
         self.acknowledge_held([entry.message], None)
+        self.barrier_is_out = False
 
     def take_back_behind(self, entry: Entry) -> None:
         """A barrier that went out was written to nobody: it is the first one behind again."""
@@ -1209,6 +1228,8 @@ class Contents:
                 durable_size_bytes += own_bytes
         if durable is not None:
             self._host.log.settled(self._reference.id, durable, reason, by)
+        if paged is not None:
+            self.paged.record(paged, reason, by)
         self.has_left = True
         tally = self.tally
         tally.size_bytes -= size_bytes
@@ -1224,7 +1245,7 @@ class Contents:
             self.ages.remove(messages)
         release(messages)
         if paged is not None:  # a page may go now, of which nothing is in memory any more
-            self.paged.forget(paged, reason, by)
+            self.paged.forget(paged)
 
     # ---- expiry ----------------------------------------------------------------------------------
 

@@ -37,18 +37,37 @@ class Intake:
         instead.
         """
         contents = self._contents
-        due_ms = backlog.due_ms(found)
-        entry = self.enter(backlog, found)
-        if self.was_settled(entry):
+        entry: Entry | None = None
+        try:
+            due_ms = backlog.due_ms(found)
+            entry = self.enter(backlog, found)
+            if self.was_settled(entry):
+                return
+            if due_ms > now_ms and contents.behind is not None:
+                contents.hold(entry, due_ms)
+            elif due_ms > now_ms:
+                contents.put_aside(entry, due_ms)
+            elif 0 < contents.expires_ms(entry.message) <= now_ms:
+                contents.expire([entry])
+            elif contents.enter_value_of_page(entry) and not self.hold_back(entry, now_ms):
+                contents.place(entry)
+        except Exception:
+            self.give_back(backlog.reader, found, entry)
+            raise
+
+    def give_back(self, reader: PageReader, found: PagedEntry, entry: Entry | None) -> None:
+        """A step has failed. What its reader found is read again, or, as an ``entry``, stands in its place. What is
+        settled or put aside already stays so.
+        """
+        if entry is None:
+            reader.step_back(found)
             return
-        if due_ms > now_ms and contents.behind is not None:
-            contents.hold(entry, due_ms)
-        elif due_ms > now_ms:
-            contents.put_aside(entry, due_ms)
-        elif 0 < contents.expires_ms(entry.message) <= now_ms:
-            contents.expire([entry])
-        elif contents.enter_value_of_page(entry) and not self.hold_back(entry, now_ms):
-            contents.place(entry)
+        contents, message = self._contents, found.message
+        is_here = message.place in contents.paged.backlogs[message.page.stream].in_memory
+        if is_here and not contents.is_aside(entry):
+            contents.held_back.discard(message.id)
+            if not contents.stands(entry) and not (contents.behind is not None and contents.behind.has(entry)):
+                contents.place(entry)
 
     def was_settled(self, entry: Entry) -> bool:
         """Has a client settled a message before it was read? Then it goes now."""
@@ -57,10 +76,14 @@ class Intake:
         if outcome is None:
             return False
         contents.deliver(message)
-        if outcome == EXPIRE:
-            contents.expire_held([message], None)
-        else:
-            contents.acknowledge_held([message], None)
+        try:
+            if outcome == EXPIRE:
+                contents.expire_held([message], None)
+            else:
+                contents.acknowledge_held([message], None)
+        except Exception:
+            contents.come_back(message)
+            raise
         return True
 
     def hold_back(self, entry: Entry, now_ms: int) -> bool:
@@ -78,9 +101,9 @@ class Intake:
         entry = self.entry_of(backlog, message)
         if not backlog.shared_order:
             entry.sequence = self._contents.order.take_sequence(message)
-        self._contents.paged.fetch(backlog, message)
         if self._alerts is not None:
             self._alerts.note_fetched(message)
+        self._contents.paged.fetch(backlog, message)
         return entry
 
     def entry_of(self, backlog: Backlog, message: PagedMessage) -> Entry:
@@ -159,8 +182,8 @@ class PageReading:
                     found = backlog.next()
                     if found is not None:
                         self.reads_left -= 1
-                        self._basis.host.budget.spend(READ_UNITS + self._placing_units(found))
                         self._intake.bring_in(backlog, found, now_ms)
+                        self._basis.host.budget.spend(READ_UNITS + self._placing_units(found))
                         progress = True
         if self.reads_left <= 0:
             self._basis.host.note_ready(self._basis.reference)
@@ -297,27 +320,35 @@ class PageSearch:
         """The entry to deliver. None when the message stays in its page, is put aside, or has expired."""
         contents, intake = self._basis.contents, self._intake
         message = found.message
-        if 0 < contents.expires_ms(message) <= now_ms:
-            contents.expire([intake.enter(backlog, found)])
-            return None
-        due_ms = backlog.due_ms(found)
-        if due_ms > now_ms:
-            contents.put_aside(intake.enter(backlog, found), due_ms)
-            return None
-        if contents.holds and not_before_ms(message, now_ms):
-            held = intake.enter(backlog, found)
-            if contents.enter_value_of_page(held):
-                intake.hold_back(held, now_ms)
-            return None
-        if contents.deferred and contents.deferred.knows(message.lsn):
-            intake.was_settled(intake.enter(backlog, found))
-            return None
-        if not consumer.wants(message):
-            return None
-        if consumer.destructive:
-            entry = intake.enter(backlog, found)
-            return entry if contents.enter_value_of_page(entry) else None
-        return intake.entry_of(backlog, message)
+        entry: Entry | None = None
+        try:
+            if 0 < contents.expires_ms(message) <= now_ms:
+                entry = intake.enter(backlog, found)
+                contents.expire([entry])
+                return None
+            due_ms = backlog.due_ms(found)
+            if due_ms > now_ms:
+                entry = intake.enter(backlog, found)
+                contents.put_aside(entry, due_ms)
+                return None
+            if contents.holds and not_before_ms(message, now_ms):
+                entry = intake.enter(backlog, found)
+                if contents.enter_value_of_page(entry):
+                    intake.hold_back(entry, now_ms)
+                return None
+            if contents.deferred and contents.deferred.knows(message.lsn):
+                entry = intake.enter(backlog, found)
+                intake.was_settled(entry)
+                return None
+            if not consumer.wants(message):
+                return None
+            if consumer.destructive:
+                entry = intake.enter(backlog, found)
+                return entry if contents.enter_value_of_page(entry) else None
+            return intake.entry_of(backlog, message)
+        except Exception:
+            intake.give_back(self._reader_of(consumer, backlog), found, entry)
+            raise
 
     def was_shown(self, consumer: Consumer, message: Message) -> bool:
         """Has a browsing consumer seen this message in its page already? Where places tell the order, its cursor has
@@ -451,8 +482,17 @@ class QueuePages:
         budget = self._basis.host.budget
         reads_max = min(READS_PER_TURN, max(budget.left // READ_UNITS, 1))
         budget.spend(READ_UNITS)
-        for found in expiry.search(now_ms, reads_max):
-            self._basis.contents.expire([self._intake.enter(backlog, found)])
+        try:
+            for found in expiry.search(now_ms, reads_max):
+                entry = self._intake.enter(backlog, found)
+                try:
+                    self._basis.contents.expire([entry])
+                except Exception:
+                    self._intake.give_back(backlog.reader, found, entry)
+                    raise
+        except Exception:
+            expiry.begin_again()
+            raise
         if expiry.is_under_way and not expiry.waits:
             self._basis.host.note_ready(self._basis.reference)
 

@@ -322,7 +322,13 @@ class Arrivals:
         """
         contents = self._contents
         if self._goes_to_tail:
-            contents.append_expiring(entries)
+            before = contents.standing_count
+            try:
+                contents.append_expiring(entries)
+            except Exception:
+                placed_count = contents.standing_count - before
+                contents.kill([entry.message for entry in entries[placed_count:]], ABANDONED)
+                raise
             return
         placed_count = 0
         try:

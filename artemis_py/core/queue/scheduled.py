@@ -25,7 +25,7 @@ class FallDue(QueueWork):
     def __init__(self, parts: QueueParts, entries: list[Entry]) -> None:
         super().__init__(holds=True)
         self._parts = parts
-        self._entries = entries
+        self._entries = list(dict.fromkeys(entries))  # a step that failed may have set a timer twice
         self._prepared = 0
         self._restored_count = 0
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Final, NamedTuple, final
 
 from artemis_py.core.addresses.address import Address
-from artemis_py.core.publish_outcome import PublishOutcome
+from artemis_py.core.publish_outcome import NO_QUEUE, PublishOutcome
 from artemis_py.core.queue.queue import Queue
 from artemis_py.errors import (
     AddressFullError,
@@ -64,6 +64,7 @@ _PARTS_PER_STEP: Final = 2
 
 
 _LATER: Final = "the message is nowhere; publish it again when there is room"
+_NOWHERE: Final = "the message is nowhere"
 _NO_QUEUE: Final = (
     "the message is nowhere; create a queue first, subscribe, or publish with routing-type=ANYCAST, which creates one"
     " where the address-settings allow it"
@@ -121,7 +122,8 @@ class Posting:
         outcome = self._outcome
         if not outcome.is_kept and not outcome.is_duplicate:
             is_full = bool(outcome.full_address or outcome.dropped_count)
-            raise NotKeptError(f"{outcome.why_lost}; {_LATER if is_full else _NO_QUEUE}", is_full=is_full)
+            advice = _LATER if is_full else _NO_QUEUE if outcome.reason == NO_QUEUE else _NOWHERE
+            raise NotKeptError(f"{outcome.why_lost}; {advice}", is_full=is_full)
         return {
             "address": frame.shape.address,
             "routed": not outcome.unrouted_because,

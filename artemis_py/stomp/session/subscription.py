@@ -179,7 +179,11 @@ def subscribe(service: StompService, subscriber: Subscriber, headers: dict[str, 
         fields = {"subscription": headers.get("id"), "selector": headers.get("selector"), "ack": ack_mode}
         known: dict[str, Any] = {name: value for name, value in fields.items() if value is not None}
         known["number"] = consumer.id
-        consumer.actor = broker.log.story.consumer_opened(subscriber.client.origin, queue.id, known)
+        try:
+            consumer.actor = broker.log.story.consumer_opened(subscriber.client.origin, queue.id, known)
+        except Exception:
+            broker.detach(queue, consumer, failed=False, now_ms=now_ms)
+            raise
     return Subscription(headers.get("id") or destination, destination, ack_mode, queue, consumer, writer, durable_name)
 
 

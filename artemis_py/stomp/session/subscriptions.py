@@ -159,13 +159,13 @@ class Subscriptions:
         self._admit()
         holdings = state.broker.holdings
         subscription = subscribe(state.service, self._subscriber(), headers, now_ms)
-        state.service.foreign.look("SUBSCRIBE", headers, state.name)
         if not self.by_key:
             self.by_key, self.by_consumer = {}, {}
         self.by_key[key] = subscription
         holdings.move(SUBSCRIPTIONS, subscription.size_bytes)
         holdings.move(SELECTORS, selector_bytes(subscription.selector))
         self.by_consumer[subscription.consumer.id] = subscription
+        state.service.foreign.look("SUBSCRIBE", headers, state.name)
         queue = subscription.queue
         if queue.address.temporary:
             state.service.temporaries.hold(queue.address.name, state.origin)

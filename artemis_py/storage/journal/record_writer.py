@@ -170,9 +170,10 @@ class RecordWriter(RecordLog):
 
     def settled(self, queue_id: int, messages: list[Message], reason: str, consumer: Actor | None = None) -> int:
         message_ids = [message.id for message in messages]
-        self.index.settle_run(queue_id, message_ids)
         number = 0 if consumer is None else consumer.named()
-        return self.append(codec.SETTLED, codec.encode_settled(queue_id, reason, message_ids, number))
+        payload = codec.encode_settled(queue_id, reason, message_ids, number)  # what may raise comes before the index
+        self.index.settle_run(queue_id, message_ids)
+        return self.append(codec.SETTLED, payload)
 
     def attempted(
         self,
@@ -183,9 +184,9 @@ class RecordWriter(RecordLog):
         consumer: Actor | None = None,
         cause: str = "",
     ) -> int:
-        self.index.attempt(queue_id, message.id, attempts, due_ms)
         number = 0 if consumer is None else consumer.named()
         payload = codec.encode_attempted(queue_id, message.id, attempts, due_ms, number, cause)
+        self.index.attempt(queue_id, message.id, attempts, due_ms)
         return self.append(codec.ATTEMPTED, payload)
 
     def fell_due(self, queue_id: int, messages: list[Message]) -> int:
@@ -244,10 +245,10 @@ class RecordWriter(RecordLog):
     ) -> int:
         page = messages[0].page
         size_bytes = sum([message.size_bytes for message in messages])
-        self.index.pages.settle(queue_id, page, places_of(messages), size_bytes)
-        self.segments[-1].has_bindings = True
         number = 0 if consumer is None else consumer.named()
         payload = page_codec.encode_page_settled(queue_id, messages, reason, number)
+        self.index.pages.settle(queue_id, page, places_of(messages), size_bytes)
+        self.segments[-1].has_bindings = True
         return self.append(codec.PAGE_SETTLED, payload)
 
     def page_purged(self, queue_id: int, page: Page, kept: list[PagedMessage], reason: str) -> int:
@@ -273,13 +274,14 @@ class RecordWriter(RecordLog):
         cause: str = "",
     ) -> int:
         page, place = message.page, message.place
-        self.index.pages.attempt(queue_id, page, place, attempts, due_ms)
-        self.segments[-1].has_bindings = True
         number = 0 if consumer is None else consumer.named()
         told = page_codec.PageAttempted(
             queue_id, page.stream, page.number, place, message.id, attempts, due_ms, number, cause
         )
-        return self.append(codec.PAGE_ATTEMPTED, page_codec.encode_page_attempted(told))
+        payload = page_codec.encode_page_attempted(told)
+        self.index.pages.attempt(queue_id, page, place, attempts, due_ms)
+        self.segments[-1].has_bindings = True
+        return self.append(codec.PAGE_ATTEMPTED, payload)
 
     def page_dropped(self, page: Page) -> int:
         self.index.pages.drop(page.stream, page.number)
