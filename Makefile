@@ -6,7 +6,7 @@ CONFIG ?= broker.xml
 ARGS ?=
 ROUNDS ?= 3
 EXCHANGE ?= publish
-COMPILED_TESTS := tests/unit/core tests/unit/stomp tests/unit/storage tests/queues tests/wire tests/model tests/sim tests/e2e
+COMPILED_TESTS := tests/way tests/unit/test_compile.py tests/unit/core tests/unit/stomp tests/unit/storage tests/queues tests/wire tests/model tests/sim tests/e2e
 
 # Where it is set, each of the hundreds of processes that tests start would compile all modules anew.
 unexport PYTHONDONTWRITEBYTECODE
@@ -24,7 +24,7 @@ help: ## list the targets
 install: $(VENV)/.installed ## create .venv with the command artemis-py
 	@echo "Ready: $(VENV)/bin/artemis-py"
 
-compile: $(VENV)/.installed-dev ## compile the hot modules with mypyc: twice as fast (needs a C compiler, some minutes)
+compile: $(VENV)/.installed ## compile what runs per message: twice as fast (needs a C compiler; minutes, later seconds)
 	@$(PY) tools/compile.py
 
 interpreted: ## go back from compiled modules to the sources
@@ -33,14 +33,13 @@ interpreted: ## go back from compiled modules to the sources
 fresh: | $(PY) ## go back to the sources if they are newer than what was compiled (others do this first)
 	@$(PY) tools/compile.py --stale
 
-run: $(VENV)/.installed fresh ## start the broker on broker.xml, in the foreground
-	@$(PY) tools/compile.py --gain
-	@exec $(VENV)/bin/artemis-py run $(CONFIG) $(ARGS)
+run: $(VENV)/.installed ## start the broker on broker.xml, in the foreground, and compile it for the next start (COMPILE=no: not)
+	@exec $(PY) tools/compile.py --run $(VENV)/bin/artemis-py run $(CONFIG) $(ARGS)
 
 test: $(VENV)/.installed-test fresh ## run all tests but the long ones (make soak), two at a time, with the commit's seed; prints it, and the slowest
 	$(PY) -m pytest --numprocesses 2 --no-loadscope-reorder $(ARGS)
 
-test-compiled: $(VENV)/.installed-dev ## run the tests of the hot modules, and end to end, on compiled modules
+test-compiled: $(VENV)/.installed-dev ## run the tests of compiled modules, and end to end
 	@if ! command -v cc >/dev/null && ! command -v gcc >/dev/null; then \
 		echo "SKIPPED make test-compiled: there is no C compiler on this machine"; exit 0; fi; \
 	$(PY) tools/compile.py || exit 1; \
@@ -89,22 +88,23 @@ clean: ## remove .venv, caches and build results (never the broker's data)
 	find artemis_py tests tools -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Until its name was found to be somebody else's the distribution was called artemis_py; a checkout of then has it still.
-# Stamps: a second `make run` is instant, and a changed pyproject.toml installs again.
+# ARTEMIS_PY_MYPYC=0: an editable install compiles nothing, so it need not fetch mypy. Stamps: a second `make run` is
+# instant, and a changed pyproject.toml installs again.
 $(PY):
 	@sh tools/venv.sh $(VENV)
 
 $(VENV)/.installed: pyproject.toml | $(PY)
 	@echo "Installing artemis_py into $(VENV) …"
 	@$(PY) -m pip uninstall --quiet --yes --disable-pip-version-check artemis_py 2>/dev/null
-	@$(PIP) --editable .
+	@ARTEMIS_PY_MYPYC=0 $(PIP) --editable .
 	@touch $@
 
 $(VENV)/.installed-test: $(VENV)/.installed
 	@echo "Installing what the tests need …"
-	@$(PIP) --editable '.[test]'
+	@ARTEMIS_PY_MYPYC=0 $(PIP) --editable '.[test]'
 	@touch $@
 
 $(VENV)/.installed-dev: $(VENV)/.installed-test
 	@echo "Installing ruff and mypy …"
-	@$(PIP) --editable '.[test,dev]'
+	@ARTEMIS_PY_MYPYC=0 $(PIP) --editable '.[test,dev]'
 	@touch $@

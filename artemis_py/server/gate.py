@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, final
 
@@ -22,16 +21,18 @@ if TYPE_CHECKING:
 
 
 @final
-@dataclass(frozen=True, slots=True)
 class SecurityGate:
     """The desk that decides logins, the authorizer that decides what each user may do, who uses the console, and who
     hears of logins that were refused.
     """
 
-    desk: Desk
-    authorizer: Authorizer
-    sessions: Sessions
-    refusals: Refusals
+    __slots__ = ("desk", "authorizer", "sessions", "refusals")
+
+    def __init__(self, desk: Desk, authorizer: Authorizer, sessions: Sessions, refusals: Refusals) -> None:
+        self.desk = desk
+        self.authorizer = authorizer
+        self.sessions = sessions
+        self.refusals = refusals
 
 
 def gate_of(

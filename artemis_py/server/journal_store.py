@@ -68,8 +68,8 @@ class Surveyor:
         self._numbers: SimpleQueue[int | None] = SimpleQueue()
         self._is_busy: Callable[[], bool] = lambda: False
         self._is_stopping = False
-        self._thread = threading.Thread(target=self._run, name="surveyor", daemon=True)
-        self._thread.start()
+        self._worker = threading.Thread(target=self._run, name="surveyor", daemon=True)
+        self._worker.start()
 
     def add(self, number: int) -> None:
         """A segment was closed. One already surveyed is skipped."""
@@ -83,25 +83,29 @@ class Surveyor:
         """End the thread. The next start surveys the rest, as far as it is still in the journal."""
         self._is_stopping = True
         self._numbers.put(None)
-        self._thread.join()
+        self._worker.join()
 
     def _run(self) -> None:
         while (number := self._numbers.get()) is not None and not self._is_stopping:
             with suppress(Exception):  # it moved twice, is damaged or has unexpected content: readers read all of it
                 self._survey(number)
 
-    def _survey(self, number: int) -> None:
+    def _begun(self, number: int) -> Survey | None:
+        """A survey of the segment. None if it is gone, or has one."""
         for _ in range(2):  # it may move between being found and being read
             path = self._find(number)
             if path is None:
-                return
+                return None
             with suppress(FileNotFoundError):
                 fields = index_beside(path)
                 if "places" in fields and path.with_name(places_name(path.name)).exists():
-                    return
-                survey = Survey(path.read_bytes(), fields["bytes"])
-                break
-        else:
+                    return None
+                return Survey(path.read_bytes(), fields["bytes"])
+        return None
+
+    def _survey(self, number: int) -> None:
+        survey = self._begun(number)
+        if survey is None:
             return
         is_more = True
         while is_more:

@@ -341,10 +341,10 @@ class _Life:
         config, signals = self._config, self._signals
         try:
             server = Server(config, self._loop, signals.stopping, self._authenticator, taken=taken, source=self._source)
-        except LossError as error:
+        except LossError as loss:
             from artemis_py.storage.recovery.findings import loss_lines
 
-            for line in loss_lines(error.examined, config.journal_directory):
+            for line in loss_lines(loss.examined, config.journal_directory):
                 warn(line, FAILED)
             return EXIT_LOSS
         except (DiskError, LockedError, CodecError) as error:
@@ -352,8 +352,8 @@ class _Life:
             return 1
         try:
             await server.listen()
-        except ArtemisError as error:  # a port or a key
-            warn(error, FAILED)
+        except ArtemisError as refused:  # a port or a key
+            warn(refused, FAILED)
             await server.stop()
             return 1
         self._notifier.ready(_report(config, server))

@@ -341,8 +341,8 @@ class OperatedUsers:
             return future.result()
         except BrokerError:
             raise
-        except NoUserError as error:
-            raise NotFoundError(str(error)) from None
+        except NoUserError as missing:
+            raise NotFoundError(str(missing)) from None
         except ArtemisError as error:
             raise BrokerError(str(error)) from None
 

@@ -12,6 +12,8 @@ from pathlib import Path
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Final, final
 
+from mypy_extensions import mypyc_attr
+
 from artemis_py.config.settings import BrokerConfig
 from artemis_py.core.broker import Broker
 from artemis_py.core.queue.queue import Queue
@@ -232,6 +234,7 @@ class Taken:
     """Hears how many journal files were read, and how many there are."""
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Server:
     """One broker with its sockets on one event loop."""
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 
+from mypy_extensions import mypyc_attr
+
 
 def _nobody() -> None:
     """Nobody sends the stream yet, or any more."""
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Stream(ABC):
     """The body of a response that does not end by itself. Whoever has something for it calls ``wake``; the connection
     takes it when the client reads. Only for the event loop's thread.

@@ -215,8 +215,8 @@ class Turns:
         try:
             now_ms = self.isolation.turn_ms = self.clock_ms()
             self._run(now_ms)
-        except StorageError as error:
-            self._fail(error)
+        except StorageError as refused:
+            self._fail(refused)
         except Exception as error:
             failure = TurnError(f"a turn failed: {shown(error)}")
             failure.__cause__ = error

@@ -1,4 +1,4 @@
-"""When a wheel is compiled: on demand, and from a source distribution where that can be."""
+"""When a wheel is compiled: where that can be, unless somebody wants otherwise."""
 
 from __future__ import annotations
 
@@ -22,65 +22,56 @@ def hook() -> ModuleType:
     return module
 
 
-@pytest.fixture
-def distribution(tmp_path: Path) -> Path:
-    """What a source distribution has that a checkout lacks."""
-    (tmp_path / "PKG-INFO").write_text("Metadata-Version: 2.4\n")
-    return tmp_path
-
-
 @pytest.mark.parametrize(
-    ("asked", "is_distribution", "has_compiler", "wanted"),
+    ("asked", "has_compiler", "wanted"),
     [
-        ("1", False, False, "must"),
-        ("1", True, True, "must"),
-        ("0", True, True, "no"),
-        ("", True, True, "no"),
-        (None, True, True, "may"),
-        (None, True, False, "no"),
-        (None, False, True, "no"),
+        ("1", False, "must"),
+        ("1", True, "must"),
+        ("0", True, "no"),
+        ("", True, "no"),
+        (None, True, "may"),
+        (None, False, "no"),
     ],
 )
 def test_wish(
-    hook: ModuleType,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    asked: str | None,
-    is_distribution: bool,
-    has_compiler: bool,
-    wanted: str,
+    hook: ModuleType, monkeypatch: pytest.MonkeyPatch, asked: str | None, has_compiler: bool, wanted: str
 ) -> None:
-    if is_distribution:
-        (tmp_path / "PKG-INFO").touch()
     monkeypatch.delenv("ARTEMIS_PY_MYPYC", raising=False)
     if asked is not None:
         monkeypatch.setenv("ARTEMIS_PY_MYPYC", asked)
-    monkeypatch.setattr(hook, "can_compile", lambda: has_compiler)
-    assert hook.wish(tmp_path) == wanted
+    monkeypatch.setattr(hook.compiling, "can_compile", lambda: has_compiler)
+    assert hook.wish() == wanted
 
 
-def test_a_machine_without_a_compiler(hook: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_machine_without_a_compiler(
+    hook: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setenv("PATH", "")
     monkeypatch.delenv("CC", raising=False)
-    assert not hook.can_compile()
+    monkeypatch.delenv("ARTEMIS_PY_MYPYC", raising=False)
+    assert not hook.compiling.can_compile()
+    made = _hook_of(hook, tmp_path)
+    assert made.dependencies() == []
+    made.initialize("standard", {})
+    assert "no C compiler, or no headers of Python: the wheel has the sources" in capsys.readouterr().err
 
 
 def _hook_of(hook: ModuleType, root: Path) -> Any:
     return hook.CompileHook(str(root), {}, None, None, str(root), "wheel")
 
 
-def _fails(_root: Path, _target: Path) -> list[Path]:
+def _fails(_target: Path) -> list[Path]:
     raise RuntimeError("no room")
 
 
 def test_a_failure_falls_back_to_the_sources(
-    hook: ModuleType, distribution: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    hook: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.delenv("ARTEMIS_PY_MYPYC", raising=False)
-    monkeypatch.setattr(hook, "can_compile", lambda: True)
-    monkeypatch.setattr(hook, "_compile_to", _fails)
+    monkeypatch.setattr(hook.compiling, "can_compile", lambda: True)
+    monkeypatch.setattr(hook.compiling, "compile_to", _fails)
     build: dict[str, Any] = {"force_include": {}}
-    made = _hook_of(hook, distribution)
+    made = _hook_of(hook, tmp_path)
     assert "mypy>=2,<3" in made.dependencies()
     made.initialize("standard", build)
     assert build == {"force_include": {}}
@@ -90,23 +81,23 @@ def test_a_failure_falls_back_to_the_sources(
 
 
 def test_a_failure_of_what_was_demanded_is_one(
-    hook: ModuleType, distribution: Path, monkeypatch: pytest.MonkeyPatch
+    hook: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ARTEMIS_PY_MYPYC", "1")
-    monkeypatch.setattr(hook, "_compile_to", _fails)
+    monkeypatch.setattr(hook.compiling, "compile_to", _fails)
     with pytest.raises(RuntimeError, match="no room"):
-        _hook_of(hook, distribution).initialize("standard", {"force_include": {}})
+        _hook_of(hook, tmp_path).initialize("standard", {"force_include": {}})
 
 
 def test_compiled_modules_make_the_wheel_one_of_a_platform(
-    hook: ModuleType, distribution: Path, monkeypatch: pytest.MonkeyPatch
+    hook: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ARTEMIS_PY_MYPYC", "1")
-    monkeypatch.setattr(hook, "_compile_to", lambda _root, target: [target / "artemis_py" / "message.so"])
+    monkeypatch.setattr(hook.compiling, "compile_to", lambda target: [target / "artemis_py" / "message.so"])
     build: dict[str, Any] = {"force_include": {}}
-    _hook_of(hook, distribution).initialize("standard", build)
+    _hook_of(hook, tmp_path).initialize("standard", build)
     assert list(build["force_include"].values()) == ["artemis_py/message.so"]
     assert (build["pure_python"], build["infer_tag"]) == (False, True)
     editable: dict[str, Any] = {"force_include": {}}
-    _hook_of(hook, distribution).initialize("editable", editable)
+    _hook_of(hook, tmp_path).initialize("editable", editable)
     assert editable == {"force_include": {}}

@@ -55,6 +55,7 @@ FRAMES = {
 }
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("name", FRAMES)
 def test_the_receipt_comes_when_all_is_done_and_others_are_served(world: InProcessBroker, name: str) -> None:
     frame, left = FRAMES[name]

@@ -49,6 +49,7 @@ def _reached(world: InProcessBroker) -> int:
     return sum(queue.contents.tally.added for queue in world.broker.queues.values() if queue.address.name == "t")
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("header", ["", "persistent:true\n", "expires:9999999999999\n"])
 def test_the_receipt_comes_when_all_have_it_and_others_are_served(world: InProcessBroker, header: str) -> None:
     world.together = True
@@ -90,6 +91,7 @@ def test_messages_come_in_runs_again_when_a_large_one_is_in_its_places(
     assert sizes == [8]
 
 
+@pytest.mark.interpreted
 def test_a_commit_is_confirmed_when_all_have_it(world: InProcessBroker) -> None:
     frames = "BEGIN\ntransaction:1\n\n\0"
     frames += "".join(f"SEND\ndestination:/topic/t\ntransaction:1\n\n{number}\0" for number in range(5))
@@ -124,6 +126,7 @@ def test_two_senders_take_turns_and_each_keeps_its_order(world: InProcessBroker)
         assert first == sorted(first)
 
 
+@pytest.mark.interpreted
 def test_what_a_divert_copies_is_waited_for(world: InProcessBroker) -> None:
     diverted = InProcessBroker(
         configuration(

@@ -83,6 +83,7 @@ def test_a_repeated_commit_is_confirmed_when_the_first_one_is_durable(world: Dis
     assert syncs_until_answered(world, "c") == last_lsn
 
 
+@pytest.mark.interpreted
 def test_an_acknowledgement_of_many_turns_is_confirmed_when_its_last_record_is_durable(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -37,10 +37,10 @@ class Redelivery:
         if self.delay_ms <= 0:
             return 0
         try:
-            delay = self.delay_ms * self.multiplier ** min(attempts - 1, _GROWTHS_MAX)
+            delay: float = self.delay_ms * self.multiplier ** min(attempts - 1, _GROWTHS_MAX)
         except OverflowError:  # a negative multiplier makes no delay at all
-            delay = DELAY_MAX_MS if self.multiplier > 0 else 0
-        delay = min(max(delay, 0), DELAY_MAX_MS)
+            delay = float(DELAY_MAX_MS) if self.multiplier > 0 else 0.0
+        delay = min(max(delay, 0.0), float(DELAY_MAX_MS))
         if self.collision_factor:
             spread = (message_id * _SPREAD % 2**32) / 2**31 - 1
             delay += delay * self.collision_factor * spread

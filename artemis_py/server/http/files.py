@@ -126,7 +126,7 @@ class FileSender:
         self._paused: set[Transfer] = set()
         """Transfers to this machine that wait for ``_near_due_s``. The selector has the others."""
         self._is_stopping = False
-        self._thread: threading.Thread | None = None
+        self._worker: threading.Thread | None = None
 
     def send(
         self,
@@ -143,8 +143,8 @@ class FileSender:
         transfer = Transfer(os.dup(socket_fd), body, is_near, done, encrypt)
         self._new.append(transfer)
         try:
-            if self._thread is None:
-                self._thread = self._start()
+            if self._worker is None:
+                self._worker = self._start()
         except BaseException:
             self._new.remove(transfer)
             os.close(transfer.socket_fd)
@@ -165,17 +165,17 @@ class FileSender:
     def cancel(self, transfer: Transfer) -> None:
         """Cancel a transfer; ``done`` is not called."""
         transfer.is_cancelled = True
-        if self._thread is not None:
+        if self._worker is not None:
             self._wake()
 
     def stop(self) -> None:
         """Cancel all transfers and end the thread."""
-        if self._thread is None:
+        if self._worker is None:
             return
         self._is_stopping = True
         self._wake()
-        self._thread.join()
-        self._thread = None
+        self._worker.join()
+        self._worker = None
         self._selector.close()
         self._wake_in.close()
         self._wake_out.close()

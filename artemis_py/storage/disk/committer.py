@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from queue import SimpleQueue
 from time import perf_counter_ns
 
+from mypy_extensions import mypyc_attr
+
 from artemis_py.storage.disk.disk import Disk, DiskError, NoSpaceError
 
 
@@ -115,6 +117,7 @@ def _create(disk: Disk, name: str, size: int) -> None:
     disk.create(name, 0)
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Committer(ABC):
     """Takes one batch at a time."""
 
@@ -162,13 +165,13 @@ class ThreadCommitter(Committer):
         super().__init__()
         self._wake = wake
         self._work: SimpleQueue[Commit | Callable[[], None] | None] = SimpleQueue()
-        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
-        self._thread.start()
+        self._worker = threading.Thread(target=self._run, name=name, daemon=True)
+        self._worker.start()
 
     @property
     def is_here(self) -> bool:
         """Is the caller in this committer's thread?"""
-        return threading.current_thread() is self._thread
+        return threading.current_thread() is self._worker
 
     def _run(self) -> None:
         while (work := self._work.get()) is not None:
@@ -179,10 +182,10 @@ class ThreadCommitter(Committer):
                         self._done = work
                 else:
                     work()
-            except DiskError as error:
-                self.failure = error
+            except DiskError as refused:
+                self.failure = refused
             except Exception as error:  # if the thread died silently, everybody would wait for ever
-                self.failure = DiskError(f"the thread {self._thread.name!r} failed: {error!r}")
+                self.failure = DiskError(f"the thread {self._worker.name!r} failed: {error!r}")
             self._wake()
 
     def submit(self, commit: Commit) -> None:
@@ -199,4 +202,4 @@ class ThreadCommitter(Committer):
 
     def stop(self) -> None:
         self._work.put(None)
-        self._thread.join()
+        self._worker.join()

@@ -10,6 +10,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from mypy_extensions import mypyc_attr
+
 from artemis_py.errors import ArtemisError, StorageError
 from artemis_py.storage.disk.private import make_private, open_private, sync_directory
 from artemis_py.storage.disk.room import NO_SPACE, Room
@@ -42,6 +44,7 @@ def no_room_or(error: OSError, path: object) -> DiskError:
     return kind(f"{path}: {error.strerror or error}")
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Disk(ABC):
     """One directory of files. Every method may raise DiskError, and NoSpaceError if a file grows; a file without room
     keeps its length.
@@ -108,6 +111,7 @@ class Disk(ABC):
         """The names of all files, sorted."""
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class FileDisk(Disk):
     """A real directory. At most ``open_files_max`` recently written files stay open; ``close`` closes them. If
     ``is_made`` is false, the directory need not exist.

@@ -12,6 +12,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, final
 
+from mypy_extensions import mypyc_attr
+
 from artemis_py.storage.disk.disk import GONE, DiskError, LockedError, identity_of
 from artemis_py.storage.disk.private import open_private
 
@@ -135,6 +137,7 @@ _NOTICED_S: Final = 2.0
 """A broker that works looks at its lock file twice a second, and so has noticed by then that it was removed."""
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class DirectoryLock:
     """Keeps a second broker out of a data directory. The operating system releases the lock when the process ends.
 

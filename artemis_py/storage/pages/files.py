@@ -8,6 +8,8 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from typing import Final
 
+from mypy_extensions import mypyc_attr
+
 from artemis_py.errors import ArtemisError
 from artemis_py.message import Account, Message
 from artemis_py.paged import Page, PagedMessage
@@ -53,6 +55,7 @@ class _Tail:
         self.is_new = True
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class PageFiles(PageLog):
     """Implements pages on files of a disk. ``reader`` runs the reads (with ``later``), besides the committer that
     writes. ``say`` gets reports of damage.
@@ -356,6 +359,7 @@ def delete_leftovers(disk: Disk, pages: list[Page], *, keep: bool = False, given
 _PAUSE_S: Final = 0.1
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class SpillLog(MemoryLog):
     """Writes pages in the background. Only senders that are too fast for the disk wait for it. A disk without room
     counts as slow: accepted messages wait in memory until pages were consumed. ``say`` gets a line.

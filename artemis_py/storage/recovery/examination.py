@@ -7,6 +7,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from mypy_extensions import mypyc_attr
+
 from artemis_py.shown import many
 from artemis_py.storage.disk.disk import Disk, DiskError
 from artemis_py.storage.format import codec
@@ -41,6 +43,7 @@ _OF_A_QUEUE: Final = frozenset({codec.SETTLED, codec.ATTEMPTED, codec.DUE})
 """Records that begin with the queue's number."""
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class QueueNames:
     """The names of an index's queues, by number and by address: built once for all damaged places."""
 

@@ -12,6 +12,8 @@ from operator import attrgetter
 from pathlib import Path
 from typing import final
 
+from mypy_extensions import mypyc_attr
+
 from artemis_py.storage.format.codec import FILE_HEADER_BYTES
 from artemis_py.storage.format.names import segment_name
 from artemis_py.storage.journal.index import Segment
@@ -19,6 +21,7 @@ from artemis_py.storage.journal.segments import Segments
 from artemis_py.storage.retention.retention import Kept, Retention
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class SegmentFiles(ABC):
     """The files of segments, wherever they are now. ``kept`` is for the thread of the turns, the rest for another."""
 

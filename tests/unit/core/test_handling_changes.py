@@ -189,6 +189,7 @@ def test_where_messages_cannot_go() -> None:
     assert not desk.broker.agenda
 
 
+@pytest.mark.interpreted
 def test_a_target_that_breaks_off_gets_nothing_and_the_message_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     desk = PagedDesk(-1)
     fill(desk, 3)

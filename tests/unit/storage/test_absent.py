@@ -26,7 +26,7 @@ from tests.sim.prepared import QUEUE, QUEUE_ID, message
 from tests.unit.storage.test_room_to_the_end import Life, threads, turn
 
 __all__ = ["threads"]
-pytestmark = pytest.mark.usefixtures("threads", "without_syncs")
+pytestmark = [pytest.mark.interpreted, pytest.mark.usefixtures("threads", "without_syncs")]
 
 
 @pytest.fixture

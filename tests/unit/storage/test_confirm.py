@@ -47,6 +47,7 @@ def age(folder: Path) -> None:
     os.utime(folder, ns=(then, then))
 
 
+@pytest.mark.interpreted
 def test_a_file_is_looked_at_again_only_when_names_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     files, watched = made(tmp_path), Watched()
     age(tmp_path)

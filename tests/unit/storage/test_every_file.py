@@ -28,6 +28,7 @@ from tests.sim.prepared import overwrite, records
 from tests.unit.storage.test_room_to_the_end import Life, threads
 
 __all__ = ["threads"]
+pytestmark = pytest.mark.interpreted
 MASKS = (0x01, 0x10, 0x80, 0xFF)
 STRIDE = 193
 

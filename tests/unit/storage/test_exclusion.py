@@ -75,6 +75,7 @@ def test_a_holder_that_somebody_else_has_started(tmp_path: Path, capsys: pytest.
         holder.communicate()
 
 
+@pytest.mark.interpreted
 def test_a_holder_on_another_machine(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -98,6 +99,7 @@ class _NoLock(DirectoryLock):
         """There is nothing to release."""
 
 
+@pytest.mark.interpreted
 def test_a_file_system_that_lets_both_in(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -132,6 +134,7 @@ def test_what_a_holder_that_was_killed_left_is_no_holder(tmp_path: Path, monkeyp
     assert cli.main(["ha", "check", str(tmp_path)]) == 0
 
 
+@pytest.mark.interpreted
 def test_a_lock_that_is_not_released(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first process is killed, and the file system goes on as if it lived."""
 

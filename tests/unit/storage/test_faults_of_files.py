@@ -151,6 +151,7 @@ def _recovered_ids(folder: Path) -> set[int]:
     return set(kept_ids(recover(FileDisk(folder))))
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT, errno.EIO], ids=errno.errorcode.get)
 def test_each_call_fails_once(system: FailingSystem, tmp_path: Path, code: int) -> None:
     """What was promised is there, what was settled does not come again, and a want of room alone ends nothing that
@@ -181,6 +182,7 @@ def test_each_call_fails_once(system: FailingSystem, tmp_path: Path, code: int) 
     assert survived
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT])
 def test_a_write_without_room_takes_it_from_the_reserve(system: FailingSystem, tmp_path: Path, code: int) -> None:
     disk, news = FileDisk(tmp_path), list[int]()
@@ -200,6 +202,7 @@ def test_a_write_without_room_takes_it_from_the_reserve(system: FailingSystem, t
     assert disk.room.reserve_bytes == 1 << 20
 
 
+@pytest.mark.interpreted
 def test_a_write_that_finds_no_room_at_all_leaves_what_was_there(system: FailingSystem, tmp_path: Path) -> None:
     """What it had taken goes back: the next start has it."""
     disk = FileDisk(tmp_path)
@@ -226,6 +229,7 @@ def _half(system: FailingSystem) -> Callable[[int, bytes, int], int]:
     return pwrite
 
 
+@pytest.mark.interpreted
 def test_the_reserve_is_made_whole_only_when_there_is_as_much_beside_it(tmp_path: Path, monkeypatch: Any) -> None:
     """Or senders would take it again at once."""
     free = [8 << 20]
@@ -245,6 +249,7 @@ def test_the_reserve_is_made_whole_only_when_there_is_as_much_beside_it(tmp_path
     assert len(news) == 2, "when it began, and when it was over"
 
 
+@pytest.mark.interpreted
 def test_a_reserve_that_is_gone_gets_every_piece(tmp_path: Path, monkeypatch: Any) -> None:
     """Somebody who fills the disk would take each piece before there is enough to share."""
     free = [64 << 20]
@@ -278,6 +283,7 @@ def test_growth_is_looked_at_by_the_mebibyte(tmp_path: Path) -> None:
     assert len(news) == 3
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("is_short", [False, True])
 def test_a_journal_file_grows_as_it_is_written_when_there_is_no_room_for_all_of_it(
     tmp_path: Path, is_short: bool, system: FailingSystem

@@ -509,6 +509,7 @@ def test_one_more_body_costs_no_listing(tmp_path: Path, monkeypatch: pytest.Monk
     assert kept.numbers == [5]
 
 
+@pytest.mark.interpreted
 def test_nobody_waits_while_a_body_is_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """To another file system that takes its time, and what is durable must not wait for it."""
     kept = Keeping(tmp_path)

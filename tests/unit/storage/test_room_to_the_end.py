@@ -25,6 +25,8 @@ from tests.sim.committer import SteppedCommitter
 from tests.sim.prepared import QUEUE, QUEUE_ID, kept_ids
 from tests.unit.storage.tight_system import TightSystem
 
+pytestmark = pytest.mark.interpreted
+
 CAPACITY_BYTES = 64 << 10
 FILE_BYTES = 1500
 MESSAGES = 40

@@ -276,6 +276,7 @@ def test_a_journal_that_ends_closes_its_segment(tmp_path: Path) -> None:
     assert index_fields(tmp_path / segment_name(2))["addresses"] == ["b"]
 
 
+@pytest.mark.interpreted
 def test_a_disk_that_refuses_an_index_is_no_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shelf = IndexedJournal(tmp_path)
     shelf.send("a")

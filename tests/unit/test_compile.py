@@ -1,0 +1,263 @@
+"""What `tools/compile.py` compiles again after a change, what `make run` takes of it, and what mypyc gets wrong."""
+
+from __future__ import annotations
+
+import ast
+import fcntl
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from tests.tidy.sources import ROOT
+
+MODULES = {
+    "shapes.py": "class Shape:\n    def __init__(self, width: int) -> None:\n        self.width = width\n",
+    "sizes.py": "def size(width: int) -> str:\n    return 'wide' if width > 3 else 'narrow'\n",
+    "uses.py": (
+        "from small.shapes import Shape\nfrom small.sizes import size\n"
+        "def told(width: int) -> str:\n    return f'{size(Shape(width).width)} {width}'\n"
+    ),
+    "alone.py": "def alone() -> str:\n    return 'alone'\n",
+}
+ASKED = "import small.uses, small.alone as a; print(small.uses.told(5), a.alone(), a.__file__.endswith('.so'))"
+
+
+def loaded(path: Path = ROOT / "tools" / "compile.py") -> ModuleType:
+    specification = importlib.util.spec_from_file_location("compiling", path)
+    assert specification is not None
+    assert specification.loader is not None
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    return module
+
+
+needs_compilers = pytest.mark.skipif(
+    not loaded().can_compile() or any(importlib.util.find_spec(name) is None for name in ("mypyc", "setuptools")),
+    reason="mypy, setuptools or a C compiler is missing",
+)
+
+
+class Small:
+    """A package of four modules, and what was made of it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.compiling = loaded()
+        self._root, self._target, self._cache = folder / "root", folder / "target", folder / "cache"
+        (self._root / "small").mkdir(parents=True)
+        (self._root / "small" / "__init__.py").touch()
+        for name, text in MODULES.items():
+            (self._root / "small" / name).write_text(text)
+
+    def change(self, name: str, before: str, after: str) -> None:
+        path = self._root / "small" / name
+        assert before in path.read_text()
+        path.write_text(path.read_text().replace(before, after))
+
+    def build(self) -> set[str]:
+        """The modules that had to be compiled; "" is what they share."""
+        names = [f"small/{name}" for name in MODULES]
+        made = self.compiling.build(self._root, names, "small", self._target, self._cache)
+        return {name.removeprefix("__native_small").removeprefix("___") for name in made if "__native_" in name}
+
+    def answer(self) -> str:
+        (self._target / "small" / "__init__.py").touch()
+        run = subprocess.run(
+            [sys.executable, "-c", ASKED], cwd=self._target, capture_output=True, text=True, check=True, timeout=60
+        )
+        return run.stdout.strip()
+
+
+@needs_compilers
+def test_what_a_change_concerns_is_compiled_again_and_nothing_else(tmp_path: Path) -> None:
+    small = Small(tmp_path)
+    assert small.build() == {"", "shapes", "sizes", "uses", "alone"}
+    assert small.answer() == "wide 5 alone True"
+    assert small.build() == set()
+
+    small.change("alone.py", "def alone", "# a comment without a line of its own\ndef alone")
+    small.change("sizes.py", "'narrow'", "'of no width at all'")
+    small.change("sizes.py", "'wide'", "'broad'")
+    assert small.build() == {"", "sizes", "alone"}, "literals and lines"
+    assert small.answer() == "broad 5 alone True"
+
+    small.change(
+        "shapes.py", "        self.width = width\n", "        self.depth = 'deep'\n        self.width = width\n"
+    )
+    assert small.build() == {"", "shapes", "uses"}, "the place of an attribute that is read there"
+    assert small.answer() == "broad 5 alone True"
+
+    small.change("sizes.py", "width: int)", "width: int, least: int = 9)")
+    small.change("sizes.py", "> 3", "> least")
+    assert small.build() == {"", "sizes", "uses"}, "a function that is called there"
+    assert small.answer() == "of no width at all 5 alone True"
+
+    small.change("sizes.py", ", least: int = 9", "")
+    small.change("sizes.py", "> least", "> 3")
+    assert small.build() <= {""}, "as it was before"
+    assert small.answer() == "broad 5 alone True"
+
+
+@needs_compilers
+def test_what_mypyc_makes_otherwise_is_compiled_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    small = Small(tmp_path)
+
+    def refuse(*_: object) -> dict[str, str]:
+        raise ValueError("a header has an unexpected part")
+
+    monkeypatch.setattr(small.compiling, "independent", refuse)
+    assert small.build() == {"", "shapes", "sizes", "uses", "alone"}
+    assert small.answer() == "wide 5 alone True"
+    assert "a header has an unexpected part" in capsys.readouterr().err
+
+
+@needs_compilers
+def test_an_error_is_told_and_leaves_nothing(tmp_path: Path) -> None:
+    small = Small(tmp_path)
+    small.change("alone.py", "'alone'", "1")
+    with pytest.raises(RuntimeError, match=r"small/alone.py:2: error: Incompatible return value type"):
+        small.build()
+
+
+def test_a_header_with_something_new_is_not_guessed_at() -> None:
+    with pytest.raises(ValueError, match="an unexpected part: static inline"):
+        loaded().Declarations("#include <Python.h>\nextern int a;\nstatic inline int f(void) { return 1; }\n")
+
+
+# ---- make run --------------------------------------------------------------------------------------------------------
+
+
+class Checkout:
+    """A project whose only module is started as ``make run`` starts a broker. What is behind it has all the time that
+    it needs.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.cache = folder / ".cache" / "compile"
+        (folder / "tools").mkdir()
+        shutil.copy(ROOT / "tools" / "compile.py", folder / "tools")
+        (folder / "sitecustomize.py").write_text("import os\nos.nice = os.sched_setscheduler = lambda *_: None\n")
+        for name in ("__init__.py", "message.py", *loaded().NOT_COMPILED):
+            path = folder / "artemis_py" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text("NAME = 'message'\n")
+
+    def command(self, *arguments: str) -> list[str]:
+        return [sys.executable, str(self.folder / "tools" / "compile.py"), *arguments]
+
+    def start(self, **environment: str) -> str:
+        """What is said, and whether the module was compiled."""
+        program = "import artemis_py.message as one; print(one.__file__.rpartition('.')[2])"
+        kept = {name: text for name, text in os.environ.items() if name not in {"CI", "COMPILE", "PYTEST_CURRENT_TEST"}}
+        run = subprocess.run(
+            self.command("--run", sys.executable, "-c", program),
+            cwd=self.folder, env={**kept, "PYTHONPATH": str(self.folder), **environment},
+            capture_output=True, text=True, check=True, timeout=60,
+        )  # fmt: skip
+        assert run.stderr == ""
+        return run.stdout
+
+    def until(self, is_so: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + 100
+        while not is_so():
+            assert time.monotonic() < deadline, (self.cache / "log").read_text()
+            time.sleep(0.05)
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Iterator[Checkout]:
+    made = Checkout(tmp_path)
+    yield made
+    made.cache.mkdir(parents=True, exist_ok=True)
+    with (made.cache / "lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # nothing works behind the end of the test
+
+
+BEGUN = "The broker runs from its sources, which are compiled for the next start (COMPILE=no: not).\npy\n"
+
+
+@needs_compilers
+def test_the_next_start_is_compiled(checkout: Checkout) -> None:
+    assert checkout.start() == BEGUN
+    checkout.until((checkout.cache / "ready" / "digest").exists)
+    assert not list((checkout.folder / "artemis_py").rglob("*.so")), "not beside a broker that may run"
+    assert checkout.start(COMPILE="no") == "py\n"
+    with (checkout.cache / "running").open("a") as other:
+        fcntl.flock(other, fcntl.LOCK_SH)
+        assert checkout.start() == "py\n", "another broker runs from the sources"
+    said = checkout.start()
+    assert said == "The broker runs compiled from now on (`make interpreted` goes back to the sources).\nso\n"
+    assert checkout.start() == checkout.start(COMPILE="no") == "so\n"
+    (checkout.folder / "artemis_py" / "message.py").write_text("NAME = 'another'\n")
+    assert checkout.start(CI="true") == "py\n", "made of other sources"
+
+
+@needs_compilers
+def test_a_failure_is_told_and_not_tried_again(checkout: Checkout) -> None:
+    (checkout.folder / "artemis_py" / "message.py").write_text("NAME: int = 'message'\n")
+    assert checkout.start() == BEGUN
+    checkout.until((checkout.cache / "failed").exists)
+    said = "compiling failed, .cache/compile/log says why, `make compile` tries again.\npy\n"
+    assert checkout.start() == checkout.start() == f"The broker runs from its sources: {said}"
+    assert "Incompatible types in assignment" in (checkout.cache / "log").read_text()
+    (checkout.folder / "artemis_py" / "message.py").write_text("NAME = 'message'\n")
+    assert checkout.start() == BEGUN
+
+
+@needs_compilers
+def test_one_at_a_time(checkout: Checkout) -> None:
+    checkout.cache.mkdir(parents=True)
+    with (checkout.cache / "lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        assert checkout.start() == BEGUN
+    assert checkout.start(PYTEST_CURRENT_TEST="a test") == checkout.start(CI="true") == "py\n"
+    assert not (checkout.cache / "ready").exists()
+
+
+# ---- what mypyc compiles wrongly -------------------------------------------------------------------------------------
+
+
+def _own(function: ast.AST) -> Iterator[ast.AST]:
+    """What stands in a function, but not in functions within it."""
+    for node in ast.iter_child_nodes(function):
+        yield node
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
+            yield from _own(node)
+
+
+def _wrong_in(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            caught = {
+                (one.name, ast.dump(one.type))
+                for one in _own(node)
+                if isinstance(one, ast.ExceptHandler) and one.name and one.type
+            }
+            if len({name for name, _ in caught}) < len(caught):
+                yield f"{node.name}: one name for exceptions of two types has, compiled, the type of the first"
+        elif isinstance(node, ast.Attribute) and node.attr == "_thread":
+            yield "an attribute _thread is a word of C"
+    for statement in tree.body:
+        match statement:
+            case ast.AnnAssign(annotation=ast.Name("Final"), value=ast.Tuple() as value):
+                if any(isinstance(one, ast.Constant) and isinstance(one.value, float) for one in value.elts):
+                    yield f"{ast.unparse(statement.target)}: compiled, a tuple of floats counts as not set"
+
+
+def test_there_is_nothing_that_is_compiled_wrongly() -> None:
+    found = [
+        f"{path.relative_to(ROOT)}: {what}"
+        for path in loaded().sources()
+        for what in _wrong_in(ast.parse(path.read_text()))
+    ]
+    assert not found, "\n".join(found)
