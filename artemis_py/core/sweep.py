@@ -64,11 +64,10 @@ class Sweep(Chore):
                 if _comes_back(queue) and _queue_is_unused(queue, steady_ms):
                     self._registry.delete_queue(queue, now_ms)
         for address in list(self._bindings.addresses.values()):
-            if address.name not in self._bindings.addresses or self._keeps_messages(address):
-                continue  # it went with the address whose messages it kept, or keeps some for subscribers to come
+            if address.deleted or self._keeps_messages(address):
+                continue  # it went with the address whose messages it kept, or keeps some for queues to come
             address.had_binding = address.had_binding or address.auto_created
-            is_there = not address.deleted  # what one retains goes with it
-            if is_there and not address.paused and _address_is_unused(address, steady_ms):
+            if not address.paused and _address_is_unused(address, steady_ms):
                 self._registry.delete_address(address)
 
     def _keeps_messages(self, address: Address) -> bool:
