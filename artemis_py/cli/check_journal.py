@@ -17,6 +17,7 @@ from artemis_py.management.affected import Affected, affected_by
 from artemis_py.message import Message
 from artemis_py.paged import Page
 from artemis_py.records import Chunk, MemoryLog, PageLog
+from artemis_py.server.transient_store import unread_journal
 from artemis_py.shown import many
 from artemis_py.storage.format.names import segment_number
 from artemis_py.storage.recovery.examination import examine
@@ -53,8 +54,12 @@ class _UnreadPages(PageLog):
 
 def journal_problems(config: BrokerConfig) -> list[Problem]:
     """What a start with this configuration would do to the messages of its journal: which queues stay as they are
-    although the file says otherwise, and which messages would go. Empty where there is no journal.
+    although the file says otherwise, which messages would go, and whether they are read at all. Empty where there is no
+    journal.
     """
+    unread = unread_journal(config)
+    if unread is not None:
+        return [Problem("warning", config.file, 0, unread, code=KEPT)]
     directory = Path(config.journal_directory)
     if not config.persistence_enabled or not directory.is_dir():
         return []

@@ -21,6 +21,7 @@ from artemis_py.storage.disk.disk import DiskError, FileDisk, LockedError
 from artemis_py.storage.disk.lock import DirectoryLock
 from artemis_py.storage.disk.private import make_private
 from artemis_py.storage.disk.room import Room
+from artemis_py.storage.format.names import segment_number
 from artemis_py.storage.pages.files import PageFiles, SpillLog
 
 # ---- bodies ----------------------------------------------------------------------------------------------------------
@@ -113,6 +114,19 @@ def remove_leftovers(directory: Path) -> None:
 # The files of a broker without persistence, which end with its process.
 
 
+def unread_journal(config: BrokerConfig) -> str | None:
+    """What to say of a journal that a configuration without persistence leaves as it is; None if there is none."""
+    directory = Path(config.journal_directory)
+    if config.persistence_enabled or not directory.is_dir():
+        return None
+    if not any(segment_number(name) is not None for name in os.listdir(directory)):
+        return None
+    return (
+        f"persistence-enabled is false: the journal in {directory} is kept and not read. Its messages are there again "
+        "with a start that has persistence-enabled true"
+    )
+
+
 class TransientStore(Store):
     """The pages and large bodies of a broker without persistence, in folders that end with its process. If no folder
     can be created, the broker reports it, starts, and keeps everything in memory.
@@ -124,6 +138,9 @@ class TransientStore(Store):
             opened.callback(self._bodies.close)
             self.large = self._bodies.store
             self.report = list(self._bodies.report)
+            unread = unread_journal(config)
+            if unread is not None:
+                self.report.append(f"warning: {unread}")
             self.pages = None
             self.log = self.durability = MemoryLog()
             directory = Path(config.paging_directory)

@@ -169,6 +169,21 @@ def test_nothing_durable_goes_without_a_word(name: str, tmp_path: Path) -> None:
         told = told if row.left == {"q": _COUNT} else ""  # what is gone is told once, what stays with each start
 
 
+def test_a_journal_that_is_not_read_is_told_and_kept(tmp_path: Path) -> None:
+    with edited(config(on("a", queue()), ""), tmp_path) as it:
+        fill(it, {})
+        it.broker.kill()
+    with edited(text_of(on("a", queue()), core=_UNWATCHED), tmp_path) as it:
+        assert counts(it) == {"q": 0}
+        assert "the journal in" in it.broker.said
+        assert "is kept and not read" in it.broker.said
+        assert "is kept and not read" in run_text(["check", str(it.file)], timeout=WAIT_S, folder=tmp_path).stdout
+        it.broker.kill()
+    with edited(config(on("a", queue()), ""), tmp_path) as it:
+        assert counts(it) == {"q": _COUNT}
+        assert "is kept and not read" not in it.broker.said
+
+
 # ---- what is said beforehand -----------------------------------------------------------------------
 
 

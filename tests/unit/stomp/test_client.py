@@ -143,7 +143,7 @@ def test_it_needs_nothing_of_the_broker() -> None:
         "import sys, artemis_py.stomp.client; print(*sorted(n for n in sys.modules if n.startswith('artemis_py')))"
     )
     told = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
-    assert set(told.stdout.split()) == {
+    assert {name for name in told.stdout.split() if not name.endswith("__mypyc")} == {
         "artemis_py", "artemis_py.errors", "artemis_py.log_codes", "artemis_py.message", "artemis_py.shown",
         "artemis_py.stomp", "artemis_py.stomp.client", "artemis_py.units",
     }  # fmt: skip
