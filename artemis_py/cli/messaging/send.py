@@ -104,7 +104,7 @@ def run(args: argparse.Namespace) -> int:
         if link.tells_where:
             told |= {"queues": list(found.queues), "nowhere": found.nowhere, "reasons": dict(found.reasons)}
         say_made(as_json(told))
-    else:
+    elif found.nowhere < total:
         rate = f", {total / took_s:,.0f} a second" if total >= 100 and took_s > 0 else ""
         where = found.told(total) if link.tells_where else ", and this broker does not tell on which queues"
         say(f"sent {many(total, 'message')} to {args.address}{rate}{where}")
