@@ -153,6 +153,7 @@ def _refuse_to_open(monkeypatch: pytest.MonkeyPatch, path: Path) -> None:
     monkeypatch.setattr(lock_module, "open_private", opened)
 
 
+@pytest.mark.interpreted
 def test_a_file_that_cannot_be_read_is_put_aside_if_nobody_has_the_directory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -166,6 +167,7 @@ def test_a_file_that_cannot_be_read_is_put_aside_if_nobody_has_the_directory(
     lock.release()
 
 
+@pytest.mark.interpreted
 def test_a_file_that_cannot_be_read_stays_while_somebody_has_the_directory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -177,6 +179,7 @@ def test_a_file_that_cannot_be_read_stays_while_somebody_has_the_directory(
     held.release()
 
 
+@pytest.mark.interpreted
 def test_nobody_can_tell_who_has_a_file_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "server.lock"
     path.write_bytes(this_process(ACTIVE).text)
