@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import final
+from typing import Any, final
 
 from artemis_py.core.broker import Broker
 from artemis_py.core.consumer import Consumer
@@ -16,14 +16,16 @@ from artemis_py.server.isolation import Isolation
 
 @final
 class TurnOutput:
-    """The connections with output, and the callbacks that wait for a durable record."""
+    """The connections with output, and the callbacks that wait for a durable record. Clients of HTTP that take messages
+    are among them, with an inbox in the place of a session. So they are ``Any`` here: compiled code asks for no class.
+    """
 
     __slots__ = ("_awaiting", "_broker", "_delays", "_durable_lsn", "_durability", "_isolation", "dirty", "waiting")
 
     def __init__(self, broker: Broker, durability: Durability, isolation: Isolation, delays: Histogram) -> None:
-        self.dirty: list[Client] = []
+        self.dirty: list[Any] = []
         """Connections to be flushed at the end of the turn."""
-        self.waiting: set[Client] = set()
+        self.waiting: set[Any] = set()
         """Connections with output that depends on a record not yet durable."""
         self._broker = broker
         self._durability = durability
@@ -46,7 +48,7 @@ class TurnOutput:
             self._sample(served[0], now_ms)
         for consumer in served:
             consumer.listed = False
-            connection: Client = consumer.owner  # type: ignore[assignment]
+            connection: Any = consumer.owner
             try:
                 connection.session.write_messages(consumer)
                 self.mark_dirty(connection)
@@ -85,7 +87,7 @@ class TurnOutput:
     def make_room(self, served: list[Consumer]) -> None:
         """Give consumers a turn's worth of room again if their client accepted the output."""
         for consumer in served:
-            connection: Client = consumer.owner  # type: ignore[assignment]
+            connection: Any = consumer.owner
             try:
                 if connection.socket.writable and not consumer.closed:
                     connection.session.subscriptions.make_room_for(consumer)

@@ -76,6 +76,7 @@ class Inbox:
         self.state = state
         self.out = state.out
         self.subscriptions = Subscriptions(state)
+        self.is_closing = False
         self.entry: Entry | None = None
         """The message that came."""
 

@@ -424,7 +424,7 @@ class Publishing:
         route = route_of(state, shape)
         head = head_for(state, frame)
         due_ms = shape.due_ms or (date_after(now_ms, shape.due_delay_ms) if shape.due_delay_ms else 0)
-        self._told = None
+        self._take_told()
         if transaction is not None:
             self._asked = None
             message = state.broker.message(route, head, body, now_ms, shape.expires_ms, state.origin)
@@ -437,11 +437,17 @@ class Publishing:
                 return False
             message = sent
         state.lsn_written = max(state.lsn_written, message.lsn)
+        told = self._take_told()
         if state.has_unfinished():
-            state.begin_errand("SEND", frame.receipt, self._told)
+            state.begin_errand("SEND", frame.receipt, told)
         elif frame.receipt is not None:
-            state.confirm(frame.receipt, self._told)
+            state.confirm(frame.receipt, told)
         return True
+
+    def _take_told(self) -> list[tuple[str, str]] | None:
+        """What the RECEIPT of this SEND says of its message. Each SEND begins without."""
+        told, self._told = self._told, None
+        return told
 
     def _send_alone(
         self, frame: Send, head: Head, body: bytes | LargeBody, route: Route, due_ms: int, now_ms: int
