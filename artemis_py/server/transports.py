@@ -15,9 +15,9 @@ _BOUND: Final = ("_read_ready_cb", "_write_ready")
 """Attributes in which an asyncio transport keeps its own bound methods."""
 
 
-def shown_address(peer: tuple[Any, ...] | None) -> str:
-    """A socket's address as host:port; empty for None."""
-    if not peer:
+def shown_address(peer: tuple[Any, ...] | str | None) -> str:
+    """A socket's address as host:port; empty for one without, as a pair of sockets has."""
+    if not peer or isinstance(peer, str):
         return ""
     host, port = peer[:2]
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
