@@ -18,18 +18,33 @@ _NOISE: Final = 1.0
 """A message more or less in a turn, in calls. What is interpreted of a compiled way has no such excuse."""
 
 
+_TRIES: Final = 5
+"""How many messages share a turn, and its calls, depends on the load. A longer way is longer each time."""
+
+
 @pytest.mark.parametrize("exchange", EXCHANGES)
 def test_the_way_of_a_message_is_no_longer_than_it_was(exchange: str) -> None:
-    way = count(exchange)
     stored: dict[str, Any] = json.loads(FIGURES.read_text())[BUILD][exchange]
+    complaint = ""
+    for _ in range(_TRIES):
+        complaint = _complaint(count(exchange), exchange, stored)
+        if not complaint:
+            return
+    pytest.fail(complaint)
+
+
+def _complaint(way: Way, exchange: str, stored: dict[str, Any]) -> str:
+    """What is longer than it was; empty if nothing is."""
     for name, limit in stored.items():
         if name != "functions":
             found = getattr(way, name)
             noise = 0 if BUILD == "compiled" and name != "system_calls" else _NOISE
-            assert found <= limit * GROWTH_MAX + noise, (
-                f"{exchange}: {found} {name.replace('_', ' ')} per message, and it was {limit}. If that is meant, "
-                f"`python tools/way.py {exchange} --write` stores it.\n{_new_on(way, stored['functions'])}"
-            )
+            if found > limit * GROWTH_MAX + noise:
+                return (
+                    f"{exchange}: {found} {name.replace('_', ' ')} per message, and it was {limit}. If that is meant, "
+                    f"`python tools/way.py {exchange} --write` stores it.\n{_new_on(way, stored['functions'])}"
+                )
+    return ""
 
 
 def _new_on(way: Way, before: dict[str, float]) -> str:
