@@ -239,11 +239,9 @@ class Bury(Deed):
         parts.host.copies.note_dead(parts.reference, entry.message, SENT_BY_OPERATOR)
 
 
-@final
-class Move(Deed):
-    """Moves messages to a target. A scheduled one stays scheduled; how often deliveries failed is forgotten."""
+class _ToTarget(Deed):
+    """Makes copies of a queue's messages for a target, and waits while the target is behind."""
 
-    word = "moved"
     units = _COPY_UNITS
 
     def __init__(self, queue: Queue, target: Target, bindings: Bindings) -> None:
@@ -254,6 +252,13 @@ class Move(Deed):
     @property
     def must_wait(self) -> bool:
         return self._target.is_behind
+
+
+@final
+class Move(_ToTarget):
+    """Moves messages to a target. A scheduled one stays scheduled; how often deliveries failed is forgotten."""
+
+    word = "moved"
 
     def do(self, sight: Sight, now_ms: int) -> Outcome:
         target, message, parts = self._target, sight.message, self._queue.parts
@@ -263,20 +268,10 @@ class Move(Deed):
 
 
 @final
-class Copy(Deed):
+class Copy(_ToTarget):
     """Copies messages to a target. The originals stay as they are."""
 
     word = "copied"
-    units = _COPY_UNITS
-
-    def __init__(self, queue: Queue, target: Target, bindings: Bindings) -> None:
-        self._queue = queue
-        self._target = target
-        self._bindings = bindings
-
-    @property
-    def must_wait(self) -> bool:
-        return self._target.is_behind
 
     def do(self, sight: Sight, now_ms: int) -> Outcome:
         target, message, parts = self._target, sight.message, self._queue.parts
