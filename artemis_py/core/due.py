@@ -119,6 +119,8 @@ class Falling(Chore):
         while ready is None:
             if self._collect(budget):
                 ready = self._ready = deque(self._groups.items())
+                # ``Due`` keeps this work until the next one, which must not keep messages that are gone.
+                self._groups = {}
             elif budget.is_spent:
                 return False
         while ready:
