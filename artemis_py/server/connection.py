@@ -321,14 +321,13 @@ class Connection(asyncio.BufferedProtocol):
         if not was_open and session.is_open:
             self._place.logged_in()
             self._watch_pulse(now_ms)
+        turns.output.mark_dirty(self)  # also if it waits again: what it has answered goes out
         if session.blocked_by is not None:
             turns.input.blocked.add(self, session.blocked_by)
-            return
-        if not self.intake.has_more:
+        elif not self.intake.has_more:
             self.socket.let_read(reads=not self._inbox)
         elif not self.in_line:
             turns.input.rota.add(self)
-        turns.output.mark_dirty(self)
 
     def weigh(self) -> None:
         """Measure what the broker holds for the connection, and report a change."""

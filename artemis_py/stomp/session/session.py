@@ -277,9 +277,9 @@ class Session:
             elif frame.__class__ is Send and frame.gathers:
                 position = self._publishing.keep_run(frames, position, now_ms)
             elif isinstance(frame, AckRun):
-                budget.spend(len(frame.pairs))
                 self._acknowledge_run(frame, now_ms)
-                position += 1
+                if not frame.acks:
+                    position += 1
             elif self._handle(frame, body, now_ms):
                 position += 1
             if state.has_ended:
@@ -311,9 +311,7 @@ class Session:
         except StorageError:
             raise
         except ArtemisError as error:
-            self.refuse(str(error), None, syntax=isinstance(error, FrameError) and error.syntax)
-        if self.state.unfinished and self.is_open:
-            self.state.begin_errand("ACK", None, None)
+            self.refuse(str(error), run.receipt, syntax=isinstance(error, FrameError) and error.syntax)
 
     def _handle(self, frame: BodiedFrame, body: bytes, now_ms: int) -> bool:
         """Carry out one frame; False if it has to wait."""
