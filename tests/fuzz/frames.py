@@ -54,7 +54,12 @@ def frame(rng: random.Random) -> bytes:
 
 
 def _ack(rng: random.Random, number: int) -> bytes:
-    receipts = [b""] * 6 + [b"receipt:%d\n" % number, b"receipt:a-b c\n", b"receipt:\\c\n", b"receipt:%b\n" % (b"r" * 64)]
+    receipts = [b""] * 6 + [
+        b"receipt:%d\n" % number,
+        b"receipt:a-b c\n",
+        b"receipt:\\c\n",
+        b"receipt:%b\n" % (b"r" * 64),
+    ]
     return b"ACK\n%bid:%d-%d\n%b\n\0" % (rng.choice(receipts), rng.randrange(9), number, rng.choice(receipts))
 
 

@@ -207,7 +207,10 @@ class Limits:
     @property
     def allow_any_ack(self) -> bool:
         """Do the limits allow every ACK of an ``AckRun``?"""
-        return self.headers_max >= _ACK_HEADERS and min(self.header_line_bytes_max, self.header_bytes_max) >= _ACK_BYTES_MAX
+        return (
+            self.headers_max >= _ACK_HEADERS
+            and min(self.header_line_bytes_max, self.header_bytes_max) >= _ACK_BYTES_MAX
+        )
 
     @staticmethod
     def of(acceptor: AcceptorConfig) -> Limits:

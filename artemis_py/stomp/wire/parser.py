@@ -15,7 +15,15 @@ from typing import Final, final
 
 from artemis_py.stomp.wire.bodies import BodyRules, UnfinishedFrame, no_nul, too_large, upload_large
 from artemis_py.stomp.wire.dialect import MEMO_BLOCK_BYTES_MAX, Dialect
-from artemis_py.stomp.wire.frames import ACK_RECEIPT_BYTES_MAX, AckRun, AnyFrame, BodiedFrame, FrameError, Send, receipt_of
+from artemis_py.stomp.wire.frames import (
+    ACK_RECEIPT_BYTES_MAX,
+    AckRun,
+    AnyFrame,
+    BodiedFrame,
+    FrameError,
+    Send,
+    receipt_of,
+)
 from artemis_py.stomp.wire.headers import receipt_in
 
 _EOL: Final = b"\r\n"

@@ -43,6 +43,11 @@ class Write:
     failure: str | None = None
 
 
+def bytes_of(writes: list[Write]) -> int:
+    """How many bytes are to be written, including new files."""
+    return sum([len(write.data) + max(write.create_bytes, 0) for write in writes])
+
+
 @dataclass(slots=True)
 class Commit:
     """One batch: its writes in order, and the lsn that is durable when all of them are. What a record refers to (a
@@ -51,6 +56,8 @@ class Commit:
 
     writes: list[Write]
     lsn: int
+    size_bytes: int = 0
+    """How many bytes are to be written, including new files; 0: unknown."""
     may_wait: bool = False
     """May the batch fail for lack of room without failing the committer? Then ``failure`` says so, and the batch can be
     submitted again.
@@ -58,14 +65,6 @@ class Commit:
     failure: str | None = None
     duration_ns: int = 0
     """How long it took to write the batch and to make it durable."""
-
-    @property
-    def size_bytes(self) -> int:
-        """How many bytes are to be written, including new files."""
-        size_bytes = 0
-        for write in self.writes:
-            size_bytes += len(write.data) + max(write.create_bytes, 0)
-        return size_bytes
 
 
 def carry_out(commit: Commit) -> None:
@@ -147,7 +146,11 @@ class Committer(ABC):
         except NoSpaceError:  # the thread may free room before it tries again
             self.submit(commit)
         except DiskError as error:
-            self.failure = error
+            self.fail(error)
+
+    def fail(self, error: DiskError) -> None:
+        """Nothing more becomes durable."""
+        self.failure = error
 
     @abstractmethod
     def later(self, work: Callable[[], None]) -> None:
@@ -192,10 +195,9 @@ class ThreadCommitter(Committer):
         self.busy = True
         self._work.put(commit)
 
-    def run_now(self, commit: Commit) -> None:
-        super().run_now(commit)
-        if self.failure is not None:
-            self._wake()  # its turn has already checked for failures, and nothing else may wake the next one
+    def fail(self, error: DiskError) -> None:
+        super().fail(error)
+        self._wake()  # the turn has already checked for failures, and nothing else may wake the next one
 
     def later(self, work: Callable[[], None]) -> None:
         self._work.put(work)
