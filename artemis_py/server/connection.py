@@ -306,7 +306,10 @@ class Connection(asyncio.BufferedProtocol):
         awaited = state.blocked_by
         if awaited is not None and not was_blocked:
             turns.input.blocked.add(self, awaited)
-        has_more = self.intake.has_more
+        has_more = False
+        if self.intake is not session or not session.is_at_rest:
+            has_more = self.intake.has_more
+            self.weigh()
         reads = awaited is None and not has_more
         if reads is not self.socket.reads:
             self.socket.let_read(reads=reads)
@@ -373,10 +376,9 @@ class Connection(asyncio.BufferedProtocol):
                 turns.schedule()
         if (
             self.weight is not NOTHING
-            or session.out.segments
+            or (session.out.segments and not session.out.is_light)
             or self.intake is not session
             or socket.flow is not None
-            or not session.is_light
             or transport.get_write_buffer_size()
         ):
             self.weigh()

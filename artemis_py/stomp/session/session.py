@@ -207,12 +207,15 @@ class Session:
         return bool(waiting.frames) or bool(parser.unread) or parser.error is not None
 
     @property
-    def is_light(self) -> bool:
-        """Is nothing held in memory but what waits in ``out``?"""
+    def is_at_rest(self) -> bool:
+        """Was all of the client's input carried out, and is no transaction open? Then nothing is held in memory but
+        what waits in ``out``.
+        """
         waiting = self._input
         parser = waiting.parser
-        is_amid = waiting.frames or parser.unread or parser.start or parser.unfinished is not None
-        return not (is_amid or self.transactions.by_name)
+        if waiting.frames or parser.unread or parser.start or parser.unfinished is not None:
+            return False
+        return parser.error is None and not self.transactions.by_name
 
     @property
     def held_bytes(self) -> tuple[int, int, int]:

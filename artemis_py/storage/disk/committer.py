@@ -73,7 +73,17 @@ def carry_out(commit: Commit) -> None:
     started_ns = perf_counter_ns()
     for write in commit.writes:
         try:
-            _carry_out(write)
+            disk, name, data = write.disk, write.name, write.data
+            if write.create_bytes >= 0 or write.renamed_from is not None or write.begins:
+                _make_file(write)
+            if data:
+                disk.write(name, write.offset, data)
+            if write.sync:
+                disk.sync(name)
+            if data:
+                disk.confirm(name)
+            if write.ends:
+                disk.finish(name)
         except NoSpaceError as error:
             if commit.may_wait:
                 commit.failure = str(error)
@@ -85,7 +95,7 @@ def carry_out(commit: Commit) -> None:
     commit.duration_ns = perf_counter_ns() - started_ns
 
 
-def _carry_out(write: Write) -> None:
+def _make_file(write: Write) -> None:
     disk, name = write.disk, write.name
     if write.renamed_from is not None:
         disk.rename(write.renamed_from, name)
@@ -95,14 +105,6 @@ def _carry_out(write: Write) -> None:
         write.create_bytes = -1  # made anew, it would lose what a record may count that a full disk has refused
     if write.begins:
         disk.begin(name)
-    if write.data:
-        disk.write(name, write.offset, write.data)
-    if write.sync:
-        disk.sync(name)
-    if write.data:
-        disk.confirm(name)
-    if write.ends:
-        disk.finish(name)
 
 
 def _create(disk: Disk, name: str, size: int) -> None:

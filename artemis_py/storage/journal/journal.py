@@ -164,11 +164,7 @@ class Journal(Durability):
         if is_round:
             self._begin_round()
         if len(self.segments) > 1:
-            moved = self.compaction.moved()
-            if moved:
-                self.write_again(moved)
-            if not self.segments[0].live:
-                self._let_empty_go()
+            self._make_old_ones_go()
         writes: list[Write] = []
         if pages is not None:
             pages.now_ms = records.now_ms
@@ -197,6 +193,14 @@ class Journal(Durability):
             self._copy.hand_over(records.last_lsn)
         if is_round or self._began_file:
             self.files.provide_spares()
+
+    def _make_old_ones_go(self) -> None:
+        """Write again what lives in the oldest segment, if that is wanted, and let go of segments without any."""
+        moved = self.compaction.moved()
+        if moved:
+            self.write_again(moved)
+        if not self.segments[0].live:
+            self._let_empty_go()
 
     def _begin_round(self) -> None:
         """Have the regular chores done in the committer's thread."""
