@@ -15,7 +15,7 @@ from artemis_py.core.faults import set_aside
 from artemis_py.core.host import Host
 from artemis_py.core.order.entry import Entry
 from artemis_py.core.queue.queue import Queue
-from artemis_py.core.tasks import SLICE_MAX, Chore
+from artemis_py.core.tasks import SLICE_MAX, Task
 
 _TAKE_UNITS: Final = 2
 
@@ -35,10 +35,10 @@ class Due:
         wait for it.
         """
         host = self._host
-        is_done = self._falling is None or self._falling.is_done
+        is_done = self._falling is None or self._falling.done
         if is_done and host.timers.scheduled.is_due(now_ms, host.clock.shift_ms):
             falling = self._falling = Falling(host, self._queues, now_ms)
-            is_done = falling.work(host.budget, now_ms)
+            is_done = falling.done = falling.work(host.budget, now_ms)
             if not is_done:
                 host.agenda.add(falling)
         if not is_done:
@@ -102,7 +102,7 @@ class Due:
 
 
 @final
-class Falling(Chore):
+class Falling(Task):
     """Takes everything due at the date ``until_ms`` from the schedule and hands it to the queues."""
 
     def __init__(self, host: Host, queues: dict[int, Queue], until_ms: int) -> None:
@@ -112,7 +112,6 @@ class Falling(Chore):
         self._shift_ms = host.clock.shift_ms
         self._groups: dict[int, list[Entry]] = {}
         self._ready: deque[tuple[int, list[Entry]]] | None = None
-        self.is_done = False
 
     def work(self, budget: Budget, now_ms: int) -> bool:
         ready = self._ready
@@ -134,7 +133,6 @@ class Falling(Chore):
                 set_aside(self._host, queue, "schedule", error)
             if budget.is_spent and ready:
                 return False
-        self.is_done = True
         return True
 
     def _collect(self, budget: Budget) -> bool:
@@ -149,6 +147,5 @@ class Falling(Chore):
                 self._groups.setdefault(item[0], []).append(entry)
         return len(due) < count
 
-    def recover(self) -> bool:
-        self.is_done = not self._ready
-        return not self.is_done
+    def break_off(self, now_ms: int) -> bool:
+        return bool(self._ready)

@@ -15,7 +15,7 @@ from artemis_py.core.order.entry import ABORTED, NACKED, Entry
 from artemis_py.core.publish.publish import Admission
 from artemis_py.core.queue.acknowledge import Chosen
 from artemis_py.core.queue.queue import Queue
-from artemis_py.core.tasks import QueueWork
+from artemis_py.core.tasks import Task
 from artemis_py.errors import AddressFullError, DuplicateError, QueueFullError
 from artemis_py.message import LargeBody, Message
 from artemis_py.records import Actor, RecordLog
@@ -196,7 +196,7 @@ class Transaction:
                     return queue
         return None
 
-    def commit(self, broker: Broker, now_ms: int, commit_id: str | None = None, digest: str = "") -> list[QueueWork]:
+    def commit(self, broker: Broker, now_ms: int, commit_id: str | None = None, digest: str = "") -> list[Task]:
         """Carry everything out, as one group of records; ``commit_id``, which must be new, is remembered with it. What
         must be looked for follows, perhaps in later turns. Returns what of it is unfinished.
 
@@ -214,7 +214,7 @@ class Transaction:
         if commit_id is not None:  # when all of it has happened: a COMMIT that breaks off is not confirmed later
             broker.commits.remember(commit_id, digest, broker.log)
         broker.log.end_group()
-        unfinished: list[QueueWork] = []
+        unfinished: list[Task] = []
         for queue, chosen, outcome, connection, actor in self.sifted:
             work = queue.sift(chosen, outcome, now_ms, connection=connection, actor=actor)
             if work is not None:
@@ -341,7 +341,7 @@ class Transaction:
             if route.address is full:
                 log.story.refused(full.name, policy, message)
 
-    def abort(self, now_ms: int) -> list[QueueWork]:
+    def abort(self, now_ms: int) -> list[Task]:
         """Forget the messages; acknowledged and refused entries go back to their queues as failed deliveries. Returns
         the works that are not finished.
         """
@@ -350,11 +350,11 @@ class Transaction:
         self.refused.clear()
         return self._release(taken, now_ms, ABORTED)
 
-    def _release(self, taken: list[tuple[Queue, Consumer, Entry]], now_ms: int, cause: str) -> list[QueueWork]:
+    def _release(self, taken: list[tuple[Queue, Consumer, Entry]], now_ms: int, cause: str) -> list[Task]:
         """Give back what was ``taken``, which is empty then. If one queue fails, the others have theirs all the same,
         before its exception is raised.
         """
-        unfinished: list[QueueWork] = []
+        unfinished: list[Task] = []
         failures: list[Exception] = []
         groups = _by_consumer(taken)
         taken.clear()

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from artemis_py.core.addresses.address import Address
-from artemis_py.core.addresses.fan_out import Spread
 from artemis_py.core.addresses.fullness import QUEUE_DEPTH, limits_reached
 from artemis_py.core.queue.queue import Queue
+from artemis_py.core.tasks import TaskLine
 from artemis_py.histogram import Histogram
 from artemis_py.management.why.vitals import Awaited
 from artemis_py.security.rights import Checks
@@ -49,7 +49,7 @@ def in_words(thing: Thing) -> Awaited:
     """What is awaited: an address or queue as it is, anything else as a word."""
     if isinstance(thing, Address | Queue):
         return thing
-    if isinstance(thing, Spread):
+    if isinstance(thing, TaskLine):
         return SPREADING
     if isinstance(thing, Errand):
         return WORK

@@ -13,7 +13,7 @@ from artemis_py.core.order.order import Cursor
 from artemis_py.core.queue.messages import CANCEL, EXPIRE, EXPIRE_UNITS, Walk
 from artemis_py.core.queue.parts import QueueParts
 from artemis_py.core.queue.returning import Return
-from artemis_py.core.tasks import SLICE_MAX, QueueWork
+from artemis_py.core.tasks import SLICE_MAX, Task
 from artemis_py.message import Head, Message
 from artemis_py.records import Actor
 from artemis_py.selector import Selector
@@ -24,13 +24,12 @@ from artemis_py.selector import Selector
 
 
 @final
-class Settling(QueueWork):
+class Settling(Task):
     """Settles one message and all that were sent to the consumer before it. The consumer holds entries that are not
     reached yet.
     """
 
     def __init__(self, parts: QueueParts, consumer: Consumer, message_id: int) -> None:
-        super().__init__(holds=False)
         self._parts = parts
         self._consumer = consumer
         self._message_id = message_id
@@ -129,7 +128,7 @@ def still_there(parts: QueueParts, bookmarks: Sequence[int]) -> list[int]:
 
 
 @final
-class Sifting(QueueWork):
+class Sifting(Task):
     """Settles the chosen ones among the messages that are on the queue now. ``connection`` is the client's;
     ``actor`` its consumer, for a retained log.
 
@@ -140,7 +139,7 @@ class Sifting(QueueWork):
     def __init__(
         self, parts: QueueParts, chosen: Chosen, outcome: str, connection: int, actor: Actor | None = None
     ) -> None:
-        super().__init__(holds=outcome == CANCEL)
+        self.holds = outcome == CANCEL
         self._parts = parts
         self._chosen = chosen
         self._outcome = outcome
@@ -259,10 +258,11 @@ class Sifting(QueueWork):
             self._settle(taken, budget, aside=True)
         return message_id is not None
 
-    def break_off(self, now_ms: int) -> None:
+    def break_off(self, now_ms: int) -> bool:
         """A step has failed: what was on its way back goes there."""
         if self._return is not None:
             self._return.break_off(now_ms)
+        return False
 
     def _settle(self, taken: list[Entry], budget: Budget, *, aside: bool = False) -> None:
         """Settle entries that nobody had, and that are on the queue no more. Those that were put aside (``aside``) are

@@ -10,7 +10,7 @@ from artemis_py.core.order.entry import Entry
 from artemis_py.core.order.order import LOWEST, Cursor
 from artemis_py.core.queue.messages import EXPIRE_UNITS, Contents, Walk
 from artemis_py.core.queue.parts import QueueParts
-from artemis_py.core.tasks import SLICE_MAX, QueueWork
+from artemis_py.core.tasks import SLICE_MAX, Task
 
 # ---- removal ---------------------------------------------------------------------------------------------------------
 #
@@ -22,13 +22,14 @@ _ALARMS_PER_UNIT: Final = 16
 
 
 @final
-class Removal(QueueWork):
+class Removal(Task):
     """Removes every ready or scheduled entry whose message id is at most ``last_id``, for ``reason``. Later messages
     stay, and so do those that consumers hold.
     """
 
+    holds = True
+
     def __init__(self, contents: Contents, reason: str, last_id: int) -> None:
-        super().__init__(holds=True)
         self._contents = contents
         self._reason = reason
         self._last_id = last_id
@@ -132,13 +133,12 @@ class Removal(QueueWork):
 
 
 @final
-class Expiring(QueueWork):
+class Expiring(Task):
     """Removes expired entries, ready or held back. Those in delivery or scheduled stay. Consumers are served meanwhile,
     since a dispatch checks expiry itself.
     """
 
     def __init__(self, contents: Contents) -> None:
-        super().__init__(holds=False)
         self._contents = contents
 
     def work(self, budget: Budget, now_ms: int) -> bool:
@@ -167,7 +167,7 @@ class Expiring(QueueWork):
 
 
 @final
-class ForcedExpiry(QueueWork):
+class ForcedExpiry(Task):
     """Has entries expire that a consumer let go (``entries``), or else those that it holds, up to the message
     ``up_to``.
     """
@@ -175,7 +175,6 @@ class ForcedExpiry(QueueWork):
     def __init__(
         self, parts: QueueParts, consumer: Consumer, entries: list[Entry] | None = None, *, up_to: int = 0
     ) -> None:
-        super().__init__(holds=False)
         self._parts = parts
         self._consumer = consumer
         self._entries = entries
@@ -193,11 +192,12 @@ class ForcedExpiry(QueueWork):
                 return False
         return True
 
-    def break_off(self, now_ms: int) -> None:
+    def break_off(self, now_ms: int) -> bool:
         """Of what the consumer let go the rest goes back."""
         if self._entries is not None and self._consumer.destructive and not self._consumer.settles:
             self._parts.reclaim(self._entries[self._position :])
             self._position = len(self._entries)
+        return False
 
     def _next(self, count: int) -> list[Entry]:
         if self._entries is not None:

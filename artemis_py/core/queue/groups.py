@@ -15,7 +15,7 @@ from artemis_py.core.memory import GROUP_BYTES, GROUPS, Holdings
 from artemis_py.core.order.entry import Entry
 from artemis_py.core.order.order import Cursor, Order, Place
 from artemis_py.core.queue.distribution import Distribution
-from artemis_py.core.tasks import Agenda, Chore
+from artemis_py.core.tasks import Agenda, Task
 from artemis_py.message import Head, HeaderName, Message
 
 # ---- rule ------------------------------------------------------------------------------------------------------------
@@ -673,7 +673,7 @@ _PER_UNIT: Final = 4
 
 
 @final
-class Disposal(Chore):
+class Disposal(Task):
     """Empties a dict that nobody uses any more."""
 
     def __init__(self, things: dict[Any, Any]) -> None:

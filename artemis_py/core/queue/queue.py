@@ -25,7 +25,7 @@ from artemis_py.core.queue.recovery import Recovery
 from artemis_py.core.queue.returning import Return
 from artemis_py.core.queue.scheduled import FallDue
 from artemis_py.core.reference import AutoDelete
-from artemis_py.core.tasks import QueueWork
+from artemis_py.core.tasks import Task
 from artemis_py.message import Message
 from artemis_py.records import Actor, Depth
 from artemis_py.selector import Selector
@@ -107,9 +107,9 @@ class Queue:
         """The connection whose messages do not enter; 0 for none."""
         self.ring_size_changed: int | None = None
         """The ring-size set while the broker runs; None while the configured one holds."""
-        self._expiry: QueueWork | None = None
+        self._expiry: Task | None = None
         """The round that removes expired entries, if one is unfinished."""
-        self._lapse: QueueWork | None = None
+        self._lapse: Task | None = None
         """The round that ends leases, if one is unfinished."""
 
     # ---- what others ask -------------------------------------------------------------------------
@@ -160,7 +160,7 @@ class Queue:
     @property
     def is_held(self) -> bool:
         """Is dispatch held back because entries are being moved?"""
-        return self.parts.works.holds
+        return self.gate.is_held
 
     @property
     def accepts_all(self) -> bool:
@@ -196,7 +196,7 @@ class Queue:
 
     def dispatch(self, now_ms: int) -> None:
         """Offer ready entries to consumers until the turn's budget is spent."""
-        if not self.parts.works.holds:
+        if not self.gate.is_held:
             self.parts.delivery.run(now_ms, 0)
             self.parts.aftermath.run()
 
@@ -245,19 +245,19 @@ class Queue:
         self.parts.acknowledge(consumer, entries)
         self.parts.aftermath.run()
 
-    def acknowledge_up_to(self, consumer: Consumer, message_id: int, now_ms: int) -> QueueWork | None:
+    def acknowledge_up_to(self, consumer: Consumer, message_id: int, now_ms: int) -> Task | None:
         """The consumer settled a held message and all that were sent to it before. Returns the unfinished work, if
         any.
         """
         budget = self.parts.host.budget
-        if self.parts.tasks.are_done and len(consumer.held) <= budget.left:
+        if self.parts.tasks.may_go_on and len(consumer.held) <= budget.left:
             entries = consumer.let_go_up_to(message_id)
             budget.spend(len(entries))
             self.acknowledge(consumer, entries)
             return None
         return self.parts.tasks.begin(Settling(self.parts, consumer, message_id), now_ms)
 
-    def refuse_up_to(self, consumer: Consumer, message_id: int, now_ms: int) -> QueueWork | None:
+    def refuse_up_to(self, consumer: Consumer, message_id: int, now_ms: int) -> Task | None:
         """The consumer refuses a held message and all that were sent to it before. Returns the unfinished work, if
         any. What was sent at most once does not come back.
         """
@@ -265,11 +265,11 @@ class Queue:
             return self.acknowledge_up_to(consumer, message_id, now_ms)
         return self.parts.tasks.begin(Return(self.parts, consumer, None, failed=True, up_to=message_id), now_ms)
 
-    def expire_held(self, consumer: Consumer, entries: list[Entry], now_ms: int) -> QueueWork | None:
+    def expire_held(self, consumer: Consumer, entries: list[Entry], now_ms: int) -> Task | None:
         """The consumer has entries expire that it let go, whatever their date. Returns the unfinished work, if any."""
         return self.parts.tasks.begin(ForcedExpiry(self.parts, consumer, entries), now_ms)
 
-    def expire_up_to(self, consumer: Consumer, message_id: int, now_ms: int) -> QueueWork | None:
+    def expire_up_to(self, consumer: Consumer, message_id: int, now_ms: int) -> Task | None:
         """The consumer has a held message expire, and all that were sent to it before. Returns the unfinished work, if
         any.
         """
@@ -277,7 +277,7 @@ class Queue:
 
     def release(
         self, consumer: Consumer, entries: list[Entry], *, failed: bool, now_ms: int, cause: str = NACKED
-    ) -> QueueWork | None:
+    ) -> Task | None:
         """Take back entries that the consumer let go; see ``Return``. Returns the unfinished work, if any. What was
         sent at most once does not come back.
         """
@@ -296,7 +296,7 @@ class Queue:
 
     def sift(
         self, chosen: Chosen, outcome: str, now_ms: int, *, connection: int, actor: Actor | None = None
-    ) -> QueueWork | None:
+    ) -> Task | None:
         """A client settles the messages that it has chosen; see ``Sifting``. Returns the unfinished work, if any."""
         return self.parts.tasks.begin(Sifting(self.parts, chosen, outcome, connection, actor), now_ms)
 
@@ -312,7 +312,7 @@ class Queue:
         """
         self.seats.attach(consumer, now_ms)
 
-    def detach(self, consumer: Consumer, *, failed: bool, now_ms: int) -> QueueWork | None:
+    def detach(self, consumer: Consumer, *, failed: bool, now_ms: int) -> Task | None:
         """A consumer leaves, and what it holds comes back; see ``Seats``. Returns the unfinished work, if any."""
         unfinished = self.seats.detach(consumer, failed=failed, now_ms=now_ms)
         if self.purge_on_no_consumers and not self.taker_count and not consumer.browses:
@@ -321,7 +321,7 @@ class Queue:
 
     def replace(
         self, consumer: Consumer, selector: Selector | None, no_local: int, backlog_max: int, now_ms: int
-    ) -> QueueWork | None:
+    ) -> Task | None:
         """A consumer wants other messages from now on; see ``Seats.replace``. Returns the unfinished work, if any."""
         return self.seats.replace(consumer, selector, no_local, backlog_max, now_ms)
 
@@ -403,7 +403,7 @@ class Queue:
         self.purge(reason, self.parts.host.log.now_ms)
         return removed
 
-    def purge(self, reason: str, now_ms: int) -> QueueWork | None:
+    def purge(self, reason: str, now_ms: int) -> Task | None:
         """As ``remove_all``, but returns the unfinished work, if any."""
         parts = self.parts
         parts.pages.remove_all(reason)

@@ -7,7 +7,7 @@ from typing import Final, final
 from artemis_py.core.budget import Budget
 from artemis_py.core.order.entry import Entry
 from artemis_py.core.queue.parts import QueueParts
-from artemis_py.core.tasks import SLICE_MAX, QueueWork
+from artemis_py.core.tasks import SLICE_MAX, Task
 from artemis_py.paged import PagedMessage
 
 _FALL_UNITS: Final = 3
@@ -16,14 +16,15 @@ _AGAIN_MS: Final = 1000
 
 
 @final
-class FallDue(QueueWork):
+class FallDue(Task):
     """Makes scheduled entries ready, given with the earliest first. They go to the head. An entry of a group that
     waited for another attempt goes back to its place; nothing of its group passed it. On overflow the earliest goes
     first.
     """
 
+    holds = True
+
     def __init__(self, parts: QueueParts, entries: list[Entry]) -> None:
-        super().__init__(holds=True)
         self._parts = parts
         self._entries = list(dict.fromkeys(entries))  # a step that failed may have set a timer twice
         self._prepared = 0
@@ -48,9 +49,10 @@ class FallDue(QueueWork):
         self.added_count = self._restored_count
         return True
 
-    def break_off(self, now_ms: int) -> None:
+    def break_off(self, now_ms: int) -> bool:
         """What is still put aside is due again in a while: it must not wait for a restart, nor fail in each turn."""
         self._parts.contents.wait_again(self._entries, now_ms + _AGAIN_MS)
+        return False
 
     def _prepare(self, entries: list[Entry]) -> None:
         """In order of time: entries that are held back return to their places, and the others become values."""

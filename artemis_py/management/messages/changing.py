@@ -48,4 +48,4 @@ def over(managed: Managed, change: Change) -> Generator[bool | Until, None, None
     """Wait until a change is over, and let it go on when it can."""
     while not change.is_over:
         managed.broker.handling.nudge(change)
-        yield managed.in_a_moment() if change.is_off else WAIT
+        yield managed.in_a_moment() if change.done else WAIT

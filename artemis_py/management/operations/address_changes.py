@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Final
 
 from artemis_py.core.addresses.address import Address
-from artemis_py.core.tasks import QueueWork
+from artemis_py.core.tasks import Task
 from artemis_py.errors import BrokerError
 from artemis_py.management.lists.addresses import ADDRESSES
 from artemis_py.management.lists.field import FLAG, TEXT
@@ -73,7 +73,7 @@ def _purge(managed: Managed, given: Given) -> Steps:
     return {"removed": removed}
 
 
-def _finished(work: QueueWork | None) -> Steps:
+def _finished(work: Task | None) -> Steps:
     while work is not None and not work.may_go_on:
         yield WAIT
     return {}

@@ -78,7 +78,7 @@ def _deliver(managed: Managed, given: Given) -> Steps:
         some = ids[-DELIVERED_MAX:]
         del ids[-DELIVERED_MAX:]
         count += managed.broker.handling.deliver(queue, some, managed.now_ms())
-        while not queue.parts.tasks.are_done and not queue.deleted:
+        while not queue.parts.tasks.may_go_on and not queue.deleted:
             yield WAIT
     return {"delivered": count}
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator
 from typing import Final
 
 from artemis_py.core.queue.queue import Queue
-from artemis_py.core.tasks import QueueWork
+from artemis_py.core.tasks import Task
 from artemis_py.management.artemis.signature import ATTRIBUTES
 from artemis_py.management.lists.field import FLAG, TEXT
 from artemis_py.management.lists.queues import QUEUES
@@ -74,7 +74,7 @@ def without_consumers(managed: Managed, queue: Queue) -> Generator[Step, None, N
         yield WAIT
 
 
-def _removed(managed: Managed, given: Given, remove: Callable[[str, int], tuple[int, QueueWork | None]]) -> Steps:
+def _removed(managed: Managed, given: Given, remove: Callable[[str, int], tuple[int, Task | None]]) -> Steps:
     queue = found(managed.broker.queues, "queue", given["queue"])
     count, unfinished = remove(queue.name, managed.now_ms())
     while unfinished is not None and not unfinished.may_go_on:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from artemis_py.core.tasks import QueueWork
+from artemis_py.core.tasks import Task
 from artemis_py.errors import NotFoundError
 from artemis_py.management.lists.connections import Connected
 from artemis_py.management.lists.field import NUMBER, TEXT
@@ -105,7 +105,7 @@ def _with_transaction(managed: Managed, id: str) -> tuple[Connected, str]:
     return client, name
 
 
-def _finished(works: Sequence[QueueWork], result: dict[str, str | int | bool | None]) -> Steps:
+def _finished(works: Sequence[Task], result: dict[str, str | int | bool | None]) -> Steps:
     while not all(work.may_go_on for work in works):
         yield WAIT
     return result

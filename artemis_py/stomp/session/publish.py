@@ -278,7 +278,7 @@ class Publishing:
         address, plan = route.address, bindings.plan_of(route)
         cost = plan.cost if route.queue is None else bindings.cost_of(route)
         limit = len(frames)
-        if cost.units > 1 or address.spread is not None or address.may_forward:
+        if cost.units > 1 or address.fan_outs is not None or address.may_forward:
             limit = self._end_of_run(frames, start, address, cost)
         if limit == start:
             return start + 1 if self._send_or_refuse(first, frames[start][1], now_ms) else start
@@ -320,8 +320,8 @@ class Publishing:
     def _end_of_run(self, frames: list[tuple[AnyFrame, bytes]], start: int, address: Address, cost: PlanCost) -> int:
         """Up to where a run may go in this turn; ``start`` if not even the first SEND may be part of one."""
         state, count = self._state, len(frames)
-        if cost.units > 1 or address.is_spreading:
-            units = 0 if address.is_spreading else state.broker.budget.left - state.stop_at
+        if cost.units > 1 or address.is_fanning_out:
+            units = 0 if address.is_fanning_out else state.broker.budget.left - state.stop_at
             count = start + cost.affordable(units, _sizes_bytes(frames, start), count - start)
         return min(count, start + _COPIED_AT_ONCE) if address.may_forward else count
 

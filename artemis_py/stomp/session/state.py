@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import final
 
-from artemis_py.core.addresses.fan_out import Placing
 from artemis_py.core.events import BLOCKED
 from artemis_py.core.notifications import SESSION_CLOSED, Fields
 from artemis_py.core.queue.queue import Queue
-from artemis_py.core.tasks import QueueWork
+from artemis_py.core.tasks import Task
 from artemis_py.security.identity import Identity
 from artemis_py.security.permit import Permit
 from artemis_py.security.rights import Rights
@@ -45,7 +44,7 @@ class Remainder:
 # Work that a frame starts and one turn does not finish.
 
 
-Unfinished = QueueWork | Placing | Pending
+Unfinished = Task | Pending
 """Work that was decided on and is not finished."""
 
 
@@ -186,7 +185,7 @@ class SessionState:
         self.blocked_by = queue
         self.broker.note_event(BLOCKED, queue, {"session": self.name})
 
-    def leave_unfinished(self, work: QueueWork | None) -> None:
+    def leave_unfinished(self, work: Task | None) -> None:
         """Note work that the current frame started; None if it is finished."""
         if work is not None:
             self.unfinished.append(work)

@@ -7,7 +7,7 @@ from typing import Final, final
 from artemis_py.core.budget import Budget
 from artemis_py.core.consumer import Consumer, Reader
 from artemis_py.core.memory import SELECTORS, SUBSCRIPTIONS, Holdings, selector_bytes
-from artemis_py.core.tasks import Chore
+from artemis_py.core.tasks import Task
 from artemis_py.errors import LimitError
 from artemis_py.stomp.service import StompService
 from artemis_py.stomp.session.replay import Replaying, asks_for_replay
@@ -35,7 +35,7 @@ _CONSUMERS_PER_UNIT: Final = 16
 
 
 @final
-class Leaving(Chore):
+class Leaving(Task):
     """A session is over. Its consumers and its replays get nothing more from here on; they leave one by one, and its
     temporary destinations go behind them.
     """
@@ -103,7 +103,7 @@ class Leaving(Chore):
         if not address.queues and not address.deleted:
             broker.registry.delete_address(address)
 
-    def recover(self) -> bool:
+    def break_off(self, now_ms: int) -> bool:
         return not self._is_told
 
 
@@ -292,11 +292,11 @@ class Subscriptions:
         self.by_consumer.clear()
         failure: Exception | None = None
         try:
-            is_done = leaving.work(broker.budget, now_ms)
+            leaving.done = leaving.work(broker.budget, now_ms)
         except Exception as error:
             failure = error
-            is_done = not leaving.recover()
-        if not is_done:
+            leaving.fail(now_ms)
+        if not leaving.done:
             broker.agenda.add(leaving)
         return failure
 
