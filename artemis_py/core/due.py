@@ -1,8 +1,8 @@
 """Carries out what is due: scheduled messages become ready, gates open, and queues answer their alarms.
 
 Of scheduled messages that are due together the earliest is first in line. So all of them are collected before the first
-one moves (``Falling``). Each queue then puts the latest at its head first, and each of the others before it. A restart
-finds them in the same order: a message that the log mentions later stands further in front.
+one moves (``DueMessages``). Each queue then puts the latest at its head first, and each of the others before it. A
+restart finds them in the same order: a message that the log mentions later stands further in front.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Due:
     def __init__(self, host: Host, queues: dict[int, Queue]) -> None:
         self._host = host
         self._queues = queues
-        self._falling: Falling | None = None
+        self._messages: DueMessages | None = None
         """Scheduled messages that are due, while they are taken from the schedule; None before the first."""
 
     def run(self, now_ms: int) -> bool:
@@ -35,12 +35,12 @@ class Due:
         wait for it.
         """
         host = self._host
-        is_done = self._falling is None or self._falling.done
+        is_done = self._messages is None or self._messages.done
         if is_done and host.timers.scheduled.is_due(now_ms, host.clock.shift_ms):
-            falling = self._falling = Falling(host, self._queues, now_ms)
-            is_done = falling.done = falling.work(host.budget, now_ms)
+            messages = self._messages = DueMessages(host, self._queues, now_ms)
+            is_done = messages.done = messages.work(host.budget, now_ms)
             if not is_done:
-                host.agenda.add(falling)
+                host.agenda.add(messages)
         if not is_done:
             return False
         self._open_gates(host.clock.steady_ms(now_ms))
@@ -102,7 +102,7 @@ class Due:
 
 
 @final
-class Falling(Task):
+class DueMessages(Task):
     """Takes everything due at the date ``until_ms`` from the schedule and hands it to the queues."""
 
     def __init__(self, host: Host, queues: dict[int, Queue], until_ms: int) -> None:

@@ -119,8 +119,10 @@ class Transaction:
         self.sends.extend([(route, message, 0) for message in messages])
         self.size_bytes += size_bytes
 
-    def sift(self, queue: Queue, chosen: Chosen, outcome: str, connection: int, actor: Actor | None) -> None:
-        """Keep for the COMMIT what ``Queue.sift`` is to look for."""
+    def acknowledge_by_filter(
+        self, queue: Queue, chosen: Chosen, outcome: str, connection: int, actor: Actor | None
+    ) -> None:
+        """Keep for the COMMIT what ``Queue.acknowledge_by_filter`` is to look for."""
         self.sifted.append((queue, chosen, outcome, connection, actor))
         self.size_bytes += chosen.size_bytes
 
@@ -216,7 +218,7 @@ class Transaction:
         broker.log.end_group()
         unfinished: list[Task] = []
         for queue, chosen, outcome, connection, actor in self.sifted:
-            work = queue.sift(chosen, outcome, now_ms, connection=connection, actor=actor)
+            work = queue.acknowledge_by_filter(chosen, outcome, now_ms, connection=connection, actor=actor)
             if work is not None:
                 unfinished.append(work)
         return unfinished
@@ -343,7 +345,7 @@ class Transaction:
 
     def abort(self, now_ms: int) -> list[Task]:
         """Forget the messages; acknowledged and refused entries go back to their queues as failed deliveries. Returns
-        the works that are not finished.
+        the tasks that are not done.
         """
         taken = self.acknowledged + self.refused + self.expired
         self.acknowledged, self.expired = [], []

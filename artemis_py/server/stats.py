@@ -18,7 +18,7 @@ from artemis_py.server.logins.counts import LoginCounts
 from artemis_py.stomp.service import Awaited as Thing
 from artemis_py.stomp.service import Traffic
 from artemis_py.stomp.session.connect import Entry
-from artemis_py.stomp.session.state import Errand
+from artemis_py.stomp.session.state import UnfinishedFrame
 
 if TYPE_CHECKING:
     from artemis_py.metrics.views import ConfigurationView
@@ -51,7 +51,7 @@ def in_words(thing: Thing) -> Awaited:
         return thing
     if isinstance(thing, TaskLine):
         return SPREADING
-    if isinstance(thing, Errand):
+    if isinstance(thing, UnfinishedFrame):
         return WORK
     return LOGIN if isinstance(thing, Entry) else DISK
 

@@ -435,7 +435,7 @@ _VERBS = frozenset(
         "Seats.detach", "Seats._remove", "Transaction.abort", "Transaction._release", "_put_all", "put",
         "Queue.fall_due", "Enqueuer._hand_over", "Enqueuer._put_on_several", "Arrivals._append", "Removal._kill",
         "Contents.count_in", "Arrivals.arrive", "Delivery._react", "Agenda.add", "Intake.bring_in", "Intake.give_back",
-        "Sifting._settle", "Sifting._settle_held", "QueueParts.expire_held",
+        "AcknowledgeByFilter._settle", "AcknowledgeByFilter._settle_held", "QueueParts.expire_held",
         "Arrivals.arrive_paged", "QueuePages.arrive", "PageStream._count", "Contents.take_back_behind",
     }
 )  # fmt: skip

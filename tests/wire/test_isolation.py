@@ -322,7 +322,7 @@ def test_a_copy_that_cannot_be_made_is_told_and_the_rest_of_the_turn_goes_on(mon
 
 
 @pytest.mark.interpreted
-def test_a_chore_that_breaks_off_is_told_and_the_rest_of_the_turn_goes_on() -> None:
+def test_a_task_that_breaks_off_is_told_and_the_rest_of_the_turn_goes_on() -> None:
     class Breaking(Task):
         def work(self, budget: Budget, now_ms: int) -> bool:
             raise ValueError("broken")

@@ -18,13 +18,13 @@ from artemis_py.message import Head, Message
 from artemis_py.records import Actor
 from artemis_py.selector import Selector
 
-# ---- settling --------------------------------------------------------------------------------------------------------
+# ---- up to one -------------------------------------------------------------------------------------------------------
 #
 # A cumulative ACK, however many messages it covers.
 
 
 @final
-class Settling(Task):
+class AcknowledgeUpTo(Task):
     """Settles one message and all that were sent to the consumer before it. The consumer holds entries that are not
     reached yet.
     """
@@ -49,7 +49,7 @@ class Settling(Task):
                 return False
 
 
-# ---- sifting ---------------------------------------------------------------------------------------------------------
+# ---- by filter -------------------------------------------------------------------------------------------------------
 #
 # A client settles messages that it names itself: by a filter, or by bookmarks (AMPS). They need not be held by anybody,
 # but must be active (``pending.py``). Messages in pages are
@@ -128,7 +128,7 @@ def still_there(parts: QueueParts, bookmarks: Sequence[int]) -> list[int]:
 
 
 @final
-class Sifting(Task):
+class AcknowledgeByFilter(Task):
     """Settles the chosen ones among the messages that are on the queue now. ``connection`` is the client's;
     ``actor`` its consumer, for a retained log.
 

@@ -133,7 +133,7 @@ class Removal(Task):
 
 
 @final
-class Expiring(Task):
+class ExpiryScan(Task):
     """Removes expired entries, ready or held back. Those in delivery or scheduled stay. Consumers are served meanwhile,
     since a dispatch checks expiry itself.
     """

@@ -663,7 +663,7 @@ class QueueGroups:
         return self.table.clear()
 
 
-# ---- disposal --------------------------------------------------------------------------------------------------------
+# ---- deferred freeing ------------------------------------------------------------------------------------------------
 #
 # Forgets many objects a few at a time: Python would free them all in one go, 30 ms for 100,000.
 
@@ -673,7 +673,7 @@ _PER_UNIT: Final = 4
 
 
 @final
-class Disposal(Task):
+class DeferredFreeing(Task):
     """Empties a dict that nobody uses any more."""
 
     def __init__(self, things: dict[Any, Any]) -> None:
@@ -690,10 +690,10 @@ class Disposal(Task):
         return True
 
 
-def dispose(things: dict[Any, Any], agenda: Agenda) -> None:
+def free_later(things: dict[Any, Any], agenda: Agenda) -> None:
     """Have a dict that nobody uses any more forgotten in later turns, if it has much."""
     if len(things) > _SLICE:
-        agenda.add(Disposal(things))
+        agenda.add(DeferredFreeing(things))
 
 
 # ---- grouping --------------------------------------------------------------------------------------------------------
@@ -831,7 +831,7 @@ class Grouping:
     def forget(self) -> None:
         """The queue is empty and has no consumers, so no group has anything to remember."""
         if self.groups is not None:
-            dispose(self.groups.close(), self._agenda)
+            free_later(self.groups.close(), self._agenda)
             self.groups = None
 
     def regroup(self, rule: GroupRule | None) -> None:

@@ -18,7 +18,7 @@ _LOOK_UNITS: Final = 8
 
 
 @final
-class Lapse(Task):
+class LeaseExpiry(Task):
     """Ends all leases that are over at the steady time ``until_ms``. A lease that ends counts as a failed delivery, not
     as a cancel. Its holder is then last in line, so that another consumer is asked before it.
     """

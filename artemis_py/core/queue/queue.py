@@ -16,14 +16,14 @@ from artemis_py.config.tables.views import View
 from artemis_py.core.budget import Budget
 from artemis_py.core.consumer import Consumer, ConsumerDefaults
 from artemis_py.core.order.entry import ABANDONED, NACKED, PURGED, Entry
-from artemis_py.core.queue.acknowledge import Chosen, Settling, Sifting, still_there, take_leased
+from artemis_py.core.queue.acknowledge import AcknowledgeByFilter, AcknowledgeUpTo, Chosen, still_there, take_leased
 from artemis_py.core.queue.consumers import Exclusivity, Seats
-from artemis_py.core.queue.expiry import Expiring, ForcedExpiry, Removal
-from artemis_py.core.queue.lease_expiry import Lapse, take_late
+from artemis_py.core.queue.expiry import ExpiryScan, ForcedExpiry, Removal
+from artemis_py.core.queue.lease_expiry import LeaseExpiry, take_late
 from artemis_py.core.queue.parts import QueueParts
 from artemis_py.core.queue.recovery import Recovery
 from artemis_py.core.queue.returning import Return
-from artemis_py.core.queue.scheduled import FallDue
+from artemis_py.core.queue.scheduled import DueEntries
 from artemis_py.core.reference import AutoDelete
 from artemis_py.core.tasks import Task
 from artemis_py.message import Message
@@ -38,7 +38,7 @@ class Queue:
     """One queue. A verb that may take longer than a turn returns its unfinished work, or None when it is done."""
 
     __slots__ = (
-        "__weakref__", "_expiry", "_lapse", "address", "arrivals", "attributes", "auto_created", "auto_delete",
+        "__weakref__", "_expiry", "_lease_expiry", "address", "arrivals", "attributes", "auto_created", "auto_delete",
         "configured", "consumer_defaults", "contents", "distribution", "durable", "enabled", "filling", "flow", "gate",
         "grouping", "id", "name", "no_local", "non_destructive", "origin", "own", "parts", "purge_on_no_consumers",
         "recovery", "reference", "ring_size_changed", "routing_type", "seats", "selector", "temporary", "view",
@@ -109,7 +109,7 @@ class Queue:
         """The ring-size set while the broker runs; None while the configured one holds."""
         self._expiry: Task | None = None
         """The round that removes expired entries, if one is unfinished."""
-        self._lapse: Task | None = None
+        self._lease_expiry: Task | None = None
         """The round that ends leases, if one is unfinished."""
 
     # ---- what others ask -------------------------------------------------------------------------
@@ -255,7 +255,7 @@ class Queue:
             budget.spend(len(entries))
             self.acknowledge(consumer, entries)
             return None
-        return self.parts.tasks.begin(Settling(self.parts, consumer, message_id), now_ms)
+        return self.parts.tasks.begin(AcknowledgeUpTo(self.parts, consumer, message_id), now_ms)
 
     def refuse_up_to(self, consumer: Consumer, message_id: int, now_ms: int) -> Task | None:
         """The consumer refuses a held message and all that were sent to it before. Returns the unfinished work, if
@@ -287,21 +287,23 @@ class Queue:
         return self.parts.tasks.begin(Return(self.parts, consumer, entries, failed=failed, cause=cause), now_ms)
 
     def take_leased(self, bookmarks: Sequence[int], connection: int) -> tuple[list[tuple[Consumer, Entry]], list[int]]:
-        """A client settles the messages with these bookmarks; see ``sifting.take_leased``."""
+        """A client settles the messages with these bookmarks; see ``acknowledge.take_leased``."""
         return take_leased(self.parts, bookmarks, connection)
 
     def still_there(self, bookmarks: Sequence[int]) -> list[int]:
-        """Which of these bookmarks are on the queue after a client has settled them; see ``sifting.still_there``."""
+        """Which of these bookmarks are on the queue after a client settled them; see ``acknowledge.still_there``."""
         return still_there(self.parts, bookmarks)
 
-    def sift(
+    def acknowledge_by_filter(
         self, chosen: Chosen, outcome: str, now_ms: int, *, connection: int, actor: Actor | None = None
     ) -> Task | None:
-        """A client settles the messages that it has chosen; see ``Sifting``. Returns the unfinished work, if any."""
-        return self.parts.tasks.begin(Sifting(self.parts, chosen, outcome, connection, actor), now_ms)
+        """A client settles the messages that it has chosen; see ``AcknowledgeByFilter``. Returns the unfinished work,
+        if any.
+        """
+        return self.parts.tasks.begin(AcknowledgeByFilter(self.parts, chosen, outcome, connection, actor), now_ms)
 
     def take_late(self, consumer: Consumer, message_id: int, *, refuses: bool) -> tuple[Consumer, Entry] | None:
-        """A consumer settles a message that it does not hold; see ``lapse.take_late``."""
+        """A consumer settles a message that it does not hold; see ``lease_expiry.take_late``."""
         return take_late(self.parts, consumer, message_id, refuses=refuses)
 
     # ---- consumers -------------------------------------------------------------------------------
@@ -333,7 +335,7 @@ class Queue:
 
     def fall_due(self, entries: list[Entry], now_ms: int, budget: Budget) -> None:
         """Scheduled entries are due, given with the earliest first: they become ready."""
-        self.parts.tasks.begin(FallDue(self.parts, entries), now_ms, budget)
+        self.parts.tasks.begin(DueEntries(self.parts, entries), now_ms, budget)
 
     def look_again(self, now_ms: int) -> None:
         """An alarm that the queue has set is due."""
@@ -351,11 +353,11 @@ class Queue:
     def end_leases(self, now_ms: int) -> None:
         """Take back what consumers have held for too long."""
         leases = self.contents.leases
-        if leases is None or (self._lapse is not None and not self._lapse.done):
+        if leases is None or (self._lease_expiry is not None and not self._lease_expiry.done):
             return
         steady_ms = self.parts.host.clock.steady_ms(now_ms)
         if leases.is_over(steady_ms):
-            self._lapse = self.parts.tasks.begin(Lapse(self.parts, leases, steady_ms), now_ms)
+            self._lease_expiry = self.parts.tasks.begin(LeaseExpiry(self.parts, leases, steady_ms), now_ms)
         else:
             leases.set_timer()
 
@@ -365,7 +367,7 @@ class Queue:
         if first_ms > now_ms:
             self.contents.expiry.set_alarm()
         elif first_ms and (self._expiry is None or self._expiry.done):
-            self._expiry = self.parts.tasks.begin(Expiring(self.contents), now_ms)
+            self._expiry = self.parts.tasks.begin(ExpiryScan(self.contents), now_ms)
 
     def expire_paged(self, now_ms: int) -> None:
         """Remove expired messages in pages. Those that must be read from the disk first follow in later turns."""

@@ -16,7 +16,7 @@ _AGAIN_MS: Final = 1000
 
 
 @final
-class FallDue(Task):
+class DueEntries(Task):
     """Makes scheduled entries ready, given with the earliest first. They go to the head. An entry of a group that
     waited for another attempt goes back to its place; nothing of its group passed it. On overflow the earliest goes
     first.

@@ -155,13 +155,13 @@ class Choosing:
         state = self._state
         actor = self._actor(queue)
         if transaction is None:
-            work = queue.sift(chosen, outcome, now_ms, connection=state.origin, actor=actor)
+            work = queue.acknowledge_by_filter(chosen, outcome, now_ms, connection=state.origin, actor=actor)
             state.leave_unfinished(work)
             return
         if not self._transactions.operations_left:
             raise LimitError(self._transactions.too_many_operations)
         state.broker.holdings.admit("ACK in a transaction")
-        transaction.sift(queue, chosen, outcome, state.origin, actor)
+        transaction.acknowledge_by_filter(queue, chosen, outcome, state.origin, actor)
 
     def _own(self, queue: Queue) -> list[Subscription]:
         """The client's subscriptions of a queue."""

@@ -309,7 +309,7 @@ class Publishing:
         if receipts:
             state.confirm_run(receipts, behind)
         if (state.broker.enqueuer.begun or state.unfinished) and state.has_unfinished():
-            state.begin_errand("SEND", None, None)
+            state.wait_for_unfinished("SEND", None, None)
         if behind == end or self._has_to_wait(batch):
             return behind
         refused = frames[behind][0]
@@ -419,7 +419,7 @@ class Publishing:
         if shape.address == state.service.asked_address:
             pending = ask(state, frame, body)
             state.unfinished.append(pending)
-            state.begin_errand("SEND", frame.receipt, pending)
+            state.wait_for_unfinished("SEND", frame.receipt, pending)
             return True
         route = route_of(state, shape)
         head = head_for(state, frame)
@@ -439,7 +439,7 @@ class Publishing:
         state.lsn_written = max(state.lsn_written, message.lsn)
         told = self._take_told()
         if state.has_unfinished():
-            state.begin_errand("SEND", frame.receipt, told)
+            state.wait_for_unfinished("SEND", frame.receipt, told)
         elif frame.receipt is not None:
             state.confirm(frame.receipt, told)
         return True

@@ -193,7 +193,7 @@ class Transactions:
     # ---- what an operator does -------------------------------------------------------------------
 
     def roll_back(self, name: str, now_ms: int) -> list[Task]:
-        """Abort an open transaction that is not the client's to end any more. Returns the works that are not finished.
+        """Abort an open transaction that is not the client's to end any more. Returns the tasks that are not done.
         Raises FrameError for a name that is not open.
         """
         transaction = self.named(name)
@@ -211,7 +211,7 @@ class Transactions:
         return transaction.is_asked(broker.bindings, broker.budget, 0)
 
     def commit_now(self, name: str, now_ms: int) -> list[Task]:
-        """Commit what an open transaction has so far. Returns the works that are not finished. Raises ArtemisError, and
+        """Commit what an open transaction has so far. Returns the tasks that are not done. Raises ArtemisError, and
         then the transaction is as before: when a destination is full, for nobody is there to wait.
         """
         transaction, broker = self.named(name), self._state.broker

@@ -314,7 +314,7 @@ def test_the_last_of_many_that_choose_is_not_starved() -> None:
     assert turns <= 12
 
 
-def test_a_chore_that_fails_lets_the_next_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_task_that_fails_lets_the_next_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """Who waits for it is told, and the queue serves its consumers again."""
     bench, consumer = _held(FEW)
     queue = bench.queue
