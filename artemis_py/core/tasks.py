@@ -6,7 +6,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import deque
-from typing import Final, final
+from collections.abc import Callable, Generator, Iterable
+from typing import Any, Final, NamedTuple, Protocol, final
 
 from mypy_extensions import mypyc_attr
 
@@ -15,6 +16,51 @@ from artemis_py.errors import StorageError
 
 SLICE_MAX: Final = 512
 """How many entries go into one record of the log, or are looked at before the budget is checked again."""
+
+# ---- waiting ---------------------------------------------------------------------------------------------------------
+#
+# What a task waits for before it goes on. One that is written as a generator says so after each of its steps.
+
+
+class Awaited(Protocol):
+    """Something that is looked at in each turn; something else has a turn run then."""
+
+    @property
+    def may_go_on(self) -> bool:
+        """Is the wait over?"""
+
+
+class Coming(Protocol):
+    """Something that comes from elsewhere, such as a thread, and costs nothing meanwhile."""
+
+    def add_done_callback(self, call: Callable[[Any], object], /) -> object:
+        """Have ``call`` called when it is there."""
+
+    def cancel(self) -> object:
+        """Nobody waits for it any more."""
+
+
+class Until(NamedTuple):
+    """A steady time, in ms."""
+
+    steady_ms: int
+
+
+WAIT: Final = True
+"""Another turn."""
+Step = bool | Until | Awaited | Coming | None
+"""None: nothing, if the turn has time left."""
+AnySteps = Generator[Step, None, Any]
+
+
+def until_done(tasks: Iterable[Task | None]) -> Generator[bool, None, None]:
+    """The steps that wait for tasks; None stands for one that is done."""
+    for task in tasks:
+        while task is not None and not task.may_go_on:
+            yield WAIT
+
+
+# ---- tasks -----------------------------------------------------------------------------------------------------------
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)

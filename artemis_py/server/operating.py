@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, final
 
 from artemis_py.config.settings import AcceptorConfig, BrokerConfig
 from artemis_py.core.queue.queue import Queue
-from artemis_py.core.tasks import Task
+from artemis_py.core.tasks import Step, Task
 from artemis_py.core.transactions import Transaction
 from artemis_py.errors import ArtemisError, BrokerError, NotFoundError, StorageError
 from artemis_py.histogram import Histogram
@@ -22,7 +22,6 @@ from artemis_py.management.lists.field import Row
 from artemis_py.management.lists.log import LogCursor
 from artemis_py.management.lists.places import Space
 from artemis_py.management.managed import BodyRoom, Managed
-from artemis_py.management.steps import Step
 from artemis_py.management.stored import Life
 from artemis_py.management.why.vitals import Awaited
 from artemis_py.records import Durability

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Final
 from artemis_py.core.addresses.address import Address
 from artemis_py.core.addresses.fullness import QUEUE_DEPTH, limits_reached
 from artemis_py.core.queue.queue import Queue
+from artemis_py.core.tasks import Awaited as Thing
 from artemis_py.core.tasks import TaskLine
 from artemis_py.histogram import Histogram
 from artemis_py.management.why.vitals import Awaited
 from artemis_py.security.rights import Checks
 from artemis_py.server.failures import Faults
 from artemis_py.server.logins.counts import LoginCounts
-from artemis_py.stomp.service import Awaited as Thing
 from artemis_py.stomp.service import Traffic
 from artemis_py.stomp.session.connect import Entry
 from artemis_py.stomp.session.state import UnfinishedFrame

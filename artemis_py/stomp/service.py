@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, Protocol, final
+from typing import Final, final
 
 from artemis_py.config.settings import AcceptorConfig
 from artemis_py.core.addresses.address import MULTICAST
 from artemis_py.core.addresses.route import Route
 from artemis_py.core.broker import Broker
 from artemis_py.core.replay.manager import Replays
+from artemis_py.core.tasks import Awaited
 from artemis_py.errors import NotAllowedError, NotFoundError
 from artemis_py.security.login import LoginDesk
 from artemis_py.security.rights import NAMELESS, Authorizer
@@ -71,14 +72,6 @@ _TURN_BYTES_MIN: Final = 8192
 def turn_bytes(consumer_count: int) -> int:
     """How many bytes one of a connection's consumers may get in one turn."""
     return max(TURN_BYTES_MAX // consumer_count, _TURN_BYTES_MIN) if consumer_count > 1 else TURN_BYTES_MAX
-
-
-class Awaited(Protocol):
-    """Something that a session must wait for: room on an address, or the disk."""
-
-    @property
-    def may_go_on(self) -> bool:
-        """Is the wait over?"""
 
 
 def _nobody() -> None:

@@ -6,9 +6,9 @@ from collections.abc import Generator
 from typing import Any
 
 from artemis_py.core.operations.messages import Change
+from artemis_py.core.tasks import WAIT, Until
 from artemis_py.errors import BrokerError, NotFoundError
 from artemis_py.management.managed import Managed, Steps
-from artemis_py.management.steps import WAIT, Until
 
 
 def told(managed: Managed, change: Change) -> Steps:

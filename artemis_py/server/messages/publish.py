@@ -8,6 +8,7 @@ from typing import Final, NamedTuple, final
 from artemis_py.core.addresses.address import Address
 from artemis_py.core.publish_outcome import NO_QUEUE, PublishOutcome
 from artemis_py.core.queue.queue import Queue
+from artemis_py.core.tasks import WAIT, AnySteps, Awaited, Step
 from artemis_py.errors import (
     AddressFullError,
     ArtemisError,
@@ -19,7 +20,6 @@ from artemis_py.errors import (
     StorageError,
 )
 from artemis_py.management.artemis.problem import JavaError
-from artemis_py.management.steps import WAIT, AnySteps, Awaited, Step
 from artemis_py.message import encode_headers
 from artemis_py.stomp.session.publish import BODY_BYTES_MAX, Publishing, ask
 from artemis_py.stomp.session.state import SessionState, UnfinishedFrame

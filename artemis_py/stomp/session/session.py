@@ -8,9 +8,10 @@ from artemis_py.core.budget import Budget
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.events import UNBLOCKED
 from artemis_py.core.queue.queue import Queue
+from artemis_py.core.tasks import Awaited
 from artemis_py.errors import ArtemisError, StorageError
 from artemis_py.stomp.heartbeat import Pulse
-from artemis_py.stomp.service import Awaited, StompService
+from artemis_py.stomp.service import StompService
 from artemis_py.stomp.session.acknowledge import Acknowledging
 from artemis_py.stomp.session.connect import Entry, enter
 from artemis_py.stomp.session.publish import Publishing

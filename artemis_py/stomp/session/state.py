@@ -7,12 +7,12 @@ from typing import final
 from artemis_py.core.events import BLOCKED
 from artemis_py.core.notifications import SESSION_CLOSED, Fields
 from artemis_py.core.queue.queue import Queue
-from artemis_py.core.tasks import Task
+from artemis_py.core.tasks import Awaited, Task
 from artemis_py.security.identity import Identity
 from artemis_py.security.permit import Permit
 from artemis_py.security.rights import Rights
 from artemis_py.stomp.requests import Pending
-from artemis_py.stomp.service import Awaited, StompService
+from artemis_py.stomp.service import StompService
 from artemis_py.stomp.temporaries import Client
 from artemis_py.stomp.wire import writer
 from artemis_py.stomp.wire.outbound import Outbound
