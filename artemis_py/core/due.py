@@ -15,7 +15,7 @@ from artemis_py.core.faults import set_aside
 from artemis_py.core.host import Host
 from artemis_py.core.order.entry import Entry
 from artemis_py.core.queue.queue import Queue
-from artemis_py.core.tasks import SLICE_MAX, Task
+from artemis_py.core.tasks import Task
 
 _TAKE_UNITS: Final = 2
 
@@ -66,7 +66,7 @@ class Due:
         budget = self._host.budget
         is_more = True
         while is_more:
-            count_max = min(max(budget.left, 1), SLICE_MAX)
+            count_max = budget.slice_of(1)
             ringing, count = self._host.timers.pop_alarms(now_ms, count_max)
             budget.spend(count)
             for queue_id in ringing:
@@ -87,7 +87,7 @@ class Due:
         budget, steady_ms = host.budget, host.clock.steady_ms(now_ms)
         is_more = True
         while is_more:
-            count_max = min(max(budget.left, 1), SLICE_MAX)
+            count_max = budget.slice_of(1)
             ending, count = host.timers.pop_leases(steady_ms, count_max)
             budget.spend(count)
             for queue_id in ending:
@@ -138,7 +138,7 @@ class DueMessages(Task):
     def _collect(self, budget: Budget) -> bool:
         """Take some due items from the schedule. Returns True when none is left."""
         timers = self._host.timers
-        count = min(max(budget.left // _TAKE_UNITS, 1), SLICE_MAX)
+        count = budget.slice_of(_TAKE_UNITS)
         due = timers.scheduled.pop_due(self._until_ms, self._shift_ms, count)
         budget.spend(_TAKE_UNITS * len(due))
         for item in due:

@@ -14,9 +14,6 @@ from mypy_extensions import mypyc_attr
 from artemis_py.core.budget import Budget
 from artemis_py.errors import StorageError
 
-SLICE_MAX: Final = 512
-"""How many entries go into one record of the log, or are looked at before the budget is checked again."""
-
 # ---- waiting ---------------------------------------------------------------------------------------------------------
 #
 # What a task waits for before it goes on. One that is written as a generator says so after each of its steps.

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from typing import Final, final
 
-from artemis_py.core.budget import Budget
+from artemis_py.core.budget import SLICE_MAX, Budget
 from artemis_py.core.memory import keep, release
 from artemis_py.core.order.entry import ABANDONED, DELETED, Entry
 from artemis_py.core.queue.queue import Queue
-from artemis_py.core.tasks import SLICE_MAX, Task
+from artemis_py.core.tasks import Task
 from artemis_py.message import Message
 
 PLACE_UNITS: Final = 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, final
 
-from artemis_py.core.budget import Budget
+from artemis_py.core.budget import SLICE_MAX, Budget
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.memory import selector_bytes
 from artemis_py.core.order.entry import NACKED, Entry
@@ -13,7 +13,7 @@ from artemis_py.core.order.order import Cursor
 from artemis_py.core.queue.messages import CANCEL, EXPIRE, EXPIRE_UNITS, Walk
 from artemis_py.core.queue.parts import QueueParts
 from artemis_py.core.queue.returning import Return
-from artemis_py.core.tasks import SLICE_MAX, Task
+from artemis_py.core.tasks import Task
 from artemis_py.message import Head, Message
 from artemis_py.records import Actor
 from artemis_py.selector import Selector
@@ -36,7 +36,7 @@ class AcknowledgeUpTo(Task):
 
     def work(self, budget: Budget, now_ms: int) -> bool:
         consumer = self._consumer
-        count = min(max(budget.left, 1), SLICE_MAX)
+        count = budget.slice_of(1)
         while True:
             if self._message_id not in consumer.held:  # an ACK before this one has settled it
                 return True
@@ -184,7 +184,7 @@ class AcknowledgeByFilter(Task):
         """Find some of the bookmarks in the order."""
         contents, bookmarks = self._parts.contents, self._chosen.bookmarks
         start = self._found_count
-        self._found_count = end = start + min(max(budget.left // _FIND_UNITS, 1), SLICE_MAX)
+        self._found_count = end = start + budget.slice_of(_FIND_UNITS)
         budget.spend(_FIND_UNITS * len(bookmarks[start:end]))
         taken: list[Entry] = []
         try:

@@ -10,7 +10,7 @@ from artemis_py.core.order.entry import Entry
 from artemis_py.core.order.order import LOWEST, Cursor
 from artemis_py.core.queue.messages import EXPIRE_UNITS, Contents, Walk
 from artemis_py.core.queue.parts import QueueParts
-from artemis_py.core.tasks import SLICE_MAX, Task
+from artemis_py.core.tasks import Task
 
 # ---- removal ---------------------------------------------------------------------------------------------------------
 #
@@ -57,7 +57,7 @@ class Removal(Task):
         """Remove some ready entries. Returns False when none is left."""
         order = self._contents.order
         removed: list[Entry] = []
-        looks = min(max(budget.left // _KILL_UNITS, 1), SLICE_MAX)
+        looks = budget.slice_of(_KILL_UNITS)
         found = cursor.advance()
         while found is not None:
             looks -= 1
@@ -89,7 +89,7 @@ class Removal(Task):
         if behind is None:
             return False
         removed: list[Entry] = []
-        looks = min(max(budget.left // _KILL_UNITS, 1), SLICE_MAX)
+        looks = budget.slice_of(_KILL_UNITS)
         found = behind.next_from(self._behind_from)
         while found is not None:
             looks -= 1
@@ -108,7 +108,7 @@ class Removal(Task):
     def _remove_aside(self, aside: Walk, budget: Budget) -> bool:
         """Remove some scheduled entries. Returns False when none is left."""
         contents = self._contents
-        ids = aside.take(min(max(budget.left // _KILL_UNITS, 1), SLICE_MAX))
+        ids = aside.take(budget.slice_of(_KILL_UNITS))
         budget.spend(_KILL_UNITS * len(ids))
         found = [contents.scheduled.get(message_id) for message_id in ids if message_id <= self._last_id]
         removed = [entry for entry in found if entry is not None]
@@ -125,7 +125,7 @@ class Removal(Task):
         if contents.ready_count or contents.scheduled:
             return True
         while contents.expiry.next_ms:
-            count = min(max(budget.left, 1), SLICE_MAX) * _ALARMS_PER_UNIT
+            count = budget.slice_of(1) * _ALARMS_PER_UNIT
             budget.spend(1 + contents.unwatch(count) // _ALARMS_PER_UNIT)
             if budget.is_spent and contents.expiry.next_ms:
                 return False
@@ -144,7 +144,7 @@ class ExpiryScan(Task):
     def work(self, budget: Budget, now_ms: int) -> bool:
         contents = self._contents
         while not contents.is_deleted:
-            looks = min(max(budget.left // EXPIRE_UNITS, 1), SLICE_MAX)
+            looks = budget.slice_of(EXPIRE_UNITS)
             expired, looked = contents.pop_expired(now_ms, looks)
             try:
                 contents.expire(expired)
@@ -183,7 +183,7 @@ class ForcedExpiry(Task):
 
     def work(self, budget: Budget, now_ms: int) -> bool:
         parts, consumer = self._parts, self._consumer
-        while entries := self._next(min(max(budget.left // EXPIRE_UNITS, 1), SLICE_MAX)):
+        while entries := self._next(budget.slice_of(EXPIRE_UNITS)):
             parts.expire_held(consumer, entries)
             budget.spend(EXPIRE_UNITS * len(entries))
             if consumer.parked:

@@ -11,7 +11,7 @@ from artemis_py.core.order.entry import LAPSED, Entry
 from artemis_py.core.queue.leases import Leases
 from artemis_py.core.queue.parts import QueueParts
 from artemis_py.core.queue.returning import Return
-from artemis_py.core.tasks import SLICE_MAX, Task
+from artemis_py.core.tasks import Task
 
 _LOOK_UNITS: Final = 8
 """What a lease may cost that is taken, besides the way back of its message."""
@@ -36,7 +36,7 @@ class LeaseExpiry(Task):
         while self._return is None or self._return.give_back(budget, now_ms):
             if budget.is_spent:
                 return False
-            count_max = min(max(budget.left // _LOOK_UNITS, 1), SLICE_MAX)
+            count_max = budget.slice_of(_LOOK_UNITS)
             over = self._leases.pop_over(self._until_ms, count_max)
             budget.spend(len(over))
             if not over:

@@ -10,12 +10,12 @@ from collections.abc import Iterable
 from itertools import repeat
 from typing import Final, final
 
-from artemis_py.core.budget import Budget
+from artemis_py.core.budget import SLICE_MAX, Budget
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.order.entry import DEAD, DELETED, NACKED, Entry
 from artemis_py.core.queue.messages import MAX_DELIVERIES
 from artemis_py.core.queue.parts import QueueParts
-from artemis_py.core.tasks import SLICE_MAX, Task
+from artemis_py.core.tasks import Task
 from artemis_py.units import date_after
 
 EVERYTHING: Final = -1
@@ -83,7 +83,7 @@ class Return(Task):
 
     def give_back(self, budget: Budget, now_ms: int) -> bool:
         """Return each entry to its place. Returns False while that is unfinished."""
-        while entries := self._next(min(max(budget.left // self._units_each, 1), SLICE_MAX)):
+        while entries := self._next(budget.slice_of(self._units_each)):
             budget.spend(_BACK_UNITS * len(entries))
             self._dead_count = 0
             self._take_back(entries, now_ms)

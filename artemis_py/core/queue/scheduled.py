@@ -7,7 +7,7 @@ from typing import Final, final
 from artemis_py.core.budget import Budget
 from artemis_py.core.order.entry import Entry
 from artemis_py.core.queue.parts import QueueParts
-from artemis_py.core.tasks import SLICE_MAX, Task
+from artemis_py.core.tasks import Task
 from artemis_py.paged import PagedMessage
 
 _FALL_UNITS: Final = 3
@@ -33,14 +33,14 @@ class DueEntries(Task):
     def work(self, budget: Budget, now_ms: int) -> bool:
         entries, reference = self._entries, self._parts.reference
         while self._prepared < len(entries) and not reference.deleted:
-            count = min(max(budget.left, 1), SLICE_MAX)
+            count = budget.slice_of(1)
             self._prepare(entries[self._prepared : self._prepared + count])
             self._prepared += count
             budget.spend(count)
             if budget.is_spent:
                 return False
         while entries and not reference.deleted:
-            count = min(max(budget.left // _FALL_UNITS, 1), SLICE_MAX)
+            count = budget.slice_of(_FALL_UNITS)
             self._place(entries[-count:])
             del entries[-count:]
             budget.spend(_FALL_UNITS * count)
