@@ -93,7 +93,7 @@ class Transaction:
     delivery.
     """
 
-    __slots__ = ("_inquiry", "acknowledged", "begun_ms", "expired", "refused", "sends", "sifted", "size_bytes")
+    __slots__ = ("_inquiry", "acknowledged", "begun_ms", "by_filter", "expired", "refused", "sends", "size_bytes")
 
     def __init__(self, begun_ms: int = 0) -> None:
         self.begun_ms = begun_ms
@@ -103,7 +103,7 @@ class Transaction:
         self.refused: list[tuple[Queue, Consumer, Entry]] = []
         self.expired: list[tuple[Queue, Consumer, Entry]] = []
         """Entries that a consumer has expire with the COMMIT."""
-        self.sifted: list[tuple[Queue, Chosen, str, int, Actor | None]] = []
+        self.by_filter: list[tuple[Queue, Chosen, str, int, Actor | None]] = []
         """What a client names by itself: it is looked for when the COMMIT is carried out."""
         self.size_bytes = 0
         self._inquiry: Inquiry | None = None
@@ -123,7 +123,7 @@ class Transaction:
         self, queue: Queue, chosen: Chosen, outcome: str, connection: int, actor: Actor | None
     ) -> None:
         """Keep for the COMMIT what ``Queue.acknowledge_by_filter`` is to look for."""
-        self.sifted.append((queue, chosen, outcome, connection, actor))
+        self.by_filter.append((queue, chosen, outcome, connection, actor))
         self.size_bytes += chosen.size_bytes
 
     def blocked_by(self) -> Address | None:
@@ -144,7 +144,7 @@ class Transaction:
     @property
     def settled_count(self) -> int:
         """Messages acknowledged, refused and expired, and what is to be looked for."""
-        return len(self.acknowledged) + len(self.refused) + len(self.expired) + len(self.sifted)
+        return len(self.acknowledged) + len(self.refused) + len(self.expired) + len(self.by_filter)
 
     def places(self, bindings: Bindings) -> int:
         """How often a COMMIT must decide whether a message goes to a queue: this is done in one piece."""
@@ -217,7 +217,7 @@ class Transaction:
             broker.commits.remember(commit_id, digest, broker.log)
         broker.log.end_group()
         unfinished: list[Task] = []
-        for queue, chosen, outcome, connection, actor in self.sifted:
+        for queue, chosen, outcome, connection, actor in self.by_filter:
             work = queue.acknowledge_by_filter(chosen, outcome, now_ms, connection=connection, actor=actor)
             if work is not None:
                 unfinished.append(work)

@@ -23,7 +23,7 @@ from artemis_py.stomp.session.subscription import (
 )
 from artemis_py.stomp.wire.frames import FrameError
 
-# ---- leaving ---------------------------------------------------------------------------------------------------------
+# ---- end -------------------------------------------------------------------------------------------------------------
 #
 # The end of a session's subscriptions, however many it has.
 
@@ -35,7 +35,7 @@ _CONSUMERS_PER_UNIT: Final = 16
 
 
 @final
-class Leaving(Task):
+class SubscriptionsEnd(Task):
     """A session is over. Its consumers and its replays get nothing more from here on; they leave one by one, and its
     temporary destinations go behind them.
     """
@@ -287,17 +287,19 @@ class Subscriptions:
         """
         broker = self._state.broker
         replaying = self.replaying
-        leaving = Leaving(self._state.service, self._state.origin, list(self.by_key.values()), replaying, failed=failed)
+        end = SubscriptionsEnd(
+            self._state.service, self._state.origin, list(self.by_key.values()), replaying, failed=failed
+        )
         self.by_key.clear()
         self.by_consumer.clear()
         failure: Exception | None = None
         try:
-            leaving.done = leaving.work(broker.budget, now_ms)
+            end.done = end.work(broker.budget, now_ms)
         except Exception as error:
             failure = error
-            leaving.fail(now_ms)
-        if not leaving.done:
-            broker.agenda.add(leaving)
+            end.fail(now_ms)
+        if not end.done:
+            broker.agenda.add(end)
         return failure
 
     # ---- output ----------------------------------------------------------------------------------
