@@ -36,7 +36,7 @@ from artemis_py.core.recovery import restore_ids, restore_messages, restore_stre
 from artemis_py.core.reload import Redeployment
 from artemis_py.core.slow_consumers import SlowConsumers
 from artemis_py.core.sweep import Sweep
-from artemis_py.core.tasks import QueueWork
+from artemis_py.core.tasks import Task
 from artemis_py.errors import Problem
 from artemis_py.message import Head, LargeBody, Message
 from artemis_py.records import Depth, PageLog, RecordLog, RecoveredState
@@ -193,14 +193,14 @@ class Broker:
             self.detach(queue, consumer, failed=False, now_ms=now_ms)
             raise
 
-    def detach(self, queue: Queue, consumer: Consumer, *, failed: bool, now_ms: int) -> QueueWork | None:
+    def detach(self, queue: Queue, consumer: Consumer, *, failed: bool, now_ms: int) -> Task | None:
         """Disconnect a consumer; a temporary queue goes with its last one. Returns the work that is left, None when all
         is done.
         """
         if queue.deleted:
             queue.parts.tell_left(consumer, failed=failed)
             return None
-        unfinished: QueueWork | None = None
+        unfinished: Task | None = None
         try:
             unfinished = queue.detach(consumer, failed=failed, now_ms=now_ms)
         except Exception as error:
@@ -246,7 +246,7 @@ class Broker:
         """Do what is due at ``now_ms``: schedules, redelivery delays, gates, expiry scans, deletions."""
         self.log.now_ms = now_ms
         is_due = self.clock.due_ms <= now_ms - self.clock.shift_ms
-        if not is_due and not self.agenda.chores:
+        if not is_due and not self.agenda.tasks:
             return
         self.budget.allow(_TICK_PARTS)
         if is_due:
@@ -256,7 +256,7 @@ class Broker:
                 self._sweep.run(now_ms)
                 self.slow_consumers.run(now_ms)
             self._wait()
-        if self.agenda.chores:
+        if self.agenda.tasks:
             share = self.budget.lend()
             self._work_off(share, now_ms)
             self.budget.take_back(share)
@@ -271,9 +271,9 @@ class Broker:
         """Go on with what was decided and is not done."""
         self.agenda.run(budget, now_ms)
         while self.agenda.broken:
-            name, failure = self.agenda.broken.pop()
+            task, failure = self.agenda.broken.pop()
             self.step_broke_off(now_ms)
-            give_up(self.host, "", name, failure)
+            give_up(self.host, "", type(task).__name__, failure)
 
     def dispatch(self, now_ms: int) -> None:
         """Offer what is ready to consumers, and publish the copies that this and the turn so far brought forth."""
@@ -317,7 +317,7 @@ class Broker:
         """The broker stops: carry out to its end what was decided."""
         self.handling.stop()
         unlimited = Budget()
-        while self.agenda.chores:
+        while self.agenda.tasks:
             self._work_off(unlimited, now_ms)
         self.forwarding.flush(now_ms)
         self.started = False
@@ -326,7 +326,7 @@ class Broker:
     def has_ready(self) -> bool:
         """Is there something left to do in another turn?"""
         now_ms = self.log.now_ms
-        return bool(self.host.ready or self.agenda.chores) or self.clock.due_ms <= now_ms - self.clock.shift_ms
+        return bool(self.host.ready or self.agenda.tasks) or self.clock.due_ms <= now_ms - self.clock.shift_ms
 
     def next_due_ms(self) -> int | None:
         """The date at which ``tick`` has something to do next if nobody sets the clock until then, or None."""
@@ -345,7 +345,7 @@ class Broker:
 
 def depths_of(queues: Iterable[Queue], coming: dict[int, list[int]]) -> list[Depth]:
     """The depths of durable queues that hold persistent messages. ``coming`` counts messages that are logged for a
-    queue and not on it yet (``Placing.add_to``): for a reader of the log the queue has them.
+    queue and not on it yet (``FanOut.add_to``): for a reader of the log the queue has them.
     """
     if not coming:
         return [depth for queue in queues if (depth := queue.depth()) is not None]

@@ -58,7 +58,7 @@ MEANINGS: Final = {
     LOOPED: "message dropped: diverts, dead-letter or expiry addresses form a loop",
     LIMITED: "address, queue or connection refused at a limit",
     SET_ASIDE: "queue paused because a step failed; resume it to try again",
-    GIVEN_UP: "a copy or a chore failed and was given up",
+    GIVEN_UP: "a copy or a task failed and was given up",
     LEASES_ENDED: "leases ended before their messages were acknowledged",
     HELD_UP: "nothing is delivered although messages are ready: backlogs are used up",
     FILLED: "queue filled from the log",

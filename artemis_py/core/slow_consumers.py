@@ -18,7 +18,7 @@ from artemis_py.core.host import Host
 from artemis_py.core.notifications import Fields
 from artemis_py.core.notify import tell_consumer
 from artemis_py.core.queue.queue import Queue
-from artemis_py.core.tasks import Chore
+from artemis_py.core.tasks import Task
 from artemis_py.core.timers import Schedule
 
 KILL: Final = "KILL"
@@ -67,7 +67,7 @@ def settled_count(consumer: Consumer) -> int:
 
 
 @final
-class SlowConsumers(Chore):
+class SlowConsumers(Task):
     """Looks at the queues that have a threshold and a consumer. ``queues`` are all queues, by number."""
 
     def __init__(self, host: Host, queues: dict[int, Queue]) -> None:
@@ -76,7 +76,7 @@ class SlowConsumers(Chore):
         self._watches: dict[int, _Watch] = {}
         self._due: Schedule[int] = Schedule(lambda queue_id: queue_id not in self._watches)
         self._ready: deque[_Watch] = deque()
-        self._is_running = False
+        self.done = True
         self.killed: list[Slow] = []
         """Consumers whose connections must be closed; whoever closes them takes them out."""
 
@@ -103,8 +103,7 @@ class SlowConsumers(Chore):
             watch = self._watches.get(queue_id)
             if watch is not None:
                 self._ready.append(watch)
-        if self._ready and not self._is_running:
-            self._is_running = True
+        if self._ready and self.done:
             self._host.agenda.add(self)
 
     def work(self, budget: Budget, now_ms: int) -> bool:
@@ -113,15 +112,13 @@ class SlowConsumers(Chore):
                 self._ready.popleft()
             if budget.is_spent:
                 break
-        self._is_running = bool(self._ready)
-        return not self._is_running
+        return not self._ready
 
-    def recover(self) -> bool:
+    def break_off(self, now_ms: int) -> bool:
         """A look has failed: the queue is not watched any more."""
         if self._ready:
             self._watches.pop(self._ready.popleft().queue_id, None)
-        self._is_running = bool(self._ready)
-        return self._is_running
+        return bool(self._ready)
 
     def _look(self, watch: _Watch, budget: Budget, now_ms: int) -> bool:
         """Look at some consumers of a queue. Returns True when all were seen."""

@@ -14,7 +14,7 @@ from artemis_py.core.faults import set_aside
 from artemis_py.core.host import Host
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.reference import deletion_of
-from artemis_py.core.tasks import Chore
+from artemis_py.core.tasks import Task
 
 Item = TypeVar("Item")
 
@@ -24,7 +24,7 @@ _DELETION: Final = 2
 
 
 @final
-class Sweep(Chore):
+class Sweep(Task):
     """``message-expiry-scan-period`` and ``address-queue-scan-period``, both in ms; -1 switches a round off.
 
     A queue or address is deleted when two rounds in a row find it unused (as Artemis' reaper does). So one created a
@@ -40,8 +40,7 @@ class Sweep(Chore):
         expiry_period_ms = self._expiry_period_ms = config.message_expiry_scan_period
         self._next_deletion_ms = steady_ms + deletion_period_ms if deletion_period_ms > 0 else None
         self._next_expiry_ms = steady_ms + expiry_period_ms if expiry_period_ms > 0 else None
-        self._is_running = False
-        """Is a round being made?"""
+        self.done = True
         self._asked = 0
         """What the next round must do (flags)."""
         self._duties = 0
@@ -93,12 +92,11 @@ class Sweep(Chore):
         if self._next_deletion_ms is not None and steady_ms >= self._next_deletion_ms:
             self._next_deletion_ms = steady_ms + self._deletion_period_ms
             self._asked |= _DELETION
-        if self._asked and not self._is_running:
+        if self._asked and self.done:
             self._begin()
             self._host.agenda.add(self)
 
     def _begin(self) -> None:
-        self._is_running = True
         self._duties, self._asked = self._asked, 0
         if self._duties & _DELETION:
             self._deletions += 1
@@ -109,13 +107,12 @@ class Sweep(Chore):
         while True:
             if not self._step(budget, now_ms):
                 if not self._asked:
-                    self._is_running = False
                     return True
                 self._begin()
             if budget.is_spent or self._host.budget.is_spent:
                 return False
 
-    def recover(self) -> bool:
+    def break_off(self, now_ms: int) -> bool:
         return True  # with the next item: the failed one is behind
 
     def _step(self, budget: Budget, now_ms: int) -> bool:

@@ -15,7 +15,7 @@ from artemis_py.core.order.entry import ABORTED, NACKED, Entry
 from artemis_py.core.publish.publish import Admission
 from artemis_py.core.queue.acknowledge import Chosen
 from artemis_py.core.queue.queue import Queue
-from artemis_py.core.tasks import QueueWork
+from artemis_py.core.tasks import Task
 from artemis_py.errors import AddressFullError, DuplicateError, QueueFullError
 from artemis_py.message import LargeBody, Message
 from artemis_py.records import Actor, RecordLog
@@ -93,7 +93,7 @@ class Transaction:
     delivery.
     """
 
-    __slots__ = ("_inquiry", "acknowledged", "begun_ms", "expired", "refused", "sends", "sifted", "size_bytes")
+    __slots__ = ("_inquiry", "acknowledged", "begun_ms", "by_filter", "expired", "refused", "sends", "size_bytes")
 
     def __init__(self, begun_ms: int = 0) -> None:
         self.begun_ms = begun_ms
@@ -103,7 +103,7 @@ class Transaction:
         self.refused: list[tuple[Queue, Consumer, Entry]] = []
         self.expired: list[tuple[Queue, Consumer, Entry]] = []
         """Entries that a consumer has expire with the COMMIT."""
-        self.sifted: list[tuple[Queue, Chosen, str, int, Actor | None]] = []
+        self.by_filter: list[tuple[Queue, Chosen, str, int, Actor | None]] = []
         """What a client names by itself: it is looked for when the COMMIT is carried out."""
         self.size_bytes = 0
         self._inquiry: Inquiry | None = None
@@ -119,9 +119,11 @@ class Transaction:
         self.sends.extend([(route, message, 0) for message in messages])
         self.size_bytes += size_bytes
 
-    def sift(self, queue: Queue, chosen: Chosen, outcome: str, connection: int, actor: Actor | None) -> None:
-        """Keep for the COMMIT what ``Queue.sift`` is to look for."""
-        self.sifted.append((queue, chosen, outcome, connection, actor))
+    def acknowledge_by_filter(
+        self, queue: Queue, chosen: Chosen, outcome: str, connection: int, actor: Actor | None
+    ) -> None:
+        """Keep for the COMMIT what ``Queue.acknowledge_by_filter`` is to look for."""
+        self.by_filter.append((queue, chosen, outcome, connection, actor))
         self.size_bytes += chosen.size_bytes
 
     def blocked_by(self) -> Address | None:
@@ -142,7 +144,7 @@ class Transaction:
     @property
     def settled_count(self) -> int:
         """Messages acknowledged, refused and expired, and what is to be looked for."""
-        return len(self.acknowledged) + len(self.refused) + len(self.expired) + len(self.sifted)
+        return len(self.acknowledged) + len(self.refused) + len(self.expired) + len(self.by_filter)
 
     def places(self, bindings: Bindings) -> int:
         """How often a COMMIT must decide whether a message goes to a queue: this is done in one piece."""
@@ -196,7 +198,7 @@ class Transaction:
                     return queue
         return None
 
-    def commit(self, broker: Broker, now_ms: int, commit_id: str | None = None, digest: str = "") -> list[QueueWork]:
+    def commit(self, broker: Broker, now_ms: int, commit_id: str | None = None, digest: str = "") -> list[Task]:
         """Carry everything out, as one group of records; ``commit_id``, which must be new, is remembered with it. What
         must be looked for follows, perhaps in later turns. Returns what of it is unfinished.
 
@@ -214,9 +216,9 @@ class Transaction:
         if commit_id is not None:  # when all of it has happened: a COMMIT that breaks off is not confirmed later
             broker.commits.remember(commit_id, digest, broker.log)
         broker.log.end_group()
-        unfinished: list[QueueWork] = []
-        for queue, chosen, outcome, connection, actor in self.sifted:
-            work = queue.sift(chosen, outcome, now_ms, connection=connection, actor=actor)
+        unfinished: list[Task] = []
+        for queue, chosen, outcome, connection, actor in self.by_filter:
+            work = queue.acknowledge_by_filter(chosen, outcome, now_ms, connection=connection, actor=actor)
             if work is not None:
                 unfinished.append(work)
         return unfinished
@@ -341,20 +343,20 @@ class Transaction:
             if route.address is full:
                 log.story.refused(full.name, policy, message)
 
-    def abort(self, now_ms: int) -> list[QueueWork]:
+    def abort(self, now_ms: int) -> list[Task]:
         """Forget the messages; acknowledged and refused entries go back to their queues as failed deliveries. Returns
-        the works that are not finished.
+        the tasks that are not done.
         """
         taken = self.acknowledged + self.refused + self.expired
         self.acknowledged, self.expired = [], []
         self.refused.clear()
         return self._release(taken, now_ms, ABORTED)
 
-    def _release(self, taken: list[tuple[Queue, Consumer, Entry]], now_ms: int, cause: str) -> list[QueueWork]:
+    def _release(self, taken: list[tuple[Queue, Consumer, Entry]], now_ms: int, cause: str) -> list[Task]:
         """Give back what was ``taken``, which is empty then. If one queue fails, the others have theirs all the same,
         before its exception is raised.
         """
-        unfinished: list[QueueWork] = []
+        unfinished: list[Task] = []
         failures: list[Exception] = []
         groups = _by_consumer(taken)
         taken.clear()

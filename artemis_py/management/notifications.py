@@ -62,7 +62,7 @@ SENTENCES: Final = {
     "MESSAGE_LOOPED": "a message was dropped, because diverts, dead-letter or expiry addresses form a loop",
     "LIMIT_REACHED": "an address, queue or connection was refused at a limit",
     "QUEUE_SET_ASIDE": "a queue was paused because a step failed",
-    "COPY_GIVEN_UP": "a copy or a chore failed and was given up",
+    "COPY_GIVEN_UP": "a copy or a task failed and was given up",
     "LEASES_ENDED": "leases ended before their messages were acknowledged",
     "QUEUE_HELD_UP": "nothing is delivered although messages are ready, because backlogs are used up",
     "QUEUE_FILLED": "a queue was filled from the log",

@@ -297,7 +297,7 @@ class Turns:
     def _has_more(self) -> bool:
         """Is there already work for another turn?"""
         broker, large, replays, calls = self.broker, self.large, self.replays, self.calls
-        if broker.host.ready or broker.agenda.chores or self.input.rota.count:
+        if broker.host.ready or broker.agenda.tasks or self.input.rota.count:
             return True
         if broker.clock.due_ms <= broker.log.now_ms - broker.clock.shift_ms:
             return True

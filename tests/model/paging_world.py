@@ -207,7 +207,7 @@ class PagingWorld(PagingState):
                 self._release(book, seat.reader, ids, failed=True, cancels=True)
             else:
                 self._done(book, seat.reader, ids, expires=outcome == EXPIRE)
-        queue.sift(Chosen(compile_selector(selector)), outcome, self.now_ms, connection=connection)
+        queue.acknowledge_by_filter(Chosen(compile_selector(selector)), outcome, self.now_ms, connection=connection)
         left = [letter_id for letter_id, slot in book.slots.items() if slot.state == DONE]
         assert not left, f"the filter left {left}"
         self.check()

@@ -195,7 +195,7 @@ class Trade(SideBySide):
         pair = self.pairs[number]
         queue, model = pair.queue, pair.model
         outcome = EXPIRE if expires else CANCEL if refuses else ACCEPT
-        queue.sift(Chosen(compile_selector(selector)), outcome, self.now_ms, connection=connection)
+        queue.acknowledge_by_filter(Chosen(compile_selector(selector)), outcome, self.now_ms, connection=connection)
         matches = SELECTORS[selector]
         if outcome != CANCEL:
             here = [*model.items, *(item for _, _, item in model.scheduled)]

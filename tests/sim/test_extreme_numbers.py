@@ -86,7 +86,7 @@ class Run:
     def check(self) -> None:
         counts, faults = self.life.broker.events.counts, self.life.stats.faults.counts
         assert not counts.get(SET_ASIDE, 0), "a queue was paused because its step failed"
-        assert not counts.get(GIVEN_UP, 0), "a copy or a chore was given up"
+        assert not counts.get(GIVEN_UP, 0), "a copy or a task was given up"
         assert not sum(faults.values()), faults
         assert self.life.failure is None
         projection = self.life.projection()

@@ -9,11 +9,11 @@ from collections.abc import Iterable, Iterator
 from typing import Final, final
 
 from artemis_py.config.settings import AddressSettings, Origin
-from artemis_py.core.addresses.fan_out import Spread
 from artemis_py.core.memory import ID_BYTES, IDS, Holdings, Memory
 from artemis_py.core.pages.page_stream import PageStream
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.reference import Home
+from artemis_py.core.tasks import TaskLine
 from artemis_py.message import Account, Message
 from artemis_py.selector import Expression, Program, Selector
 from artemis_py.units import date_after
@@ -314,7 +314,7 @@ class Address(Home):
         "changes", "changes_expiry", "deleted", "diverts", "dropped_message_count", "duplicate_ids",
         "duplicate_message_count", "empty_since_ms", "had_binding", "has_page_limit", "losses", "messages_max",
         "origin", "plan", "queues", "retention",
-        "routed_message_count", "routing_types", "spread", "stream", "unrouted_message_count", "view",
+        "routed_message_count", "routing_types", "fan_outs", "stream", "unrouted_message_count", "view",
     )  # fmt: skip
 
     def __init__(
@@ -351,7 +351,7 @@ class Address(Home):
         """The queue that is a view of other addresses, and passes on to one of them what is sent here."""
         self.stream: PageStream | None = None
         """Its pages; None while it never needed one."""
-        self.spread: Spread | None = None
+        self.fan_outs: TaskLine | None = None
         """The last publication that was larger than a turn. It may be on all of its queues by now."""
         self.auto_created = auto_created
         self.blocked = False
@@ -483,9 +483,9 @@ class Address(Home):
         return 0 if self.stream is None else len(self.stream.pages)
 
     @property
-    def is_spreading(self) -> bool:
+    def is_fanning_out(self) -> bool:
         """Is something published here that is not on all of its queues yet?"""
-        return self.spread is not None and not self.spread.may_go_on
+        return self.fan_outs is not None and not self.fan_outs.may_go_on
 
     @property
     def is_paging(self) -> bool:

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from typing import final
 
 from artemis_py.core.addresses.address import Plan
-from artemis_py.core.addresses.fan_out import Spread
 from artemis_py.core.addresses.route import Route
 from artemis_py.core.budget import Budget
 from artemis_py.core.queue.queue import Queue
+from artemis_py.core.tasks import TaskLine
 from artemis_py.message import MESSAGE_OVERHEAD_BYTES, LargeBody, Message
 from artemis_py.selector import Program, Selector
 
@@ -88,7 +88,7 @@ class Batch:
     """The queue that took no more, where not all messages were taken because of a queue and not of the address."""
     refused_bytes: int = 0
     """The encoded size of the message that it did not take."""
-    behind: Spread | None = None
+    behind: TaskLine | None = None
     """What must be on its queues before anything of the batch can be taken, where not all messages were taken because
     of that.
     """

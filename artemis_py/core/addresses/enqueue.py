@@ -7,8 +7,9 @@ from typing import Final, final
 
 from artemis_py.core.addresses.address import Address
 from artemis_py.core.addresses.batch import Batch
-from artemis_py.core.addresses.fan_out import Placing, Spread, put
+from artemis_py.core.addresses.fan_out import FanOut, put
 from artemis_py.core.addresses.route import Route
+from artemis_py.core.budget import Budget
 from artemis_py.core.host import Host
 from artemis_py.core.memory import keep, release
 from artemis_py.core.order.entry import Entry
@@ -16,6 +17,7 @@ from artemis_py.core.pages.page_stream import Streams
 from artemis_py.core.publish_outcome import note_taken
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.reference import QueueReference
+from artemis_py.core.tasks import TaskLine
 from artemis_py.message import Message
 from artemis_py.records import RecordLog
 
@@ -144,15 +146,16 @@ _DECIDING: Final = 8
 
 @final
 class Enqueuer:
-    """Records and places messages. Work that is larger than a turn is put off (``Spread``)."""
+    """Records and places messages. Work that is larger than a turn is put off (``FanOut``)."""
 
     def __init__(self, host: Host, streams: Streams) -> None:
         self._host = host
         self._streams = streams
         self.recording = recording_of(host.log)
-        self.begun: list[Placing] = []
+        self.begun: list[FanOut] = []
         """What was published since somebody asked, and is not on all of its queues."""
-        self._spreads: list[Spread] = []
+        self._lines: list[TaskLine] = []
+        """By address, in order: what is not on all of its queues."""
 
     def enqueue(self, batch: Batch, shares: list[Share]) -> None:
         """Write messages down and put them on their queues, now or later."""
@@ -163,7 +166,7 @@ class Enqueuer:
             self._enqueue_paged(batch, shares)
             return
         everything, later = shares, _NO_SHARES
-        if batch.route.address.is_spreading or self._is_too_much(shares):
+        if batch.route.address.is_fanning_out or self._is_too_much(shares):
             shares, later = self._part(batch, shares)
         if not batch.plain:
             self.recording.record(batch, everything)
@@ -194,22 +197,22 @@ class Enqueuer:
     def _put_off(self, batch: Batch, shares: list[Share]) -> None:
         """Put recorded messages on their queues in later turns, some in each."""
         address, budget = batch.route.address, self._host.budget
-        spread = address.spread
-        if spread is None or spread.may_go_on:
-            spread = address.spread = Spread()
-            self._spreads = [each for each in self._spreads if not each.may_go_on]
-            self._spreads.append(spread)
-            self._host.agenda.add(spread)
+        line = address.fan_outs
+        if line is None or line.may_go_on:
+            line = address.fan_outs = TaskLine()
+            self._lines = [each for each in self._lines if not each.may_go_on]
+            self._lines.append(line)
+            self._host.agenda.add(line)
         places = sum([len(taken) for _, taken in shares])
         messages = batch.messages
         if not any(taken is messages for _, taken in shares):
             messages = list({message.id: message for _, taken in shares for message in taken}.values())
-        placing = Placing(messages, shares, batch.due_ms, plain=batch.plain)
-        spread.add(placing)
-        self.begun.append(placing)
+        fan_out = FanOut(messages, shares, batch.due_ms, plain=batch.plain)
+        line.add(fan_out)
+        self.begun.append(fan_out)
         budget.spend(places // _DECIDING - places)  # the rest is spent when it is done
 
-    def take_begun(self) -> list[Placing]:
+    def take_begun(self) -> list[FanOut]:
         """What was published since somebody asked, and is not on all of its queues. It is forgotten here: whoever asks
         may wait for it.
         """
@@ -232,8 +235,10 @@ class Enqueuer:
         many of them are scheduled, by queue number.
         """
         coming: dict[int, list[int]] = {}
-        for spread in self._spreads:
-            spread.add_to(coming)
+        for line in self._lines:
+            for fan_out in line.unfinished:
+                assert isinstance(fan_out, FanOut)
+                fan_out.add_to(coming)
         return coming
 
     def _hand_over(self, batch: Batch, shares: list[Share]) -> list[Share]:
@@ -260,9 +265,9 @@ class Enqueuer:
         """Put messages into pages, each once with the queues that it goes to. Paging begins with the first of them:
         what came before it has to be on its queues then.
         """
-        spread = batch.route.address.spread
-        if spread is not None:
-            spread.finish(batch.now_ms)
+        before = batch.route.address.fan_outs
+        if before is not None:
+            before.work(Budget(), batch.now_ms)
         if batch.plain:
             self._put_into_pages(batch, shares)
             return

@@ -23,7 +23,7 @@ from artemis_py.core.queue.attributes import declaration_of, use_declaration
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue.recipe import build_queue
 from artemis_py.core.reference import deletion_of
-from artemis_py.core.tasks import QueueWork
+from artemis_py.core.tasks import Task
 from artemis_py.errors import BrokerError, LimitError
 
 # ---- quota -----------------------------------------------------------------------------------------------------------
@@ -318,7 +318,7 @@ class Registry:
         """Tell the operational log of a queue that was there before a restart."""
         self._host.note_event(events.OPENED, queue.reference, _facts(queue))
 
-    def delete_queue(self, queue: Queue, now_ms: int) -> QueueWork | None:
+    def delete_queue(self, queue: Queue, now_ms: int) -> Task | None:
         """Remove a queue without consumers; what it still holds is killed. It is gone at once, and its name free.
         Returns the work that is left, None when all is done.
         """

@@ -10,7 +10,7 @@ from artemis_py.core.host import Host
 from artemis_py.core.order.entry import PURGED
 from artemis_py.core.queue.attributes import set_ring_size
 from artemis_py.core.queue.queue import Queue
-from artemis_py.core.tasks import QueueWork
+from artemis_py.core.tasks import Task
 from artemis_py.errors import BrokerError, NotFoundError
 
 
@@ -54,7 +54,7 @@ class Operations:
         queue.resume()
         self._note(queue, "resume", "resume")
 
-    def purge(self, queue_name: str, now_ms: int) -> tuple[int, QueueWork | None]:
+    def purge(self, queue_name: str, now_ms: int) -> tuple[int, Task | None]:
         """Remove every message that nobody has. Returns how many that are, and the work that is left. Raises
         NotFoundError.
         """
@@ -64,7 +64,7 @@ class Operations:
         self._tell(queue, "purge", "purge")
         return count, unfinished
 
-    def delete(self, queue_name: str, now_ms: int) -> tuple[int, QueueWork | None]:
+    def delete(self, queue_name: str, now_ms: int) -> tuple[int, Task | None]:
         """Delete a queue that nobody consumes, with its messages. Returns how many these are, and the work that is
         left. Raises NotFoundError, BrokerError while it has consumers.
         """

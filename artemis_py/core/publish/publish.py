@@ -179,7 +179,7 @@ class Router:
         if only is not None and only.accepts_all:
             address = route.address
             address.routed_message_count += len(messages)
-            if batch.paged or (address.spread is not None and address.is_spreading):
+            if batch.paged or (address.fan_outs is not None and address.is_fanning_out):
                 self._enqueuer.enqueue(batch, [(only, messages)])
             else:
                 self._enqueuer.enqueue_on_one(batch, only)
@@ -316,7 +316,7 @@ class Admission:
             self._host.budget.spend(cost.places_of(len(messages)) if asked else cost.of_all(messages))
         limited = plan.limited if route.queue is None else _limited(route, plan)
         batch.limited = len(limited) > 0
-        if route.address.spread is not None and not admitted and _must_wait(batch, limited):
+        if route.address.fan_outs is not None and not admitted and _must_wait(batch, limited):
             return 0
         if limited and not _have_room(limited, batch):
             return self._publish_to_limited(batch, plan, admitted)
@@ -437,11 +437,11 @@ def _must_wait(batch: Batch, limited: list[Queue]) -> bool:
     because it stands behind it there.
     """
     address = batch.route.address
-    if not address.is_spreading:
+    if not address.is_fanning_out:
         return False
     pages = any(queue.flow.overflow.pages for queue in limited)
     if pages or not address.has_room_for(len(batch.messages), batch.memory_bytes):
-        batch.behind = address.spread
+        batch.behind = address.fan_outs
     return batch.behind is not None
 
 

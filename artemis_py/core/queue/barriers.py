@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, final
 
-from artemis_py.core.budget import Budget
+from artemis_py.core.budget import SLICE_MAX, Budget
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.host import Host
 from artemis_py.core.order.entry import Entry
@@ -14,7 +14,6 @@ from artemis_py.core.queue.messages import EXPIRE_UNITS, Contents
 from artemis_py.core.queue.pending import Behind
 from artemis_py.core.queue.waking import Waking
 from artemis_py.core.reference import QueueReference
-from artemis_py.core.tasks import SLICE_MAX
 
 # ---- broadcast -------------------------------------------------------------------------------------------------------
 #

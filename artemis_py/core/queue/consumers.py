@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, final
 
-from artemis_py.core.budget import Budget
+from artemis_py.core.budget import SLICE_MAX, Budget
 from artemis_py.core.consumer import Consumer, Reader
 from artemis_py.core.order.entry import LOST, Entry
 from artemis_py.core.order.order import Cursor, Order
 from artemis_py.core.queue.parts import QueueParts
 from artemis_py.core.queue.returning import Return
-from artemis_py.core.tasks import SLICE_MAX, QueueWork
+from artemis_py.core.tasks import Task
 from artemis_py.errors import LimitError
 from artemis_py.selector import Program, Selector
 
@@ -23,11 +23,12 @@ from artemis_py.selector import Program, Selector
 
 
 @final
-class FreeGroups(QueueWork):
+class FreeGroups(Task):
     """Frees what is to be freed of one queue's groups."""
 
+    holds = True
+
     def __init__(self, parts: QueueParts) -> None:
-        super().__init__(holds=True)
         self._parts = parts
 
     def work(self, budget: Budget, now_ms: int) -> bool:
@@ -241,13 +242,13 @@ class Seats:
 
     def replace(
         self, consumer: Consumer, selector: Selector | None, no_local: int, backlog_max: int, now_ms: int
-    ) -> QueueWork | None:
+    ) -> Task | None:
         """A consumer that takes messages away wants others from now on, or another number of them. It keeps what it
         holds. What it was not sent yet goes back, but for a barrier. Returns
         the unfinished work, if any.
         """
         parts = self._parts
-        unfinished: QueueWork | None = None
+        unfinished: Task | None = None
         if consumer.outbox and not consumer.settles and consumer.barrier is None:
             waiting = [consumer.let_go(entry.message.id) for entry in consumer.outbox]
             consumer.outbox.clear()
@@ -267,7 +268,7 @@ class Seats:
         parts.wake(consumer)
         return unfinished
 
-    def detach(self, consumer: Consumer, *, failed: bool, now_ms: int) -> QueueWork | None:
+    def detach(self, consumer: Consumer, *, failed: bool, now_ms: int) -> Task | None:
         """A consumer leaves. What it holds comes back (see ``Return``); what was never sent comes back as if it had not
         been picked. Returns the unfinished work, if any.
         """
@@ -280,7 +281,7 @@ class Seats:
             parts.confirm(len(consumer.let_go_all()))
         waiting = [entry for entry in consumer.outbox if consumer.held.pop(entry.message.id, None) is not None]
         consumer.outbox.clear()
-        unfinished: QueueWork | None = None
+        unfinished: Task | None = None
         try:
             if waiting:
                 parts.tasks.begin(Return(parts, consumer, waiting, failed=False, sent=False), now_ms)

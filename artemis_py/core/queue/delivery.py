@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final, final
 
+from artemis_py.core.budget import SLICE_MAX
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.events import HELD_UP
 from artemis_py.core.order.entry import Entry
@@ -12,7 +13,6 @@ from artemis_py.core.queue.basis import QueueBasis
 from artemis_py.core.queue.messages import EXPIRE_UNITS
 from artemis_py.core.queue.paged import READY_MIN, PageReading, QueuePages
 from artemis_py.core.queue.why import Reason, is_full, why_behind, why_full, why_used_up
-from artemis_py.core.tasks import SLICE_MAX
 from artemis_py.message import Message
 
 # ---- aftermath -------------------------------------------------------------------------------------------------------

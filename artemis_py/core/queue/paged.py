@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, final
 
-from artemis_py.core.budget import OVERDRAFT_UNITS
+from artemis_py.core.budget import OVERDRAFT_UNITS, SLICE_MAX
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.order.entry import Entry
 from artemis_py.core.pages.cursor import Backlog, PageExpiry, ReadAhead
@@ -12,7 +12,6 @@ from artemis_py.core.pages.page_stream import PageReader, PageStream, RestoredSh
 from artemis_py.core.queue.alerts import AlertWatch
 from artemis_py.core.queue.basis import QueueBasis
 from artemis_py.core.queue.messages import EXPIRE, Contents, not_before_ms
-from artemis_py.core.tasks import SLICE_MAX
 from artemis_py.message import Message
 from artemis_py.paged import PagedMessage
 from artemis_py.records import PagedEntry

@@ -1,4 +1,4 @@
-"""The parts of a queue: how messages arrive, how it keeps to its limits, and the works that it carries out."""
+"""The parts of a queue: how messages arrive, how it keeps to its limits, and its larger tasks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from artemis_py.core.queue.delivery import Aftermath, Delivery, HoldUp
 from artemis_py.core.queue.messages import not_before_ms
 from artemis_py.core.queue.paged import QueuePages
 from artemis_py.core.queue.redelivery import Redelivery
-from artemis_py.core.tasks import Chore, QueueWork, QueueWorks
+from artemis_py.core.tasks import Task, TaskLine
 from artemis_py.message import Message
 from artemis_py.paged import PagedMessage
 
@@ -33,20 +33,20 @@ class Growth:
     """
 
     __slots__ = (
-        "_activates", "_aftermath", "_contents", "_delivery", "_distribution", "_flow", "_host", "_reference",
-        "_waking", "_works",
+        "_activates", "_aftermath", "_contents", "_delivery", "_distribution", "_flow", "_gate", "_host", "_reference",
+        "_waking",
     )  # fmt: skip
 
-    def __init__(self, basis: QueueBasis, works: QueueWorks, delivery: Delivery, aftermath: Aftermath) -> None:
+    def __init__(self, basis: QueueBasis, delivery: Delivery, aftermath: Aftermath) -> None:
         self._reference = basis.reference
         self._host = basis.host
         self._contents = basis.contents
         self._flow = basis.flow
+        self._gate = basis.gate
         self._waking = basis.waking
         self._distribution = basis.distribution
         self._activates = basis.activation is not None
         """Does dispatch do something without a consumer, too: make messages active?"""
-        self._works = works
         self._delivery = delivery
         self._aftermath = aftermath
 
@@ -56,8 +56,8 @@ class Growth:
         """
         if self._waking.dry:
             self._waking.wake_dry()
-        if self._works.holds:
-            self._works.late_count += added
+        if self._gate.is_held:
+            self._gate.late_count += added
             self._flow.stop()
             return
         overflow = self._flow.overflow
@@ -72,7 +72,7 @@ class Growth:
 
     def offer_first(self, now_ms: int) -> None:
         """Offer ready entries to consumers before anything is refused or dropped, even when the budget is spent."""
-        if not self._works.holds:
+        if not self._gate.is_held:
             self._delivery.run(now_ms, -OVERDRAFT_UNITS)
             self._aftermath.run()
 
@@ -122,99 +122,93 @@ class Growth:
 
 # ---- tasks -----------------------------------------------------------------------------------------------------------
 #
-# Carries out a queue's works in order, a little in each turn.
+# What a queue does that may take longer than a turn. Each task is decided at once and carried out in order, a little in
+# each turn, so its result is the same as in one go.
 
 
 @final
-class Tasks(Chore):
-    """Begins the works of one queue and goes on with them. It is on the agenda while a work is unfinished."""
+class QueueTasks(TaskLine):
+    """Begins the tasks of one queue and goes on with them. While one of them moves entries (``holds``), the queue
+    dispatches nothing.
+    """
 
-    __slots__ = ("_aftermath", "_growth", "_host", "_reference", "_serves", "_works")
-
-    def __init__(self, basis: QueueBasis, works: QueueWorks, growth: Growth, aftermath: Aftermath) -> None:
+    def __init__(self, basis: QueueBasis, growth: Growth, aftermath: Aftermath) -> None:
+        super().__init__()
         self._reference = basis.reference
         self._host = basis.host
-        self._works = works
+        self._gate = basis.gate
         self._growth = growth
         self._aftermath = aftermath
+        self._holding_count = 0
         self._serves = False
-        """Is the queue between two works, looking at what arrived meanwhile?"""
+        """Is the queue between two tasks, looking at what arrived meanwhile?"""
 
-    @property
-    def are_done(self) -> bool:
-        """Is no work unfinished?"""
-        return self._works.first is None
-
-    def begin(self, work: QueueWork, now_ms: int, budget: Budget | None = None) -> QueueWork | None:
-        """Carry out a work, behind those begun before. Returns it when it is unfinished: it goes on in later turns.
-        ``budget``: that of the chore that asks, instead of a share of the turn's.
+    def begin(self, task: Task, now_ms: int, budget: Budget | None = None) -> Task | None:
+        """Carry out a task, behind those begun before. Returns it when it is unfinished: it goes on in later turns.
+        ``budget``: that of the task that asks, instead of a share of the turn's.
         """
-        if self._works.first is not None:
-            self._works.add(work)
-            return work
-        if self._is_done(work, now_ms, budget):
-            if work.added_count:
-                self._growth.run(work.added_count, now_ms)
+        if not self.may_go_on:
+            self.add(task)
+            return task
+        if self._is_done(task, now_ms, budget):
+            if task.added_count:
+                self._growth.run(task.added_count, now_ms)
             self._aftermath.run()
             return None
-        self._works.add(work)
+        self.add(task)
         self._host.agenda.add(self)
         self._aftermath.run()
-        return work
+        return task
 
-    def _is_done(self, work: QueueWork, now_ms: int, budget: Budget | None) -> bool:
+    def _is_done(self, task: Task, now_ms: int, budget: Budget | None) -> bool:
         share = self._host.budget.lend() if budget is None else budget
         try:
-            return work.work(share, now_ms)
+            return task.work(share, now_ms)
         except Exception:
-            work.failed = True
-            work.break_off(now_ms)
+            task.fail(now_ms)
             self._host.note_ready(self._reference)
             raise
         finally:
             if budget is None:
                 self._host.budget.take_back(share)
 
-    def work(self, budget: Budget, now_ms: int) -> bool:
-        first = self._works.first
-        while first is not None and first.work(budget, now_ms):
-            self._end_first(first, now_ms)
-            first = self._works.first
-            if budget.is_spent:
-                break
-        self._aftermath.run()
-        return first is None
+    def add(self, task: Task) -> None:
+        super().add(task)
+        if task.holds:
+            self._holding_count += 1
+            self._gate.is_held = True
 
-    def _end_first(self, work: QueueWork, now_ms: int) -> None:
-        """End the first work. If no entries are being moved any more, look at those that arrived meanwhile and serve
-        consumers.
+    def work(self, budget: Budget, now_ms: int) -> bool:
+        is_done = super().work(budget, now_ms)
+        self._aftermath.run()
+        return is_done
+
+    def end_first(self, task: Task, now_ms: int) -> None:
+        """The first task has ended. Consumers are served what it put on the queue, and behind the last one that moves
+        entries what arrived meanwhile.
         """
-        works = self._works
-        added, work.added_count = work.added_count, 0
+        gate = self._gate
+        added, task.added_count = task.added_count, 0
         if added:
-            works.is_lifted = True
+            gate.is_held = False
             self._growth.run(added, now_ms)
-            works.is_lifted = False
-        if works.end_first() and not self._reference.deleted:
+        super().end_first(task, now_ms)
+        self._holding_count -= task.holds
+        gate.is_held = self._holding_count > 0
+        if task.holds and not gate.is_held and not self._reference.deleted:
             self._serves = True
-            late_count = works.take_late()
+            late_count, gate.late_count = gate.late_count, 0
             if late_count:
                 self._growth.run(late_count, now_ms)
             self._host.note_ready(self._reference)
             self._serves = False
 
-    def recover(self) -> bool:
-        if self._serves:  # the work before is done, and the next has not begun
-            self._serves = False
-            self._host.note_ready(self._reference)
-            return self._works.first is not None
-        first = self._works.first
-        assert first is not None, "what broke off was under way"
-        first.failed = True
-        first.break_off(self._host.log.now_ms)
-        self._works.is_lifted = False
-        self._end_first(first, self._host.log.now_ms)
-        return self._works.first is not None
+    def break_off(self, now_ms: int) -> bool:
+        if not self._serves:
+            return super().break_off(now_ms)
+        self._serves = False  # the task before is done, and the next has not begun
+        self._host.note_ready(self._reference)
+        return not self.may_go_on
 
 
 # ---- arrivals --------------------------------------------------------------------------------------------------------
@@ -228,14 +222,13 @@ class Arrivals:
 
     __slots__ = (
         "_aftermath", "_alerts", "_contents", "_distribution", "_flow", "_gate", "_goes_to_tail", "_grouping",
-        "_growth", "_host", "_is_plain", "_pages", "_reference", "_waking", "_works",
+        "_growth", "_host", "_is_plain", "_pages", "_reference", "_waking",
     )  # fmt: skip
 
     def __init__(
         self,
         basis: QueueBasis,
         pages: QueuePages,
-        works: QueueWorks,
         growth: Growth,
         aftermath: Aftermath,
         alerts: AlertWatch | None,
@@ -249,7 +242,6 @@ class Arrivals:
         self._distribution = basis.distribution
         self._gate = basis.gate
         self._pages = pages
-        self._works = works
         self._growth = growth
         self._aftermath = aftermath
         self._alerts = alerts
@@ -272,7 +264,7 @@ class Arrivals:
             not self._is_plain
             or self._alerts is not None
             or (contents.paged.backlogs and contents.paged.count)
-            or self._works.holds
+            or self._gate.is_held
         ):
             return None
         consumer = consumers[0]
@@ -455,7 +447,6 @@ class QueueParts:
     __slots__ = (
         "activation", "aftermath", "alerts", "arrivals", "basis", "contents", "delivery", "distribution", "flow",
         "gate", "grouping", "growth", "hold_up", "host", "pages", "redelivery", "reference", "tasks", "waking",
-        "works",
     )  # fmt: skip
 
     def __init__(self, basis: QueueBasis, *, redelivery: Redelivery, read_ahead: ReadAhead) -> None:
@@ -473,14 +464,13 @@ class QueueParts:
         alerts = basis.reference.rules.alerts
         self.alerts = None if alerts is None else AlertWatch(basis.reference, basis.host, basis.contents, alerts)
         self.pages = QueuePages(basis, self.alerts, read_ahead)
-        self.works = QueueWorks()
         self.aftermath = Aftermath(basis, self.pages.reading)
         self.hold_up = HoldUp(basis) if basis.contents.deferred is not None else None
         """Watches backlogs; None on a queue where nobody asks for any."""
         self.delivery = Delivery(basis, self.pages, self.aftermath, self.hold_up)
-        self.growth = Growth(basis, self.works, self.delivery, self.aftermath)
-        self.tasks = Tasks(basis, self.works, self.growth, self.aftermath)
-        self.arrivals = Arrivals(basis, self.pages, self.works, self.growth, self.aftermath, self.alerts)
+        self.growth = Growth(basis, self.delivery, self.aftermath)
+        self.tasks = QueueTasks(basis, self.growth, self.aftermath)
+        self.arrivals = Arrivals(basis, self.pages, self.growth, self.aftermath, self.alerts)
 
     def note_ready(self) -> None:
         """There may be something to dispatch."""

@@ -32,7 +32,7 @@ from artemis_py.core.queue.why import (
     why_not_read,
     why_passed_over,
 )
-from artemis_py.management.steps import WAIT
+from artemis_py.core.tasks import WAIT
 from artemis_py.management.why.asking import LINES_MAX, LOOKS_PER_STEP, Asking, Findings, listed, some_at_a_time
 from artemis_py.management.why.nothing import about_losses, about_nothing
 from artemis_py.management.why.places import NOWHERE, Place, of_acceptor

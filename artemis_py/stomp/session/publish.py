@@ -279,7 +279,7 @@ class Publishing:
         cost = plan.cost if route.queue is None else bindings.cost_of(route)
         limit = len(frames)
         may_forward = address.may_forward
-        if cost.units > 1 or address.spread is not None or may_forward:
+        if cost.units > 1 or address.fan_outs is not None or may_forward:
             limit = self._end_of_run(frames, start, address, cost)
         if limit == start:
             return start + 1 if self._send_or_refuse(first, frames[start][1], now_ms) else start
@@ -310,7 +310,7 @@ class Publishing:
         if receipts:
             state.confirm_run(receipts, behind)
         if (state.broker.enqueuer.begun or state.unfinished) and state.has_unfinished():
-            state.begin_errand("SEND", None, None)
+            state.wait_for_unfinished("SEND", None, None)
         if behind == end or self._has_to_wait(batch):
             return behind
         refused = frames[behind][0]
@@ -321,8 +321,8 @@ class Publishing:
     def _end_of_run(self, frames: list[tuple[AnyFrame, bytes]], start: int, address: Address, cost: PlanCost) -> int:
         """Up to where a run may go in this turn; ``start`` if not even the first SEND may be part of one."""
         state, count = self._state, len(frames)
-        if cost.units > 1 or address.is_spreading:
-            units = 0 if address.is_spreading else state.broker.budget.left - state.stop_at
+        if cost.units > 1 or address.is_fanning_out:
+            units = 0 if address.is_fanning_out else state.broker.budget.left - state.stop_at
             count = start + cost.affordable(units, _sizes_bytes(frames, start), count - start)
         return min(count, start + _COPIED_AT_ONCE) if address.may_forward else count
 
@@ -420,7 +420,7 @@ class Publishing:
         if shape.address == state.service.asked_address:
             pending = ask(state, frame, body)
             state.unfinished.append(pending)
-            state.begin_errand("SEND", frame.receipt, pending)
+            state.wait_for_unfinished("SEND", frame.receipt, pending)
             return True
         route = route_of(state, shape)
         head = head_for(state, frame)
@@ -440,7 +440,7 @@ class Publishing:
         state.lsn_written = max(state.lsn_written, message.lsn)
         told = self._take_told()
         if state.has_unfinished():
-            state.begin_errand("SEND", frame.receipt, told)
+            state.wait_for_unfinished("SEND", frame.receipt, told)
         elif frame.receipt is not None:
             state.confirm(frame.receipt, told)
         return True

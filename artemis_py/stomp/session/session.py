@@ -8,13 +8,14 @@ from artemis_py.core.budget import Budget
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.events import UNBLOCKED
 from artemis_py.core.queue.queue import Queue
+from artemis_py.core.tasks import Awaited
 from artemis_py.errors import ArtemisError, StorageError
 from artemis_py.stomp.heartbeat import Pulse
-from artemis_py.stomp.service import Awaited, StompService
+from artemis_py.stomp.service import StompService
 from artemis_py.stomp.session.acknowledge import Acknowledging
 from artemis_py.stomp.session.connect import Entry, enter
 from artemis_py.stomp.session.publish import Publishing
-from artemis_py.stomp.session.state import Errand, Remainder, SessionState
+from artemis_py.stomp.session.state import Remainder, SessionState, UnfinishedFrame
 from artemis_py.stomp.session.subscriptions import Subscriptions
 from artemis_py.stomp.session.transactions import Transactions
 from artemis_py.stomp.wire.frames import AckRun, AnyFrame, BodiedFrame, Frame, FrameError, LargeSend, Refused, Send
@@ -143,7 +144,7 @@ class Commands:
         """Answer with a RECEIPT if the client asked for one: at once, or when the work that is left is done."""
         receipt = frame.headers.get("receipt")
         if self._state.has_unfinished():
-            self._state.begin_errand(frame.command, receipt, extra)
+            self._state.wait_for_unfinished(frame.command, receipt, extra)
         elif receipt is not None:
             self._state.confirm(receipt, extra)
 
@@ -302,7 +303,7 @@ class Session:
             self.state.broker.note_event(UNBLOCKED, awaited, {"session": self.state.name})
         self.state.blocked_by = None
         self.pulse.note_alive(now_ms)
-        if isinstance(awaited, Errand):
+        if isinstance(awaited, UnfinishedFrame):
             self._answer(awaited)
         elif isinstance(awaited, Entry):
             self._enter(awaited, now_ms)
@@ -346,8 +347,8 @@ class Session:
         self._commands.confirm(frame)
         return True
 
-    def _answer(self, errand: Errand) -> None:
-        self.state.answer(errand)
+    def _answer(self, frame: UnfinishedFrame) -> None:
+        self.state.answer(frame)
         if self.state.has_ended:
             self._close()
 
@@ -417,7 +418,7 @@ class Session:
         if subscription is None:
             return
         awaited = self.state.blocked_by
-        if isinstance(awaited, Errand) and awaited.may_go_on:  # what comes of it stands behind its RECEIPT
+        if isinstance(awaited, UnfinishedFrame) and awaited.may_go_on:  # what comes of it stands behind its RECEIPT
             self._answer(awaited)
             if not self.is_open:
                 return

@@ -12,7 +12,7 @@ from artemis_py.core.consumer import UNLIMITED, Consumer, Reader, encoded_size
 from artemis_py.core.memory import SUBSCRIPTION_BYTES
 from artemis_py.core.order.entry import Entry
 from artemis_py.core.queue.queue import Queue
-from artemis_py.core.tasks import QueueWork
+from artemis_py.core.tasks import Task
 from artemis_py.errors import BrokerError, NotFoundError
 from artemis_py.security.permit import Permit
 from artemis_py.security.rights import Rights
@@ -202,7 +202,7 @@ def replaces(headers: dict[str, str]) -> bool:
 
 def replace(
     service: StompService, subscription: Subscription, headers: dict[str, str], origin: int, now_ms: int
-) -> QueueWork | None:
+) -> Task | None:
     """Change a subscription in place: its selector, no-local and backlog become those of the frame. Returns the
     unfinished work, if any. Raises FrameError, SelectorError or LimitError, and
     nothing has changed then.

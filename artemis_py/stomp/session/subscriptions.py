@@ -7,7 +7,7 @@ from typing import Final, final
 from artemis_py.core.budget import Budget
 from artemis_py.core.consumer import Consumer, Reader
 from artemis_py.core.memory import SELECTORS, SUBSCRIPTIONS, Holdings, selector_bytes
-from artemis_py.core.tasks import Chore
+from artemis_py.core.tasks import Task
 from artemis_py.errors import LimitError
 from artemis_py.stomp.service import StompService
 from artemis_py.stomp.session.replay import Replaying, asks_for_replay
@@ -23,7 +23,7 @@ from artemis_py.stomp.session.subscription import (
 )
 from artemis_py.stomp.wire.frames import FrameError
 
-# ---- leaving ---------------------------------------------------------------------------------------------------------
+# ---- end -------------------------------------------------------------------------------------------------------------
 #
 # The end of a session's subscriptions, however many it has.
 
@@ -35,7 +35,7 @@ _CONSUMERS_PER_UNIT: Final = 16
 
 
 @final
-class Leaving(Chore):
+class SubscriptionsEnd(Task):
     """A session is over. Its consumers and its replays get nothing more from here on; they leave one by one, and its
     temporary destinations go behind them.
     """
@@ -103,7 +103,7 @@ class Leaving(Chore):
         if not address.queues and not address.deleted:
             broker.registry.delete_address(address)
 
-    def recover(self) -> bool:
+    def break_off(self, now_ms: int) -> bool:
         return not self._is_told
 
 
@@ -287,17 +287,19 @@ class Subscriptions:
         """
         broker = self._state.broker
         replaying = self.replaying
-        leaving = Leaving(self._state.service, self._state.origin, list(self.by_key.values()), replaying, failed=failed)
+        end = SubscriptionsEnd(
+            self._state.service, self._state.origin, list(self.by_key.values()), replaying, failed=failed
+        )
         self.by_key.clear()
         self.by_consumer.clear()
         failure: Exception | None = None
         try:
-            is_done = leaving.work(broker.budget, now_ms)
+            end.done = end.work(broker.budget, now_ms)
         except Exception as error:
             failure = error
-            is_done = not leaving.recover()
-        if not is_done:
-            broker.agenda.add(leaving)
+            end.fail(now_ms)
+        if not end.done:
+            broker.agenda.add(end)
         return failure
 
     # ---- output ----------------------------------------------------------------------------------

@@ -316,7 +316,7 @@ def test_an_allowance_is_kept() -> None:
     for done_count, allowance in ((2, 0), (2, 3), (5, 3)):
         desk.broker.handling.nudge(change)
         desk.settle()
-        assert (change.done_count, change.is_off) == (done_count, True)
+        assert (change.done_count, change.done, change.is_over) == (done_count, True, False)
         change.allowance = allowance
     desk.broker.handling.nudge(change)
     desk.settle()

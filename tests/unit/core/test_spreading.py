@@ -66,7 +66,7 @@ def test_no_turn_puts_more_on_queues_than_it_has_units_for() -> None:
     assert max(steps) <= UNITS
     assert [queue.message_count for queue in broker.queues.values()] == [1] * COUNT
     assert broker.addresses["news"].account.message_count == 1
-    assert not broker.addresses["news"].is_spreading
+    assert not broker.addresses["news"].is_fanning_out
 
 
 def test_a_slice_costs_the_same_however_many_queues_there_are() -> None:

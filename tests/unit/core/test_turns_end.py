@@ -13,8 +13,9 @@ import pytest
 from artemis_py.core.broker import Broker
 from artemis_py.core.budget import WORK_PARTS
 from artemis_py.core.queue.messages import Contents
+from artemis_py.core.queue.parts import Growth
 from artemis_py.core.queue.queue import Queue
-from artemis_py.core.tasks import QueueWork, QueueWorks
+from artemis_py.core.tasks import Task
 from artemis_py.errors import ArtemisError
 from tests.unit.core.parts import NOW_MS, broker_of, consumer_on, head_of, lines_run, queue_config, send, write
 
@@ -313,7 +314,7 @@ def test_the_last_of_many_that_choose_is_not_starved() -> None:
     assert turns <= 12
 
 
-def test_a_chore_that_fails_lets_the_next_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_task_that_fails_lets_the_next_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """Who waits for it is told, and the queue serves its consumers again."""
     bench, consumer = _held(FEW)
     queue = bench.queue
@@ -335,7 +336,7 @@ def test_a_chore_that_fails_lets_the_next_go_on(monkeypatch: pytest.MonkeyPatch)
     assert bench.broker.events.counts["ART-1006"] == 1
     assert work is not None
     assert (work.failed, work.may_go_on) == (True, True)
-    assert (len(bench.broker.agenda), queue.parts.tasks.are_done) == (0, True)
+    assert (len(bench.broker.agenda), queue.parts.tasks.may_go_on) == (0, True)
     bench.run(int)
     assert other.held
 
@@ -349,27 +350,28 @@ def test_a_broker_that_stops_carries_out_what_was_decided() -> None:
     assert (bench.queue.contents.order.count, len(bench.broker.agenda)) == (FEW, 0)
 
 
-def test_a_queue_that_breaks_off_behind_a_chore_blames_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_queue_that_breaks_off_behind_a_task_blames_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     """What was done stays done, and consumers are served in the next turn."""
     bench, consumer = _held(FEW)
     queue = bench.queue
     other = consumer_on(bench.broker, queue)
-    works: list[QueueWork | None] = []
+    works: list[Task | None] = []
     _once(bench, lambda: works.append(queue.refuse_up_to(consumer, next(reversed(consumer.held)), NOW_MS)))
     work = works[0]
     assert work is not None, "it takes more than a turn"
+    send(bench.broker)
 
     def fail(*_: object) -> None:
         raise ArtemisError("broken")
 
     with monkeypatch.context() as broken:
-        broken.setattr(QueueWorks, "take_late", fail)
+        broken.setattr(Growth, "run", fail)
         for _ in range(1000):
             if work.done:
                 break
             _once(bench)
     assert (work.done, work.failed) == (True, False)
     assert bench.broker.events.counts["ART-1006"] == 1
-    assert (len(bench.broker.agenda), queue.parts.tasks.are_done) == (0, True)
+    assert (len(bench.broker.agenda), queue.parts.tasks.may_go_on) == (0, True)
     bench.run(int)
     assert other.held
