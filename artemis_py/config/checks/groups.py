@@ -29,21 +29,18 @@ _OF_MESSAGES: Final = frozenset(
 """Headers that the broker itself sets in every MESSAGE."""
 
 
-def check_groups(draft: Draft, addresses: Sequence[AddressConfig], settings: SettingsRepository) -> None:
-    """Refuse combinations that make no sense, on queues and in address-settings; warn of those without effect."""
-    check_groups_of_queues(draft, addresses, settings)
-    for entry in settings.entries:
-        _check_entry(draft, entry, settings)
-
-
-def check_groups_of_queues(draft: Draft, addresses: Sequence[AddressConfig], settings: SettingsRepository) -> None:
-    """The same on queues alone."""
+def check_groups(
+    draft: Draft, addresses: Sequence[AddressConfig], entries: Sequence[SettingsEntry], settings: SettingsRepository
+) -> None:
+    """Refuse combinations that make no sense, on queues and in these address-settings; warn of those without effect."""
     for address in addresses:
         for queue in address.queues:
             written = {name: getattr(queue, name) for name in _LOOKED_AT if getattr(queue, name) is not None}
             places = {name: queue.origin_of(name) for name in written}
             own = queue_settings(queue, settings.settings_for(queue.address))
             _Check(draft, f"queue {queue.name!r}", written, places, own, default=False).run()
+    for entry in entries:
+        _check_entry(draft, entry, settings)
 
 
 def _check_entry(draft: Draft, entry: SettingsEntry, settings: SettingsRepository) -> None:
