@@ -138,12 +138,7 @@ DOUBTS: Final = (
     ),
     Doubt(
         ("alert_repeat_gap",),
-        lambda case: not any(
-            (
-                case.own.alert_threshold_message_age, case.own.alert_threshold_message_size,
-                case.own.alert_threshold_depth_messages, case.own.alert_threshold_depth_bytes,
-            )
-        ),
+        lambda case: not case.own.has_alerts,
         "has alert-repeat-gap without any alert-threshold: it has no effect",
     ),
 )  # fmt: skip

@@ -11,8 +11,7 @@ from dataclasses import replace
 from typing import Final
 
 from artemis_py.config.changes.change import ADDED, CHANGED, NOW, REMOVED, RESTART, Change, Plan
-from artemis_py.config.changes.effects import QUEUE_ATTRIBUTES
-from artemis_py.config.changes.queue_effects import held_back
+from artemis_py.config.changes.effects import QUEUE_ATTRIBUTES, held_back
 from artemis_py.config.settings import AddressSettings, BrokerConfig, QueueConfig
 from artemis_py.config.tables.fields import settings_of, show
 from artemis_py.config.tables.queue_settings import QueueSettings
