@@ -105,4 +105,28 @@ CONFLICTS: Final = (
         "sends messages at most once and has another fairness-model than round-robin: AMPS knows no other there",
         "round-robin",
     ),
+    Conflict(
+        ("max_live_consumers",),
+        lambda own: own.exclusive and own.max_live_consumers > 1,
+        "is exclusive, which means one live consumer, and has more max-live-consumers",
+        "one of them",
+    ),
+    Conflict(
+        ("exclusivity_policy",),
+        lambda own: own.exclusivity_policy == "LINK" and max(own.max_live_consumers, own.consumers_before_dispatch) > 1,
+        "admits one consumer (exclusivity-policy LINK) and has more max-live-consumers or consumers-before-dispatch",
+        "0 or 1, or another exclusivity-policy",
+    ),
+    Conflict(
+        ("underlying_address",),
+        lambda own: own.underlying_address is not None and not own.durable,
+        "has underlying-address and is not durable: what it has of the journal must survive a restart",
+        "durable true, or a divert",
+    ),
+    Conflict(
+        ("recovery_point",),
+        lambda own: own.recovery_point is not None and not own.durable,
+        "has recovery-point and is not durable: it would begin at that point at every start",
+        "durable true, or no recovery-point",
+    ),
 )  # fmt: skip
