@@ -111,8 +111,6 @@ def _look_at_address(address: Address, settings: AddressSettings, found: Affecte
 
 def _look_at_queue(queue: Queue, declared: QueueConfig | None, settings: AddressSettings, found: Affected) -> None:
     old = queue.own
-    if old is None:
-        return
     if declared is not None:
         why = stays_because(declared, queue.address.name, queue.message_count, durable=queue.durable)
         if why is not None:

@@ -37,7 +37,6 @@ from artemis_py.core.queue.recipe import (
     backlog_max_of,
     consumer_defaults_for,
     live_max_of,
-    overflow_by_policy,
     overflow_for,
     own_settings,
     redelivery_for,
@@ -97,16 +96,13 @@ def set_ring_size(queue: Queue, ring_size: int) -> None:
 
 def why_no_ring(queue: Queue, ring_size: int) -> str:
     """What stands against a ring of this size, as it is composed now; empty: nothing does."""
-    own = queue.own
-    return "" if own is None else why_in_conflict("ring_size", replace(own, ring_size=ring_size))
+    return why_in_conflict("ring_size", replace(queue.own, ring_size=ring_size))
 
 
 def overflow_of(queue: Queue) -> Overflow:
     """What the queue does when it is full, by its settings and the ring-size that an operator set."""
     own, ring_size = queue.own, queue.ring_size_changed
-    if own is None:
-        return overflow_for(-1 if ring_size is None else ring_size)
-    return overflow_by_policy(own if ring_size is None else replace(own, ring_size=ring_size))
+    return overflow_for(own if ring_size is None else replace(own, ring_size=ring_size))
 
 
 def _set_ring_size(queue: Queue, ring_size: int) -> None:
@@ -119,8 +115,6 @@ def retune(queue: Queue, wanted: QueueSettings, settings: AddressSettings, now_m
     ``settings`` are those of its address. Raises SelectorError, and nothing has changed then.
     """
     old = queue.own
-    if old is None:
-        return frozenset()
     new, differing = in_force(old, wanted), changed(old, wanted) - held_back(old, wanted)
     defaults = consumer_defaults_for(new) if differing else queue.consumer_defaults
     queue.own = new
@@ -333,7 +327,7 @@ def amend(queue: Queue, config: QueueConfig, now_ms: int) -> set[str]:
 
 def _why_not(change: _Change, changed: set[str], wanted: QueueSettings) -> list[str]:
     """The reasons against a change. What already waits for a restart is no reason against changing something else."""
-    own = change.queue.own or change.old
+    own = change.queue.own
     held = held_back(own, wanted)
     reasons = []
     for name in sorted(changed):

@@ -54,16 +54,11 @@ _USUAL_RULES: Final = MessageRules()
 """Strategies without state are made once, because there are many queues."""
 
 
-def overflow_for(ring_size: int) -> Overflow:
-    """A ring of this size; no limit for -1."""
-    return Ring(ring_size) if ring_size >= 0 else _UNBOUNDED
-
-
-def overflow_by_policy(own: QueueSettings) -> Overflow:
+def overflow_for(own: QueueSettings) -> Overflow:
     """The queue's ``overflow-policy``, if it has one and a limit of depth; otherwise its ``ring-size``."""
     depth = Depth(own.depth_messages_max, own.max_depth_bytes)
     if own.policy == "NONE" or not own.limits_depth:
-        return overflow_for(own.ring_size)
+        return Ring(own.ring_size) if own.ring_size >= 0 else _UNBOUNDED
     if own.policy == "RING":
         return DepthRing(depth)
     if own.policy == "REJECT":
@@ -256,7 +251,7 @@ def build_queue(
             deferred=Deferred(address.memory.holdings) if own.limits_backlogs else None,
         ),
         grouping,
-        overflow=overflow_by_policy(own),
+        overflow=overflow_for(own),
         distribution=distribution,
         gate=_gate_for(own, address),
     )
