@@ -252,7 +252,7 @@ class Redeployment:
         return self._host.clock.steady_ms(self._now_ms())
 
     def _admit_again(self, queue: Queue) -> None:
-        queue.seats.consumers_max = -1 if queue.own is None else queue.own.max_consumers
+        queue.seats.consumers_max = queue.own.max_consumers
 
     # ---- addresses and queues --------------------------------------------------------------------
 

@@ -6,8 +6,9 @@ import itertools
 
 import pytest
 
-from artemis_py.config.checks.queue_combinations import RULES
+from artemis_py.config.checks.queue_combinations import DOUBTS
 from artemis_py.config.reader import loads
+from artemis_py.config.tables.queue_conflicts import CONFLICTS
 from artemis_py.errors import ConfigError, Problem
 from tests.queues.bench import declared
 from tests.queues.life import Life
@@ -288,4 +289,4 @@ def test_every_rule_names_attributes_that_exist() -> None:
     from artemis_py.config.tables.fields import settings_of as rows_of
 
     known = {row.attribute for row in rows_of(QueueConfig).values()}
-    assert all(set(rule.attributes) <= known for rule in RULES)
+    assert all(set(rule.attributes) <= known for rule in (*CONFLICTS, *DOUBTS))

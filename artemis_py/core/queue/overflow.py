@@ -184,7 +184,7 @@ class FlowToDisk(Overflow):
 
 # ---- flow ------------------------------------------------------------------------------------------------------------
 #
-# How a queue keeps to its depth: what fits, who must wait, how many entries are too many. It moves no entry.
+# How a queue keeps to its limit: what fits, who must wait, which entries are too many.
 
 
 @final
@@ -251,9 +251,29 @@ class Flow:
             return not depth.holds(contents.memory_count, contents.memory_bytes)
         return not depth.holds(contents.message_count, contents.size_bytes)
 
-    def excess(self, added_count: int) -> int:
-        """How many ready entries are too many, after ``added_count`` were added to a ring."""
-        return self.overflow.excess(self._contents.order.count, added_count)
+    def excess(self, added_count: int, *, arriving: bool) -> int:
+        """How many of the least ready entries go at most after ``added_count`` were added: as long as it ``is_beyond``.
+
+        Messages in delivery count towards a depth and stay, so every ready entry may have to go. But the last one stays
+        when it is ``arriving`` (Qpid does not drop the newcomer).
+        """
+        overflow, ready_count = self.overflow, self._contents.order.count
+        if not overflow.sheds:
+            return overflow.excess(ready_count, added_count)
+        return ready_count - 1 if arriving and not overflow.keeps_none else ready_count
+
+    @property
+    def is_beyond(self) -> bool:
+        """Is one more of the ``excess`` to go? All of a ring's are; a depth may fit before."""
+        return not self.overflow.sheds or self.is_too_deep
+
+    def trim(self, added_count: int, *, arriving: bool) -> None:
+        """Drop the least entries that are too many."""
+        dropped, most = 0, self.excess(added_count, arriving=arriving)
+        while dropped < most and self.is_beyond:
+            self._contents.give_up_least()
+            dropped += 1
+        self.note_dropped(dropped)
 
     def has_space(self) -> bool:
         """Does the ring, or the depth, leave room in memory for one more message from a page?"""

@@ -22,7 +22,7 @@ from artemis_py.paged import PagedMessage
 
 # ---- growth ----------------------------------------------------------------------------------------------------------
 #
-# What follows when something was added to a queue: it keeps to its limits.
+# What follows when something was added to a queue: consumers take theirs, then it keeps to its limit (``Flow``).
 
 
 @final
@@ -64,7 +64,7 @@ class Growth:
         if overflow.is_ring and overflow.excess(self._contents.order.count, added):
             if not overflow.keeps_none:
                 self.offer_first(now_ms)
-            self._trim(added)
+            self._flow.trim(added, arriving=True)
         elif overflow.depth is not None:
             self.keep_to_depth(now_ms)
         if self._distribution.consumers or self._activates or self._contents.paged.backlogs:
@@ -86,38 +86,14 @@ class Growth:
         if not flow.overflow.keeps_none:
             self.offer_first(now_ms)
         if flow.overflow.sheds:
-            self._shed(arriving=True)
+            flow.trim(1, arriving=True)
         else:
             flow.stop()
 
     def fit_again(self, restored: int) -> None:
         """Trim to the limit after entries are put back."""
-        if not self._flow.overflow.sheds:
-            self._trim(restored)
-        elif restored:
-            self._shed(arriving=False)
-
-    def _trim(self, added: int) -> None:
-        """Drop the least entries of a ring that has too many."""
-        contents = self._contents
-        excess = self._flow.excess(added)
-        for _ in range(excess):
-            contents.give_up_least()
-        self._flow.note_dropped(excess)
-
-    def _shed(self, *, arriving: bool) -> None:
-        """Drop the least ready entries until the depth fits.
-
-        Messages in delivery count and stay, so every ready entry may have to go. But the last one stays when it has
-        just arrived (Qpid does not drop the newcomer).
-        """
-        contents, flow = self._contents, self._flow
-        last = 1 if arriving and not flow.overflow.keeps_none else 0
-        dropped = 0
-        while contents.order.count > last and flow.is_too_deep:
-            contents.give_up_least()
-            dropped += 1
-        flow.note_dropped(dropped)
+        if restored:
+            self._flow.trim(restored, arriving=False)
 
 
 # ---- tasks -----------------------------------------------------------------------------------------------------------

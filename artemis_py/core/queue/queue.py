@@ -49,7 +49,7 @@ class Queue:
         parts: QueueParts,
         *,
         routing_type: str,
-        own: QueueSettings | None = None,
+        own: QueueSettings,
         selector: Selector | None = None,
         non_destructive: bool = False,
         consumers_max: int = -1,

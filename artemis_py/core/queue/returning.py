@@ -211,19 +211,16 @@ class Return(Task):
         self._dead_count += 1
 
     def _all_are_back(self) -> None:
-        flow = self._parts.flow
         if not self._consumer.destructive or self._parts.reference.deleted or not self._restored_count:
             self._excess = 0
-        elif flow.overflow.sheds:
-            self._excess = self._parts.contents.order.count
         else:
-            self._excess = flow.excess(self._restored_count)
+            self._excess = self._parts.flow.excess(self._restored_count, arriving=False)
 
     def _has_made_room(self, budget: Budget) -> bool:
         """Trim the queue after entries came back. Returns False while that is unfinished."""
         contents, flow = self._parts.contents, self._parts.flow
         order = contents.order
-        while self._excess > 0 and order.count and (not flow.overflow.sheds or flow.is_too_deep):
+        while self._excess > 0 and order.count and flow.is_beyond:
             contents.give_up_least()
             self._excess -= 1
             self._dropped_count += 1

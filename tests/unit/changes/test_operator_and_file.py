@@ -8,6 +8,8 @@ from typing import Any, Final
 
 import pytest
 
+from artemis_py.config.changes.change import RESTART
+from artemis_py.config.changes.plan import plan_of
 from artemis_py.config.tables.entities import QueueConfig
 from artemis_py.config.tables.fields import HONOURED, settings_of
 from artemis_py.core.broker import Broker
@@ -99,6 +101,37 @@ def test_what_waits_for_a_restart_does_not_stop_an_update() -> None:
     assert queue.own.sort_key is None, "it is not in force"
     with pytest.raises(BrokerError, match="sort-key stays as it is, because it decides the order"):
         update(broker, sort_key="other")
+
+
+_BARRIERS: Final = {"barrier_expression": "a = 1"}
+_FULL: Final = {"overflow_policy": "REJECT", "max_depth_messages": 9}
+
+
+@pytest.mark.parametrize(
+    ("attributes", "said"),
+    [
+        (_BARRIERS, "has barrier-expression or target-queue-depth and is a ring"),
+        (_FULL, "has overflow-policy and ring-size, which both define"),
+        ({"file_backed_metadata": True}, "has file-backed-metadata, with which messages beyond a depth go to pages"),
+    ],
+    ids=["barriers", "a depth", "file-backed"],
+)
+def test_nobody_makes_a_ring_of_a_queue_that_may_not_be_one(attributes: dict[str, Any], said: str) -> None:
+    """Neither an operator, in two ways, nor a reload that has to leave something else until a restart."""
+    broker, start, ring = (broker_with(each, {}) for each in (attributes, attributes, {"ring_size": 5}))
+    refused = f"ring-size stays as it is, because with it the queue {said}"
+    with pytest.raises(BrokerError, match=refused):
+        broker.operations.set_ring_size("q", 5)
+    with pytest.raises(BrokerError, match=said):
+        broker.queue_changes.update(broker.queues["q"], {"ring_size": 5}, None, AutoDelete())
+    broker.operations.set_ring_size("q", -1)
+    assert str(broker.queues["q"].flow.overflow.depth) == str(start.queues["q"].flow.overflow.depth)
+    assert reload(broker, ring) == {*attributes, "ring_size"}
+    assert broker.queues["q"].own == start.queues["q"].own
+    with pytest.raises(BrokerError, match=refused):
+        update(broker, ring_size=6)
+    (row,) = (one for one in plan_of(start.config, ring.config).changes if one.setting == "ring-size")
+    assert (row.effect, row.note) == (RESTART, "not with what waits for a restart, too")
 
 
 def test_a_ring_size_of_an_operator_stays_until_the_file_has_another() -> None:

@@ -14,7 +14,7 @@ from artemis_py.core.order.priority import PriorityOrder
 from artemis_py.core.queue.distribution import RoundRobin
 from artemis_py.core.queue.overflow import Ring, Unbounded
 from artemis_py.core.queue.queue import Queue
-from artemis_py.core.queue.recipe import describe, overflow_for
+from artemis_py.core.queue.recipe import describe
 from artemis_py.errors import BrokerError, LimitError, NotFoundError, SelectorError
 from artemis_py.message import Account, Message
 from artemis_py.records import MemoryLog, RecoveredState, Survivor
@@ -129,7 +129,7 @@ def test_filter() -> None:
 @pytest.mark.parametrize(("size", "kind"), [(-1, Unbounded), (0, Ring), (7, Ring)])
 def test_overflow_for(size: int, kind: type) -> None:
     """-1 is no ring, 0 a ring that keeps nothing."""
-    assert isinstance(overflow_for(size), kind)
+    assert isinstance(made({"ring_size": size}).flow.overflow, kind)
 
 
 class BindingLog(MemoryLog):
