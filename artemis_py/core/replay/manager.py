@@ -109,8 +109,8 @@ class Replays:
     """
 
     __slots__ = (
-        "_alarms", "_arrived", "_clock", "_hungry", "_is_feeding", "_ready", "_share", "_shelf", "count", "log",
-        "news", "tail",
+        "_alarms", "_arrived", "_clock", "_hungry", "_is_feeding", "_ready", "_share", "_shelf", "behind_receipts",
+        "count", "log", "news", "tail",
     )  # fmt: skip
 
     def __init__(self, log: ReplayLog, holdings: Holdings, clock: Clock, syntax: WildcardSyntax) -> None:
@@ -119,6 +119,10 @@ class Replays:
         """How many there are."""
         self.news: list[Replay] = []
         """Replays whose client is to be told something that is no message. Whoever tells it takes them out."""
+        self.behind_receipts: dict[int, Replay] = {}
+        """Replays, by number, whose output waits behind what is not durable yet. Whoever knows that it is takes them
+        out.
+        """
         self._clock = clock
         self._shelf = Shelf(log, holdings)
         self.tail = Tail(syntax)
@@ -150,9 +154,12 @@ class Replays:
             self.count -= 1
             self._rest(replay)
             self.tail.followers.forget(replay)
+            self.behind_receipts.pop(replay.id, None)
             replay.outbox.clear()
             if not self.count:
                 self._shelf.clear()
+                self._arrived.clear()
+                self.news.clear()
 
     def pause(self, replay: Replay, now_ms: int) -> None:
         """Show nothing more of it until ``resume``."""

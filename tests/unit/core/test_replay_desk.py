@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from random import Random
+from weakref import ref
 
 import pytest
 
@@ -298,6 +299,38 @@ def test_what_was_removed_is_never_left_out_silently(rng: Random) -> None:
     assert failed
     with pytest.raises(BrokerError, match="The log after bookmark 1 was removed"):
         world.open("1")
+
+
+class Client:
+    """Who owns a replay."""
+
+
+@pytest.mark.parametrize("step", ["asked", "arrived", "ended", "waits for receipts"])
+def test_who_leaves_is_let_go(step: str) -> None:
+    """No turn looks at the desk when the last has left."""
+    world = World()
+    for _ in range(3):
+        world.append()
+    replay = world.open("[EPOCH:EPOCH]" if step == "ended" else "EPOCH").replay
+    world.views.clear()
+    client = Client()
+    replay.owner, left = client, ref(client)
+    if step == "asked":
+        world.desk.ask()
+        assert world.log.requested
+    elif step == "arrived":
+        world.desk.ask()
+        budget = Budget()
+        while not world.desk._arrived:
+            budget.refill(1)
+            world.desk.take_in(budget, world.now_ms)
+    elif step == "ended":
+        assert world.desk.news == [replay]
+    else:
+        world.desk.behind_receipts[replay.id] = replay
+    world.desk.close(replay)
+    del replay, client
+    assert left() is None
 
 
 # ---- times -----------------------------------------------------------------------------------------
