@@ -46,6 +46,7 @@ class Lapse(QueueWork):
     def _is_done(self, budget: Budget) -> bool:
         if self._return is not None and not self._return.finish(budget):
             return False
+        self._return = None  # the queue keeps this work, which must not keep messages and consumers that are gone
         self._leases.set_timer()
         return True
 
@@ -69,6 +70,7 @@ class Lapse(QueueWork):
         """What was taken goes back, and other leases end in their time."""
         if self._return is not None:
             self._return.break_off(now_ms)
+            self._return = None
         self._leases.set_timer()
 
     def _tell(self, holders: list[Consumer]) -> None:
