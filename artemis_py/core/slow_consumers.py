@@ -48,11 +48,13 @@ class Slow(NamedTuple):
 class _Watch:
     """One queue: when it was looked at last, and what had come until then."""
 
-    __slots__ = ("added", "is_enough", "place", "queue_id", "since_ms", "span_ms")
+    __slots__ = ("added", "due_ms", "is_enough", "place", "queue_id", "since_ms", "span_ms")
 
     def __init__(self, queue: Queue, steady_ms: int) -> None:
         self.queue_id = queue.id
         self.since_ms = steady_ms
+        self.due_ms = 0
+        """The steady time of the next look; 0 while one is made."""
         self.added = queue.contents.tally.added
         self.place = 0
         """How many consumers the current look has seen."""
@@ -74,24 +76,36 @@ class SlowConsumers(Task):
         self._host = host
         self._queues = queues
         self._watches: dict[int, _Watch] = {}
-        self._due: Schedule[int] = Schedule(lambda queue_id: queue_id not in self._watches)
+        self._due: Schedule[tuple[int, int]] = Schedule(self._is_void)
+        """Queue numbers, and the steady times of looks."""
         self._ready: deque[_Watch] = deque()
         self.done = True
         self.killed: list[Slow] = []
         """Consumers whose connections must be closed; whoever closes them takes them out."""
 
     def note_consumer(self, queue: Queue, consumer: Consumer, now_ms: int) -> None:
-        """A consumer has attached: what it settles counts from now on."""
-        if consumer.browses or queue.address.settings.slow_consumer_threshold <= 0 or queue.id in self._watches:
+        """A consumer has attached, and what it settles counts from now on; or the settings have changed, and a shorter
+        period counts at once.
+        """
+        settings = queue.address.settings
+        if consumer.browses or settings.slow_consumer_threshold <= 0:
             return
-        steady_ms = self._host.clock.steady_ms(now_ms)
-        self._watches[queue.id] = _Watch(queue, steady_ms)
-        self._wait(queue.id, steady_ms + _period_ms(queue.address.settings))
+        watch = self._watches.get(queue.id)
+        if watch is None:
+            watch = self._watches[queue.id] = _Watch(queue, self._host.clock.steady_ms(now_ms))
+        elif watch.due_ms <= watch.since_ms + _period_ms(settings):
+            return
+        self._wait(watch, watch.since_ms + _period_ms(settings))
 
-    def _wait(self, queue_id: int, steady_ms: int) -> None:
-        """Look at a queue at this steady time."""
-        self._due.add(steady_ms, queue_id)
+    def _wait(self, watch: _Watch, steady_ms: int) -> None:
+        """Look at a queue at this steady time, and not at another one."""
+        watch.due_ms = steady_ms
+        self._due.add(steady_ms, (watch.queue_id, steady_ms))
         self._host.clock.wait_until(steady_ms)
+
+    def _is_void(self, item: tuple[int, int]) -> bool:
+        watch = self._watches.get(item[0])
+        return watch is None or watch.due_ms != item[1]
 
     def next_due_ms(self) -> int | None:
         """The steady time of the next look; None when no queue is watched."""
@@ -99,9 +113,10 @@ class SlowConsumers(Task):
 
     def run(self, now_ms: int) -> None:
         """Begin the looks that are due."""
-        for queue_id in self._due.pop_due(self._host.clock.steady_ms(now_ms)):
-            watch = self._watches.get(queue_id)
-            if watch is not None:
+        for item in self._due.pop_due(self._host.clock.steady_ms(now_ms)):
+            if not self._is_void(item):
+                watch = self._watches[item[0]]
+                watch.due_ms = 0
                 self._ready.append(watch)
         if self._ready and self.done:
             self._host.agenda.add(self)
@@ -146,7 +161,7 @@ class SlowConsumers(Task):
             return False
         watch.place = 0
         watch.since_ms, watch.added = steady_ms, queue.contents.tally.added
-        self._wait(queue.id, steady_ms + _period_ms(settings))
+        self._wait(watch, steady_ms + _period_ms(settings))
         return True
 
     def _found(self, queue: Queue, consumer: Consumer, settled: int, span_ms: int) -> None:

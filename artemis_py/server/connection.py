@@ -397,7 +397,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def _watch_pulse(self, now_ms: int) -> None:
         turns = self._turns
-        due_ms = self.session.pulse.next_ms(hears=self.session.blocked_by is None)
+        due_ms = self.session.pulse.next_ms(now_ms, hears=self.session.blocked_by is None)
         if due_ms is None:
             turns.watches.forget(self)
         else:

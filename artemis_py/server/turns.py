@@ -232,7 +232,6 @@ class Turns:
         started_ns = perf_counter_ns()
         broker, clock, durability, output = self.broker, self.broker.clock, self._durability, self.output
         steady_ms = now_ms - clock.shift_ms
-        is_time = clock.due_ms <= steady_ms
         broker.begin_turn(self.units, now_ms)
         if self._disk_has_news:
             self._disk_has_news = False
@@ -252,6 +251,8 @@ class Turns:
             self.managing.run(now_ms)
         if self.notifying is not None and broker.notices.noted:
             self.notifying.run(now_ms)
+        is_time = clock.due_ms <= steady_ms  # perhaps only since this turn's input
+        now_ms = steady_ms + clock.shift_ms  # the input may have noticed that the clock was set
         broker.tick(now_ms)
         if broker.slow_consumers.killed:
             self._close_slow(now_ms)

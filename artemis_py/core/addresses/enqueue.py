@@ -12,7 +12,7 @@ from artemis_py.core.addresses.route import Route
 from artemis_py.core.budget import Budget
 from artemis_py.core.host import Host
 from artemis_py.core.memory import keep, release
-from artemis_py.core.order.entry import Entry
+from artemis_py.core.order.entry import DAMAGED, Entry
 from artemis_py.core.pages.page_stream import Streams
 from artemis_py.core.publish_outcome import note_taken
 from artemis_py.core.queue.queue import Queue
@@ -56,14 +56,20 @@ class Recording:
         """Log messages that no queue takes."""
         return
 
-    def begin_paged(self, batch: Batch, shares: list[Share]) -> None:
-        """Log messages that are about to go to pages. Without a retained log nothing is written: the pages have
-        them.
-        """
+    def begin_paged(self) -> None:
+        """Messages are about to go to pages. Without a retained log nothing is written: the pages have them."""
+        return
+
+    def record_paged(self, batch: Batch, shares: list[Share]) -> None:
+        """Log them."""
+        return
+
+    def break_off_paged(self, batch: Batch, shares: list[Share]) -> None:
+        """A step failed: some of them are perhaps not in pages."""
         return
 
     def end_paged(self) -> None:
-        """The messages are in pages: end what ``begin_paged`` began."""
+        """The messages are in pages, or will not be: end what ``begin_paged`` began."""
         return
 
     def record_unpaged(self, batch: Batch, shares: list[Share]) -> None:
@@ -74,22 +80,31 @@ class Recording:
 class FullRecording(Recording):
     """Logs messages that no durable queue takes, too, and those that go to pages."""
 
+    def __init__(self, log: RecordLog) -> None:
+        super().__init__(log)
+        self._passed_lsn = 0
+        """The last lsn before the messages that go to pages now."""
+        self._places: dict[int, int] = {}
+        """The places that they will have, by their numbers."""
+
     def record(self, batch: Batch, shares: list[Share]) -> None:
         _write(batch, _durable(shares), self._log.published, with_others=True)
 
     def record_unrouted(self, batch: Batch) -> None:
         _write(batch, [], self._log.published, with_others=True)
 
-    def begin_paged(self, batch: Batch, shares: list[Share]) -> None:
-        """Log each message with the place that it will have. They form one group with their pages, so no crash leaves a
-        message in the log and not in its page.
-        """
+    def begin_paged(self) -> None:
+        """They form one group with their pages, so no crash leaves a message in the log and not in its page."""
         self._log.begin_group()
+        self._passed_lsn = self._log.last_lsn
+
+    def record_paged(self, batch: Batch, shares: list[Share]) -> None:
+        """Log each message with the place that it will have."""
         stream = batch.route.address.stream
         place = 1 if stream is None else stream.next_place
         kept = {message.id for queue, taken in shares if not queue.flow.overflow.keeps_none for message in taken}
         staying = [message.id for message in batch.messages if message.id in kept]
-        places = dict(zip(staying, range(place, place + len(staying)), strict=True))
+        places = self._places = dict(zip(staying, range(place, place + len(staying)), strict=True))
         story = self._log.story
         _write(
             batch,
@@ -100,7 +115,22 @@ class FullRecording(Recording):
             with_others=True,
         )
 
+    def break_off_paged(self, batch: Batch, shares: list[Share]) -> None:
+        """What the log has by now, and no page, has left its queues: another message will have its place."""
+        stream, places = batch.route.address.stream, self._places
+        next_place = 1 if stream is None else stream.next_place
+        for queue, taken in shares:
+            if queue.durable and not queue.flow.overflow.keeps_none:
+                missing = [
+                    message
+                    for message in taken
+                    if message.lsn > self._passed_lsn and places.get(message.id, 0) >= next_place
+                ]
+                if missing:
+                    self._log.settled(queue.id, missing, DAMAGED)
+
     def end_paged(self) -> None:
+        self._places = {}
         self._log.end_group()
 
     def record_unpaged(self, batch: Batch, shares: list[Share]) -> None:
@@ -271,9 +301,16 @@ class Enqueuer:
         if batch.plain:
             self._put_into_pages(batch, shares)
             return
-        self.recording.begin_paged(batch, shares)
-        self._put_into_pages(batch, shares)
-        self.recording.end_paged()
+        recording = self.recording
+        recording.begin_paged()
+        try:  # a copy that fails is given up, and what others record is no part of its group
+            recording.record_paged(batch, shares)
+            self._put_into_pages(batch, shares)
+        except Exception:
+            recording.break_off_paged(batch, shares)
+            raise
+        finally:
+            recording.end_paged()
 
     def _put_into_pages(self, batch: Batch, shares: list[Share]) -> None:
         refusing = [share for share in shares if share[0].flow.overflow.keeps_none]

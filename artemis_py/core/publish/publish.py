@@ -156,11 +156,13 @@ class Router:
                 message.expires_ms = address.expiry_of(message.expires_ms, batch.now_ms)
         if not (batch.plain or batch.distinct) and any(one.head.duplicate_id is not None for one in batch.messages):
             self._log.begin_group()
-            messages = self._duplicates.leave_out(address, batch.messages)
-            batch.narrow(messages)
-            self._route(batch)
-            self._duplicates.write(address, messages)
-            self._log.end_group()
+            try:
+                messages = self._duplicates.leave_out(address, batch.messages)
+                batch.narrow(messages)
+                self._route(batch)
+                self._duplicates.write(address, messages)
+            finally:
+                self._log.end_group()
         else:
             self._route(batch)
 

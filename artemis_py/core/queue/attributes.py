@@ -151,7 +151,7 @@ def _use_overflow(queue: Queue) -> None:
 
 def _use_gate(queue: Queue, new: QueueSettings, now_ms: int) -> None:
     gate = queue.gate
-    gate.delay_ms = new.delay_before_dispatch
+    gate.set_delay(new.delay_before_dispatch)
     gate.backlog_max = backlog_max_of(new)
     gate.counts = new.max_backlog >= 0
     gate.consumers_min = new.consumers_before_dispatch

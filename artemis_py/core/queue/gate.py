@@ -69,6 +69,12 @@ class Gate:
         elif self.delay_ms >= 0 and not self.opens_at_ms:
             self.opens_at_ms = steady_ms + self.delay_ms
 
+    def set_delay(self, delay_ms: int) -> None:
+        """Another delay counts, also for a gate that waits: from when its first consumer attached."""
+        if self.opens_at_ms:
+            self.opens_at_ms = 0 if delay_ms < 0 else self.opens_at_ms - self.delay_ms + delay_ms
+        self.delay_ms = delay_ms
+
     def close_again(self) -> None:
         """Close until enough consumers are attached. The next one that attaches is counted."""
         self.started = self.consumers_min <= 0

@@ -47,6 +47,7 @@ class LeaseExpiry(Task):
     def _is_done(self, budget: Budget) -> bool:
         if self._return is not None and not self._return.finish(budget):
             return False
+        self._return = None  # the queue keeps this work, which must not keep messages and consumers that are gone
         self._leases.set_timer()
         return True
 
@@ -70,6 +71,7 @@ class LeaseExpiry(Task):
         """What was taken goes back, and other leases end in their time."""
         if self._return is not None:
             self._return.break_off(now_ms)
+            self._return = None
         self._leases.set_timer()
         return False
 

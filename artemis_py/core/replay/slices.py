@@ -83,6 +83,8 @@ class Shelf:
         for shelved in self._kept.values():
             self._move(-shelved.weight)
         self._kept.clear()
+        for order in self._orders.values():
+            order.replays.clear()
 
     # ---- what is on its way ----------------------------------------------------------------------
 

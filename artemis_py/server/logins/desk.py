@@ -308,6 +308,7 @@ class Workers:
             os.setpriority(os.PRIO_PROCESS, thread, min(niceness, _NICENESS_MAX))
         while (work := self._work.get()) is not None:
             work()
+            work = None  # while this thread waits for the next one it keeps no credentials and no client
 
 
 # ---- desk ------------------------------------------------------------------------------------------------------------

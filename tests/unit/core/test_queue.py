@@ -9,6 +9,7 @@ import pytest
 
 from artemis_py.core.broker import Broker
 from artemis_py.core.consumer import Consumer
+from artemis_py.core.queue.attributes import amend, amended
 from artemis_py.core.queue.queue import Queue
 from artemis_py.selector import Selector, compile_selector
 from tests.unit.core.parts import (
@@ -314,6 +315,33 @@ def test_consumers_before_dispatch_with_delay() -> None:
     assert broker.next_due_ms() == NOW_MS + 2050
     turn(broker, NOW_MS + 2050)
     assert held(third) == [3]
+
+
+@pytest.mark.parametrize(
+    ("old_ms", "new_ms", "opens_ms"), [(600_000, 1000, 1000), (600_000, 100, 200), (1000, 5000, 5000), (-1, 1000, 1200)]
+)
+def test_another_delay_counts_for_a_queue_that_waits(old_ms: int, new_ms: int, opens_ms: int) -> None:
+    """From its first consumer on; where none counted before, from the change on, which comes 200 ms later."""
+    broker, queue = with_queue(consumers_before_dispatch=2, delay_before_dispatch=old_ms)
+    send(broker)
+    consumer = consumer_on(broker, queue)
+    turn(broker)
+    amend(queue, amended(queue, {"delay_before_dispatch": new_ms}), NOW_MS + 200)
+    for now_ms in range(NOW_MS + 200, NOW_MS + opens_ms, 100):
+        turn(broker, now_ms)
+        assert held(consumer) == []
+    assert broker.clock.due_ms <= NOW_MS + opens_ms
+    turn(broker, NOW_MS + opens_ms)
+    assert held(consumer) == [1]
+
+
+def test_without_a_delay_a_queue_waits_for_the_consumers() -> None:
+    broker, queue = with_queue(consumers_before_dispatch=2, delay_before_dispatch=1000)
+    send(broker)
+    consumer = consumer_on(broker, queue)
+    amend(queue, amended(queue, {"delay_before_dispatch": -1}), NOW_MS)
+    turn(broker, NOW_MS + 5000)
+    assert held(consumer) == []
 
 
 # ---- picked and never sent -----------------------------------------------------------------------
