@@ -7,25 +7,19 @@ import json
 import sys
 from collections.abc import Mapping, Sequence
 
-from artemis_py.errors import ArtemisError, PerfError
+from artemis_py.errors import ArtemisError
 from artemis_py.perf.scenario import Options
 from bench import document
-from bench.activemq import ActiveMqClassic
-from bench.artemis import Artemis
-from bench.broker import Broker
-from bench.coilmq import CoilMq
+from bench.brokers import BROKERS, present
 from bench.comparison import text, verdict
 from bench.day import DAY, SEGMENTS, Day, measure_day
 from bench.deep_queues import DEPTH, DEPTHS, DeepQueues, measure_depths
 from bench.driver import Measured, measure
 from bench.operate import MESSAGES, OPERATE, QUEUES, Operating, measure_operating
-from bench.own import ArtemisPy, Relay
 from bench.pipeline import PIPELINE, Pipeline, measure_pipeline
-from bench.rabbitmq import RabbitMq
 
-BROKERS = (ArtemisPy, ActiveMqClassic, CoilMq, Artemis, RabbitMq, Relay)
 Part = Pipeline | DeepQueues | Day | Operating
-"""What is measured without peers."""
+"""What has a table of its own."""
 DEFAULT_BROKERS = "artemis_py,activemq,coilmq,artemis,rabbitmq"
 DEFAULT_SCENARIOS = "1,1t,1w,1u,2,5,6,8,8t,12,3,3i,4,11,7,9,10,recovery,pipeline,depth,day,operate"
 
@@ -59,23 +53,6 @@ def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--check", action="store_true", help="exit code 1 when a target is missed")
     return parser.parse_args(argv)
-
-
-def present(names: Sequence[str]) -> tuple[list[Broker], list[str]]:
-    """The brokers that can be started, and a line for each that cannot. Raises PerfError for an unknown name."""
-    known = {broker.name: broker for broker in BROKERS}
-    unknown = [name for name in names if name not in known]
-    if unknown:
-        raise PerfError(f"unknown broker {', '.join(unknown)}; there are {', '.join(known)}")
-    brokers, absent = [], []
-    for name in names:
-        broker: Broker = known[name]()
-        reason = broker.absent()
-        if reason is None:
-            brokers.append(broker)
-        else:
-            absent.append(f"{broker.title} ({reason})")
-    return brokers, absent
 
 
 def as_json(found: Sequence[Measured], absent: Sequence[str], parts: Mapping[str, Part]) -> str:

@@ -1,14 +1,17 @@
-"""artemis_py itself, from this checkout, and the relay that shows the ceiling."""
+"""artemis_py itself, from this checkout, and the relay that shows what the kernel alone costs."""
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 import sys
+from functools import cached_property
 from pathlib import Path
 from typing import Final
 
 from artemis_py.perf.target import Target
 from artemis_py.version import IS_COMPILED, VERSION
-from bench.broker import DURABLE, LOOPBACK, ON_ANOTHER_PORT, Broker, free_port
+from bench.broker import CACHE, LOOPBACK, ON_ANOTHER_PORT, Broker, free_port
 from bench.certificate import write_certificate, write_pem
 
 # What a user would write, with limits on memory out of the way: a queue is filled on purpose.
@@ -77,7 +80,11 @@ class ArtemisPy(Broker):
             home=home, host=LOOPBACK, port=port, http_port=self._http_port, more=more, encrypted=encrypted
         )
         file.write_text(text, encoding="utf-8")
-        return [sys.executable, "-m", "artemis_py", "run", str(file)]
+        return [*self.python(), "-m", "artemis_py", "run", str(file)]
+
+    def python(self) -> list[str]:
+        """The command before ``-m``."""
+        return [sys.executable]
 
     def tls_target(self) -> Target | None:
         """The acceptor for TLS of the configuration written last."""
@@ -108,21 +115,39 @@ class Retaining(ArtemisPy):
         return f"http://{LOOPBACK}:{self._http_port}"
 
 
+SOURCE: Final = Path(__file__).with_name("relay.c")
+
+
 class Relay(Broker):
-    """``bench/relay.py``: no broker, but as fast as an event loop with this load generator can be."""
+    """``relay.c``: no broker, but what the kernel and the protocol alone cost with this load generator."""
 
     name = "relay"
-    title = "relay (ceiling)"
-    unsupported = frozenset({"6", "6s", "7", "8", "12"}) | DURABLE | ON_ANOTHER_PORT
+    title = "relay in C"
+    unsupported = frozenset({"3", "3i", "recovery"}) | ON_ANOTHER_PORT
 
     def absent(self) -> str | None:
-        """Never."""
-        return None
+        """Compiles it when its source has changed."""
+        return self._problem
+
+    @cached_property
+    def _problem(self) -> str | None:
+        compiler = shutil.which("cc") or shutil.which("gcc")
+        if compiler is None:
+            return "there is no C compiler"
+        if self._program.exists() and self._program.stat().st_mtime > SOURCE.stat().st_mtime:
+            return None
+        self._program.parent.mkdir(parents=True, exist_ok=True)
+        made = subprocess.run([compiler, "-O2", "-o", self._program, SOURCE], capture_output=True, check=False)
+        return None if made.returncode == 0 else f"{SOURCE.name} does not compile"
+
+    @property
+    def _program(self) -> Path:
+        return CACHE / "relay"
 
     def version(self) -> str:
         """It comes with this checkout."""
         return VERSION
 
     def command(self, home: Path, port: int, *, tls: bool = False) -> list[str]:
-        """Run by this interpreter."""
-        return [sys.executable, "-m", "bench.relay", str(port)]
+        """With a file for what is durable."""
+        return [str(self._program), str(port), str(home / "log")]
