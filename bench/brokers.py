@@ -10,10 +10,12 @@ from bench.activemq import ActiveMqClassic
 from bench.artemis import Artemis
 from bench.broker import Broker
 from bench.coilmq import CoilMq
-from bench.own import ArtemisPy, Relay
+from bench.nats import Nats
+from bench.own import ArtemisPy, Older, Relay
 from bench.rabbitmq import RabbitMq
+from bench.redis import Redis
 
-BROKERS: Final = (ArtemisPy, ActiveMqClassic, CoilMq, Artemis, RabbitMq, Relay)
+BROKERS: Final = (ArtemisPy, ActiveMqClassic, CoilMq, Artemis, RabbitMq, Nats, Redis, Older, Relay)
 
 
 def present(names: Sequence[str]) -> tuple[list[Broker], list[str]]:

@@ -1,10 +1,12 @@
-"""artemis_py itself, from this checkout, and the relay that shows what the kernel alone costs."""
+"""artemis_py itself, from this checkout and from an older one, and the relay that shows what the kernel alone costs."""
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Final
@@ -113,6 +115,68 @@ class Retaining(ArtemisPy):
     def log_url(self) -> str:
         """Where it serves its log."""
         return f"http://{LOOPBACK}:{self._http_port}"
+
+
+class Older(ArtemisPy):
+    """The broker at another commit, named by ``OLD``: the commit, or a directory with a checkout of it.
+
+    It runs with this interpreter and these libraries, compiled by its own ``tools/compile.py``, so that nothing but its
+    sources differs.
+    """
+
+    name = "older"
+    title = "artemis_py at OLD"
+
+    def absent(self) -> str | None:
+        """Checks it out and compiles it when that was not done yet."""
+        return self._problem
+
+    @property
+    def _named(self) -> str:
+        return os.environ.get("OLD", "")
+
+    @cached_property
+    def _root(self) -> Path:
+        return Path(self._named).resolve() if Path(self._named).is_dir() else CACHE / f"artemis_py-{self._named}"
+
+    @cached_property
+    def _problem(self) -> str | None:
+        if not self._named:
+            return "no OLD=commit or OLD=directory"
+        if not self._root.is_dir() and not _check_out(self._named, self._root):
+            return f"{self._named} is no directory, and no commit of this repository"
+        if not any(self._root.glob("*__mypyc.*.so")):
+            # It is measured as it is where it cannot be compiled; its version says so.
+            with suppress(OSError, subprocess.SubprocessError):
+                compiler = [*self.python(), str(self._root / "tools" / "compile.py")]
+                subprocess.run(compiler, cwd=self._root, capture_output=True, timeout=COMPILE_LIMIT_S, check=False)
+        return None
+
+    def version(self) -> str:
+        """As that checkout says, and its commit or directory."""
+        code = "from artemis_py.version import *; print(VERSION, 'compiled' if IS_COMPILED else 'interpreted')"
+        found = subprocess.run([*self.python(), "-c", code], capture_output=True, text=True, check=False).stdout
+        version, _, how = found.strip().partition(" ")
+        return f"{version or '?'} of {self._root.name.removeprefix('artemis_py-')} ({how or '?'})"
+
+    def python(self) -> list[str]:
+        """This interpreter, which looks for modules in that checkout, and not in the current directory (-P)."""
+        return ["env", f"PYTHONPATH={self._root}", sys.executable, "-P"]
+
+
+COMPILE_LIMIT_S: Final = 1800
+
+
+def _check_out(commit: str, folder: Path) -> bool:
+    """The files of a commit in a new directory; False if there is no such commit."""
+    repository = Path(__file__).resolve().parent.parent
+    try:
+        archive = subprocess.run(["git", "-C", repository, "archive", commit], capture_output=True, check=True)
+        folder.mkdir(parents=True)
+        subprocess.run(["tar", "-x", "-C", folder], input=archive.stdout, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return False
+    return True
 
 
 SOURCE: Final = Path(__file__).with_name("relay.c")
