@@ -20,7 +20,6 @@ from artemis_py.perf.startup import running
 from bench.broker import Broker, free_port
 
 START_LIMIT_S: Final = 60.0
-WARM_UP: Final = "1"
 WARM_UP_S: Final = 6.0
 
 
@@ -99,13 +98,14 @@ def _measure_group(measured: Measured, wanted: Sequence[Scenario], options: Opti
                 return
             with running(command, run.target, START_LIMIT_S, progress.show, broker.link) as started:
                 run.process = ProcessTree(started.pid)
+                target = broker.tls_target() if wanted[0].over_tls else run.target
+                if target is None:
+                    return
+                run.target = target
                 if broker.gets_faster and not wanted[0].fresh:
-                    warm_up(run)
+                    warm_up(run, wanted[0])
                 for scenario in wanted:
-                    target = broker.tls_target() if scenario.over_tls else run.target
-                    if target is None:
-                        continue
-                    run_once(scenario, replace(run, target=target), measured.outcomes[scenario.id])
+                    run_once(scenario, run, measured.outcomes[scenario.id])
         except PerfError as error:
             for scenario in wanted:
                 measured.outcomes[scenario.id].failures.append(str(error))
@@ -113,10 +113,7 @@ def _measure_group(measured: Measured, wanted: Sequence[Scenario], options: Opti
             progress.clear()
 
 
-def warm_up(run: Run) -> None:
-    """Load that is not measured, beside that of each scenario: a virtual machine needs some seconds to compile what is
-    hot.
-    """
-    scenario = choose([WARM_UP])[0]
+def warm_up(run: Run, scenario: Scenario) -> None:
+    """Load that is not measured, of the first scenario: a virtual machine needs some seconds to compile what is hot."""
     longer = replace(run.options, messages=None, seconds=max(WARM_UP_S, run.options.seconds))
     run_once(scenario, replace(run, options=longer), new_outcome(scenario))
