@@ -172,8 +172,10 @@ def _check_out(commit: str, folder: Path) -> bool:
     repository = Path(__file__).resolve().parent.parent
     try:
         archive = subprocess.run(["git", "-C", repository, "archive", commit], capture_output=True, check=True)
-        folder.mkdir(parents=True)
-        subprocess.run(["tar", "-x", "-C", folder], input=archive.stdout, check=True)
+        part = folder.with_suffix(".part")
+        part.mkdir(parents=True, exist_ok=True)
+        subprocess.run(["tar", "-x", "-C", part], input=archive.stdout, check=True)
+        part.rename(folder)
     except (OSError, subprocess.SubprocessError):
         return False
     return True
@@ -201,8 +203,12 @@ class Relay(Broker):
         if self._program.exists() and self._program.stat().st_mtime > SOURCE.stat().st_mtime:
             return None
         self._program.parent.mkdir(parents=True, exist_ok=True)
-        made = subprocess.run([compiler, "-O2", "-o", self._program, SOURCE], capture_output=True, check=False)
-        return None if made.returncode == 0 else f"{SOURCE.name} does not compile"
+        part = self._program.with_suffix(f".{os.getpid()}")  # others may compile or run it at this moment
+        made = subprocess.run([compiler, "-O2", "-o", part, SOURCE], capture_output=True, check=False)
+        if made.returncode != 0:
+            return f"{SOURCE.name} does not compile"
+        part.replace(self._program)
+        return None
 
     @property
     def _program(self) -> Path:
