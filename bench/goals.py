@@ -17,7 +17,7 @@ from rich.table import Table
 from artemis_py.perf.report import with_unit
 from artemis_py.perf.result import METRICS
 from artemis_py.perf.scenario import Options
-from bench.brokers import present
+from bench.brokers import BROKERS, present
 from bench.comparison import OWN, failures, markdown, other_load
 from bench.driver import Measured, measure
 
@@ -29,6 +29,7 @@ GOAL: Final = "goals"
 HEAD: Final = ("", "row", "measured", "compared with", "ours", "theirs", "ratio", "goal", "")
 LEFT: Final = 4
 """How many columns stand to the left."""
+TITLES: Final = {broker.name: broker.title for broker in BROKERS}
 VERDICTS: Final[Mapping[bool | None, str]] = {None: "", True: "met", False: "NOT MET"}
 _WIDE: Final = 200
 
@@ -102,6 +103,7 @@ class Judged:
     peer: str
     theirs: float | None
     ratio: float | None
+    absent: bool
 
     @property
     def met(self) -> bool | None:
@@ -117,7 +119,7 @@ class Judged:
             "CPU per message" if goal.metric == CPU else METRICS[goal.metric].label.removesuffix(" µs"),
             self.peer,
             _shown(goal.metric, self.own),
-            "absent" if self.theirs is None else _shown(goal.metric, self.theirs),
+            "absent" if self.absent else _shown(goal.metric, self.theirs),
             "" if self.ratio is None else f"{self.ratio:.2f} ×",
             goal.text(),
             VERDICTS[self.met],
@@ -155,11 +157,10 @@ class Goals:
         for goal in GOALS:
             peer = by_name.get(goal.peer)
             ours, theirs = _values(own, goal.scenario, goal.metric), _values(peer, goal.other, goal.metric)
-            name = goal.peer if peer is None else peer.broker.title
-            if peer is own:
-                name = own.outcomes[goal.other].title
+            name = own.outcomes[goal.other].title if peer is own else TITLES[goal.peer]
             title = own.outcomes[goal.scenario].title
-            judged.append(Judged(goal, title, _median(ours), name, _median(theirs), _ratio(ours, theirs)))
+            ratio = _ratio(ours, theirs)
+            judged.append(Judged(goal, title, _median(ours), name, _median(theirs), ratio, absent=peer is None))
         return judged
 
     @property

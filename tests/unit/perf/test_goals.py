@@ -67,7 +67,10 @@ def test_costs_are_at_most_and_rates_at_least_the_goal() -> None:
     assert cells(goals, "4", "older") == ["artemis_py at OLD", "90 µs", "100 µs", "0.90 ×", "≤ 0.75 ×", "NOT MET"]
     assert cells(goals, "11", "redis") == ["Redis Streams", "50,000/s", "100,000/s", "0.50 ×", "≥ 0.6 ×", "NOT MET"]
     assert cells(goals, "1", "nats") == ["NATS core", "50,000/s", "40,000/s", "1.25 ×", "≥ 1 ×", "met"]
-    assert cells(goals, "8", "artemis") == ["artemis", "20.00 µs", "absent", "", "≤ 0.4 ×", ""]
+    assert cells(goals, "8", "artemis") == ["Apache Artemis", "20.00 µs", "absent", "", "≤ 0.4 ×", ""]
+    assert cells(goals, "3", "older") == ["artemis_py at OLD", "20.00 µs", "40.00 µs", "0.50 ×", "≤ 0.8 ×", "met"]
+    assert cells(goals, "13", "relay")[2] != cells(Goals([goals.found[0]], []), "13", "relay")[2] == "absent"
+    assert cells(Goals([*goals.found[:1], measured(Nats())], []), "1", "nats")[2] == "-"
     assert cells(goals, "1w", "artemis_py") == ["transient 100 B", "20.00 µs", "20.00 µs", "1.00 ×", "≤ 3 ×", "met"]
     assert goals.missed == ["13", "4", "11", "8", "3"]
 
