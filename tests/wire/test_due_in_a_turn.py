@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from artemis_py.management.steps import AnySteps, Until
+from artemis_py.core.tasks import AnySteps, Until
 from artemis_py.server.calls import Calls
 from tests.wire.in_process import Client, InProcessBroker, configuration
 

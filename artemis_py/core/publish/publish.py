@@ -159,7 +159,11 @@ class Router:
             try:
                 messages = self._duplicates.leave_out(address, batch.messages)
                 batch.narrow(messages)
-                self._route(batch)
+                try:
+                    self._route(batch)
+                except Exception:
+                    self._duplicates.forget(address, messages)
+                    raise
                 self._duplicates.write(address, messages)
             finally:
                 self._log.end_group()

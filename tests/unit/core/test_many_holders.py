@@ -113,7 +113,7 @@ def test_messages_and_holders_are_let_go_when_their_leases_have_ended(fails: boo
     for _ in range(100):
         broker.budget.refill(1000)
         turn(broker, NOW_MS + LEASE_MS)
-    assert not broker.agenda.chores
+    assert not broker.agenda.tasks
     assert len(log.failed) == (MESSAGES // 2 if fails else MESSAGES)
     assert queue.gate.paused == fails
     for reader in readers:
