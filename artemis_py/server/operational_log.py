@@ -12,6 +12,9 @@ from typing import Any, Final, final
 
 from artemis_py.core.clock import NEVER_MS
 from artemis_py.core.events import (
+    ADDRESS_DROPS,
+    ADDRESS_REFUSES,
+    BLOCKED,
     CREATED,
     DELETED,
     DROPPED,
@@ -19,8 +22,11 @@ from artemis_py.core.events import (
     LEASES_ENDED,
     LIMITED,
     MEANINGS,
+    NO_ID,
     OPENED,
+    PAGES,
     SUBSCRIBED,
+    UNBLOCKED,
     UNSUBSCRIBED,
     Event,
 )
@@ -42,9 +48,11 @@ _KEYS_MAX: Final = 10_000
 _NAME_MAX: Final = 256
 """Queues whose names share this many leading characters share a line, because clients choose names."""
 
-_COUNTED: Final = frozenset({DROPPED, LEASES_ENDED})
+_COUNTED: Final = frozenset({ADDRESS_DROPS, ADDRESS_REFUSES, DROPPED, LEASES_ENDED})
 """Codes whose lines always say how many messages they are about. Lines that are held back are added up."""
-_COMMON: Final = frozenset({CREATED, DELETED, FOREIGN_HEADER, LIMITED, OPENED, SUBSCRIBED, UNSUBSCRIBED})
+_OF_ADDRESSES: Final = frozenset({ADDRESS_DROPS, ADDRESS_REFUSES, BLOCKED, PAGES, UNBLOCKED})
+"""Codes that may be about an address, which has its own lines as a queue has."""
+_COMMON: Final = frozenset({CREATED, DELETED, FOREIGN_HEADER, LIMITED, NO_ID, OPENED, SUBSCRIBED, UNSUBSCRIBED})
 
 
 def line_of(event: Event, left_out: int = 0) -> str:
@@ -140,8 +148,10 @@ class OperationalLog:
 
 def _key_of(event: Event) -> _Key:
     """What is limited together."""
-    own = "" if event.code in _COMMON else event.queue[:_NAME_MAX]
-    return event.code, own, str(event.fields.get("alert", ""))
+    own = "" if event.code in _COMMON else event.queue
+    if not own and event.code in _OF_ADDRESSES:
+        own = str(event.fields["address"])
+    return event.code, own[:_NAME_MAX], str(event.fields.get("alert", ""))
 
 
 @final

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, final
 
+from artemis_py.core.consumer import client_fields
 from artemis_py.core.notifications import LOGIN_REFUSED, SESSION_CREATED
 from artemis_py.errors import LimitError
 from artemis_py.records import RecordLog
@@ -62,13 +63,21 @@ def greet(frame: AnyFrame, state: SessionState) -> Greeting | None:
         state.answer_error(f"The first frame must be CONNECT or STOMP, not {name}", receipt)
         return None
     state.service.traffic.count_in(frame.command)
-    state.service.foreign.look("CONNECT", frame.headers, state.name)
+    state.service.foreign.look("CONNECT", frame.headers, _who(frame, state))
     greeting = _greet(frame, state.service, state.name)
     if isinstance(greeting, Greeting):
         return greeting
     state.out.parts().append(greeting)
     state.service.traffic.count_out("ERROR")
     return None
+
+
+def _who(frame: Frame, state: SessionState) -> dict[str, str | int]:
+    """For a line of the log: the client, by the name that it gives."""
+    return client_fields(
+        state.origin, frame.headers.get("login"), frame.headers.get("client-id"), state.address,
+        state.service.acceptor.name,
+    )  # fmt: skip
 
 
 def _greet(frame: Frame, service: StompService, session_name: str) -> Greeting | bytes:

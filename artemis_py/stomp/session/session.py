@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final, final
 
+from artemis_py.core.addresses.address import Address
 from artemis_py.core.budget import Budget
 from artemis_py.core.consumer import Consumer
-from artemis_py.core.events import UNBLOCKED
 from artemis_py.core.queue.queue import Queue
 from artemis_py.errors import ArtemisError, StorageError
 from artemis_py.stomp.heartbeat import Pulse
@@ -267,6 +267,8 @@ class Session:
         state = self.state
         log, budget = state.broker.log, state.broker.budget
         frames = self._input.frames
+        if self.service.foreign.found:
+            self.service.foreign.tell_found(state.who)
         position, count = 0, len(frames)
         while position < count and self.is_open:
             frame, body = frames[position]
@@ -295,8 +297,8 @@ class Session:
         awaited = self.state.blocked_by
         if awaited is None or not awaited.may_go_on:
             return
-        if isinstance(awaited, Queue):
-            self.state.broker.note_event(UNBLOCKED, awaited, {"session": self.state.name})
+        if isinstance(awaited, (Queue, Address)):
+            self.state.tell_of_room(awaited)
         self.state.blocked_by = None
         self.pulse.note_alive(now_ms)
         if isinstance(awaited, Errand):

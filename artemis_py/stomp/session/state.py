@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import final
 
+from artemis_py.core.addresses.address import Address
 from artemis_py.core.addresses.fan_out import Placing
-from artemis_py.core.events import BLOCKED
+from artemis_py.core.addresses.fullness import note_full
+from artemis_py.core.consumer import client_fields
+from artemis_py.core.events import BLOCKED, UNBLOCKED
 from artemis_py.core.notifications import SESSION_CLOSED, Fields
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.tasks import QueueWork
@@ -141,6 +144,11 @@ class SessionState:
         """The client's IP address; empty if unknown."""
         return self.address.rpartition(":")[0].strip("[]")
 
+    @property
+    def who(self) -> dict[str, str | int]:
+        """For a line of the log: the client, as far as it is known."""
+        return client_fields(self.origin, self.user, self.client_id, self.address, self.service.acceptor.name)
+
     def admit(self, identity: Identity | None) -> None:
         """The client has logged in, or need not (None)."""
         self.identity = identity
@@ -184,7 +192,20 @@ class SessionState:
     def wait_for_queue(self, queue: Queue) -> None:
         """Wait until a full queue has room."""
         self.blocked_by = queue
-        self.broker.note_event(BLOCKED, queue, {"session": self.name})
+        self.broker.note_event(BLOCKED, queue, self.who)
+
+    def wait_for_room(self, address: Address) -> None:
+        """Wait until a full address has room."""
+        self.blocked_by = address
+        note_full(self.broker.events, BLOCKED, address, self.who)
+
+    def tell_of_room(self, awaited: Queue | Address) -> None:
+        """What the session waited for has room."""
+        if isinstance(awaited, Queue):
+            self.broker.note_event(UNBLOCKED, awaited, self.who)
+        else:
+            name = awaited.name
+            self.broker.events.note(UNBLOCKED, "", {"address": name, **self.who}, kind=name)
 
     def leave_unfinished(self, work: QueueWork | None) -> None:
         """Note work that the current frame started; None if it is finished."""
