@@ -92,6 +92,11 @@ def misshapen(said: str) -> list[str]:
     return [line for line in lines if _SHAPE.fullmatch(line) is None]
 
 
+def ports_left_out(lines: list[str]) -> list[str]:
+    """Lines of the log in which the port of each client, which differs each time, is the word PORT."""
+    return [re.sub(r"( from=\S+):\d+(?= |$)", r"\1:PORT", line) for line in lines]
+
+
 class BrokerProcess:
     """One broker's process, what it said, and the ports on which it said it listens."""
 

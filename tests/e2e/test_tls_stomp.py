@@ -173,7 +173,7 @@ def test_needed_certificates(world: World) -> None:
     assert not _is_accepted(world.port("need"), world.context())
     assert not _is_accepted(world.port("need"), world.context(stranger))
     assert not _is_accepted(world.port("need"), world.context(old))
-    world.await_said("acceptor need: no TLS connection with 127.0.0.1:\\d+: it has no certificate")
+    world.await_said("ART-2003 acceptor=need from=127.0.0.1:\\d+ warning: no TLS connection: it has no certificate")
     world.await_said("acceptor need: .*its certificate is not accepted: certificate has expired")
 
 
@@ -302,7 +302,7 @@ def test_failures_are_told_at_a_limited_rate(world: World) -> None:
             client.sendall(b"\x16\x03\x01\x00\x02\x01\x00garbage")
             client.recv(1000)
     world.broker.eventually("counted", lambda: world.result("new", "failed"), lambda count: count >= before + 20)
-    assert len(re.findall("acceptor new: no TLS connection", world.broker.said)) <= 6
+    assert len(re.findall("acceptor=new from=127.0.0.1:\\d+ warning: no TLS connection", world.broker.said)) <= 6
 
 
 def test_slow_handshakes_stop_nobody(world: World) -> None:
@@ -329,7 +329,7 @@ def test_records_that_are_no_tls_end_the_connection(world: World) -> None:
         raw.sendall(b"CONNECT\n\n\0 this is not encrypted")
         while raw.recv(65536):
             pass
-    world.await_said("acceptor stomp: the TLS connection with 127.0.0.1:\\d+ is closed: ")
+    world.await_said("acceptor=stomp from=127.0.0.1:\\d+ warning: TLS connection closed: ")
 
 
 def test_memory_of_tls_is_counted_and_given_back(world: World) -> None:

@@ -67,15 +67,18 @@ class Reload:
         site.reload_failure = None
         site.reloads += 1
         site.loaded = loaded
-        self._complaints.tell(f"acceptor {site.name}: new connections get the certificate {loaded.shown}", code=TLS)
+        line = f"new connections get the certificate {loaded.shown}"
+        self._complaints.tell(line, f"{site.name} reloaded", code=TLS, acceptor=site.name)
 
     def _keep(self, error: TlsError) -> None:
         site = self._site
         site.reload_failure = error.reason
         self._complaints.tell(
-            f"warning: acceptor {site.name}: a changed file is not used, and new connections still get the "
-            f"certificate loaded before: {error.reason}",
+            "warning: a changed file is not used, and new connections still get the certificate loaded before: "
+            f"{error.reason}",
+            f"{site.name} kept",
             code=TLS,
+            acceptor=site.name,
         )
 
 
@@ -168,7 +171,12 @@ class TlsAcceptors:
                 try:
                     await reload.look()
                 except Exception as error:  # the others are still looked after, and this one the next time
-                    self._complaints.tell(f"warning: the files of an acceptor cannot be looked at: {error!r}", code=TLS)
+                    self._complaints.tell(
+                        f"warning: the files of an acceptor cannot be looked at: {error!r}",
+                        f"{reload.name} not looked at",
+                        code=TLS,
+                        acceptor=reload.name,
+                    )
 
     def warnings(self) -> list[str]:
         """What an operator must see to, of certificates: for ``/health``."""

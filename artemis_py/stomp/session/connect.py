@@ -223,5 +223,13 @@ def enter(frame: AnyFrame, state: SessionState) -> Entry | None:
     if service.logins is None:
         return Entry(greeting, None)
     passcode, certificate = frame.headers.get("passcode"), state.certificate
-    credentials = Credentials(greeting.login, passcode, certificate, service.security_domain, state.peer)
+    credentials = Credentials(
+        greeting.login,
+        passcode,
+        certificate,
+        service.security_domain,
+        state.peer,
+        address=state.address,
+        acceptor=service.acceptor.name,
+    )
     return Entry(greeting, service.logins.begin(credentials, service.wake))

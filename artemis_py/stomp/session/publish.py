@@ -193,7 +193,7 @@ def ask(state: SessionState, frame: Send, body: bytes | LargeBody) -> Pending:
         raise FrameError(f"A management message has a body of at most {BODY_BYTES_MAX} bytes")
     reply_to = _reply_to(state, frame)
     return service.receiver.receive(
-        Request(frame.head.properties, body, reply_to, state.rights, state.user, state.peer)
+        Request(frame.head.properties, body, reply_to, state.rights, state.user, state.address)
     )
 
 
