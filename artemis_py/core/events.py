@@ -41,6 +41,8 @@ ADDRESS_DROPS: Final = "ART-1014"
 ADDRESS_REFUSES: Final = "ART-1015"
 PAGES: Final = "ART-1016"
 NO_ID: Final = "ART-1017"
+ERROR: Final = "ART-1018"
+CLOSED: Final = "ART-1019"
 
 MEANINGS: Final = {
     CREATED: "queue created",
@@ -74,6 +76,8 @@ MEANINGS: Final = {
     PAGES: "address full: from now on it pages",
     FOREIGN_HEADER: "client sends a header that means nothing here",
     NO_ID: "client subscribes without an id, so the destination serves as one",
+    ERROR: "client got an ERROR",
+    CLOSED: "connection closed by the broker",
 }
 """What each code means."""
 

@@ -15,9 +15,11 @@ from artemis_py.core.events import (
     ADDRESS_DROPS,
     ADDRESS_REFUSES,
     BLOCKED,
+    CLOSED,
     CREATED,
     DELETED,
     DROPPED,
+    ERROR,
     FOREIGN_HEADER,
     LEASES_ENDED,
     LIMITED,
@@ -43,7 +45,7 @@ LOGGER_NAME: Final = "artemis_py.operational"
 WINDOW_MS: Final = 10_000
 """The window in which lines of one kind are counted together."""
 COMMON_LINES_MAX: Final = 20
-"""Maximum lines per window of codes that occur once per queue or subscription."""
+"""Maximum lines per window of codes that occur once per queue, subscription or client."""
 _KEYS_MAX: Final = 10_000
 _NAME_MAX: Final = 256
 """Queues whose names share this many leading characters share a line, because clients choose names."""
@@ -52,7 +54,9 @@ _COUNTED: Final = frozenset({ADDRESS_DROPS, ADDRESS_REFUSES, DROPPED, LEASES_END
 """Codes whose lines always say how many messages they are about. Lines that are held back are added up."""
 _OF_ADDRESSES: Final = frozenset({ADDRESS_DROPS, ADDRESS_REFUSES, BLOCKED, PAGES, UNBLOCKED})
 """Codes that may be about an address, which has its own lines as a queue has."""
-_COMMON: Final = frozenset({CREATED, DELETED, FOREIGN_HEADER, LIMITED, NO_ID, OPENED, SUBSCRIBED, UNSUBSCRIBED})
+_COMMON: Final = frozenset(
+    {CLOSED, CREATED, DELETED, ERROR, FOREIGN_HEADER, LIMITED, NO_ID, OPENED, SUBSCRIBED, UNSUBSCRIBED}
+)
 
 
 def line_of(event: Event, left_out: int = 0) -> str:

@@ -71,3 +71,35 @@ def test_who_subscribes() -> None:
         ("SUB-1001", "s1", "stomp"),
         ("SUB-1002", "s1", "stomp"),
     ]
+
+
+def test_frames_that_are_refused() -> None:
+    bench = Bench()
+    bench.write("c", "ACK", "id:nonsense")
+    (event,) = told(bench, "ART-1018")
+    assert (event.fields["session"], event.fields["acceptor"]) == ("s1", "stomp")
+    assert "nonsense" in str(event.fields["why"])
+
+
+@pytest.mark.parametrize(
+    ("frame", "why"),
+    [
+        ("SEND\ndestination:q\n\n\0", "The first frame must be CONNECT or STOMP, not SEND"),
+        ("CONNECT\naccept-version:3\nhost:x\n\n\0", "No common STOMP version: the client offers 3"),
+        ("CONNECT\naccept-version:1.2\nno colon\n\n\0", "colon"),
+    ],
+)
+def test_first_frames_that_are_refused(frame: str, why: str) -> None:
+    bench = Bench()
+    bench.world.client("c").send(frame.encode())
+    (event,) = told(bench, "ART-1018")
+    assert why in str(event.fields["why"])
+
+
+def test_a_connection_that_the_broker_closes() -> None:
+    bench = Bench(acceptor="connectionTtl=1000")
+    bench.write("c", "BEGIN", "transaction:t")
+    bench.world.advance(2000)
+    (event,) = told(bench, "ART-1019")
+    assert event.fields["session"] == "s1"
+    assert str(event.fields["why"]).startswith("Nothing received for")

@@ -7,6 +7,7 @@ from typing import Final, final
 from artemis_py.core.addresses.address import Address
 from artemis_py.core.budget import Budget
 from artemis_py.core.consumer import Consumer
+from artemis_py.core.events import CLOSED, ERROR
 from artemis_py.core.queue.queue import Queue
 from artemis_py.errors import ArtemisError, StorageError
 from artemis_py.stomp.heartbeat import Pulse
@@ -238,7 +239,7 @@ class Session:
             elif frames:
                 self._end()
             elif parser.error is not None:
-                self._close_with(str(parser.error), parser.error.receipt)
+                self._break_off(parser.error)
             else:
                 return
         if not self.is_closing:
@@ -258,7 +259,7 @@ class Session:
                 break
         error = waiting.parser.error
         if error is not None and not waiting.frames and self.is_open and state.blocked_by is None:
-            self._close_with(str(error), error.receipt)
+            self._break_off(error)
         if waiting.parser.unfinished is not None and waiting.parser.in_large_body and state.blocked_by is None:
             state.blocked_by = self.service.disk
 
@@ -373,6 +374,11 @@ class Session:
         self.state.answer_error(message, receipt)
         self._close()
 
+    def _break_off(self, error: FrameError) -> None:
+        """Nothing more of the client's bytes can be read."""
+        self.state.note(ERROR, str(error))
+        self._close_with(str(error), error.receipt)
+
     def _close(self) -> None:
         """The client got an ERROR: the session ends."""
         if self.is_open:
@@ -383,6 +389,7 @@ class Session:
         """Close the session from the broker's side (silence, shutdown, a limit): ERROR, then the end."""
         if not self.is_closing:
             self.pulse.note_alive(now_ms)
+            self.state.note(CLOSED, message)
             self._close_with(message, None)
 
     def lost(self, now_ms: int, *, failed: bool = True) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import final
+from typing import Final, final
 
 from artemis_py.core.addresses.address import Address
 from artemis_py.core.addresses.fan_out import Placing
 from artemis_py.core.addresses.fullness import note_full
 from artemis_py.core.consumer import client_fields
-from artemis_py.core.events import BLOCKED, UNBLOCKED
+from artemis_py.core.events import BLOCKED, ERROR, UNBLOCKED
 from artemis_py.core.notifications import SESSION_CLOSED, Fields
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.tasks import QueueWork
@@ -86,6 +86,9 @@ class Errand:
 # What the parts of a session share: the client, the frames that go out to it, and what the session waits for.
 
 
+_WHY_MAX: Final = 300
+
+
 @final
 class SessionState:
     """The session makes one and hands it to each of its parts. A part keeps its own fields to itself."""
@@ -148,6 +151,10 @@ class SessionState:
     def who(self) -> dict[str, str | int]:
         """For a line of the log: the client, as far as it is known."""
         return client_fields(self.origin, self.user, self.client_id, self.address, self.service.acceptor.name)
+
+    def note(self, code: str, why: str) -> None:
+        """Note for the operational log what became of the client, or of a frame."""
+        self.broker.events.note(code, "", {**self.who, "why": why[:_WHY_MAX]}, kind=self.name)
 
     def admit(self, identity: Identity | None) -> None:
         """The client has logged in, or need not (None)."""
@@ -274,5 +281,6 @@ class SessionState:
     def refuse(self, message: str, receipt: str | None, *, syntax: bool) -> None:
         """Answer ERROR to a frame. STOMP 1.2 then ends the session; 1.1 only after bad syntax; 1.0 goes on."""
         self.answer_error(message, receipt)
+        self.note(ERROR, message)
         if self.version == "1.2" or (syntax and self.version == "1.1"):
             self.has_ended = True
