@@ -20,6 +20,7 @@ from artemis_py.server.tls.context import Loaded, TlsError, TlsFiles, shown_date
 from artemis_py.server.tls.handshakes import Handshakes
 from artemis_py.server.tls.link import TlsLink
 from artemis_py.server.tls.site import HANDSHAKE_S, TlsSite
+from artemis_py.shown import warn
 
 # ---- reload ----------------------------------------------------------------------------------------------------------
 #
@@ -68,7 +69,7 @@ class Reload:
         site.reloads += 1
         site.loaded = loaded
         line = f"new connections get the certificate {loaded.shown}"
-        self._complaints.tell(line, f"{site.name} reloaded", code=TLS, acceptor=site.name)
+        self._complaints.tell(line, code=TLS, acceptor=site.name)
 
     def _keep(self, error: TlsError) -> None:
         site = self._site
@@ -76,7 +77,6 @@ class Reload:
         self._complaints.tell(
             "warning: a changed file is not used, and new connections still get the certificate loaded before: "
             f"{error.reason}",
-            f"{site.name} kept",
             code=TLS,
             acceptor=site.name,
         )
@@ -136,7 +136,8 @@ class TlsAcceptors:
         loaded = files.load()
         complaint = loaded.complaint(time.time())
         if complaint is not None:
-            self._complaints.tell(f"warning: {acceptor.origin}: acceptor {acceptor.name}: {complaint}", code=TLS)
+            origin = acceptor.origin
+            warn(f"warning: {complaint}", TLS, acceptor=acceptor.name, file=origin.file, line=str(origin.line))
         self._loaded[acceptor.name] = files, loaded
 
     def serve(
@@ -173,7 +174,6 @@ class TlsAcceptors:
                 except Exception as error:  # the others are still looked after, and this one the next time
                     self._complaints.tell(
                         f"warning: the files of an acceptor cannot be looked at: {error!r}",
-                        f"{reload.name} not looked at",
                         code=TLS,
                         acceptor=reload.name,
                     )
