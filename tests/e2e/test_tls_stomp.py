@@ -150,7 +150,7 @@ def test_the_limit_of_connections_answers_with_an_error(world: World) -> None:
         StompSocket(world.port("few"), tls=world.context()) as second,
     ):
         first.connect()
-        assert "allows 1 connections" in str(second.expect("ERROR"))
+        assert "allows 1 connection" in str(second.expect("ERROR"))
 
 
 # ---- client certificates -------------------------------------------------------------------------

@@ -359,6 +359,8 @@ class Session:
         """The login is decided: open the session, or refuse the client."""
         refusal = entry.admit(self.state)
         if refusal:
+            if not entry.refusal:  # no refused login, of which the log is told elsewhere
+                self.state.note(ERROR, refusal)
             self._close_with(refusal, None)
         else:
             self.is_open = True  # from here on ``lost`` undoes what was counted
