@@ -178,7 +178,7 @@ class Broker:
         queue.attach(consumer, now_ms)
         kind = "browser" if consumer.browses else "consumer"
         selector = "" if consumer.selector is None else consumer.selector.text
-        fields: dict[str, str | int] = {"consumer": consumer.id, "kind": kind, "selector": selector}
+        fields = {"consumer": consumer.id, "kind": kind, "selector": selector, **consumer.reader.who}
         try:
             self.note_event(SUBSCRIBED, queue, fields, kind=str(consumer.id))
             if self.notices.is_heard:
@@ -205,7 +205,8 @@ class Broker:
             unfinished = queue.detach(consumer, failed=failed, now_ms=now_ms)
         except Exception as error:
             set_aside(self.host, queue, "detach", error)
-        self.note_event(UNSUBSCRIBED, queue, {"consumer": consumer.id}, kind=str(consumer.id))
+        who = {"consumer": consumer.id, **consumer.reader.who}
+        self.note_event(UNSUBSCRIBED, queue, who, kind=str(consumer.id))
         if self.notices.is_heard:
             tell_consumer(self.notices, CONSUMER_CLOSED, queue, consumer)
         if queue.temporary and not queue.consumer_count:

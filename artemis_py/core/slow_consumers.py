@@ -20,6 +20,7 @@ from artemis_py.core.notify import tell_consumer
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.tasks import Task
 from artemis_py.core.timers import Schedule
+from artemis_py.shown import many
 
 KILL: Final = "KILL"
 NOTIFY: Final = "NOTIFY"
@@ -168,14 +169,14 @@ class SlowConsumers(Task):
         settings, reader = queue.address.settings, consumer.reader
         threshold, unit = settings.slow_consumer_threshold, settings.slow_consumer_threshold_measurement_unit
         text = (
-            f"it settled {settled} messages in {span_ms / _MS:g} s, and slow-consumer-threshold is {threshold} {unit}"
+            f"it settled {many(settled, 'message')} in {span_ms / _MS:g} s, and slow-consumer-threshold is "
+            f"{threshold} {unit}"
         )
         fields: dict[str, str | int] = {
             "reason": SLOW,
             "consumer": consumer.id,
             "connection": reader.connection,
-            "client_id": reader.client_id or "",
-            "user": reader.user or "",
+            **reader.who,
             "settled": settled,
             "span_ms": span_ms,
             "held": len(consumer.held),

@@ -6,11 +6,13 @@ from typing import Final, final
 
 from artemis_py.core.addresses.address import Address
 from artemis_py.core.addresses.batch import Batch, Verdicts
+from artemis_py.core.addresses.fullness import note_full
 from artemis_py.core.addresses.route import Route
 from artemis_py.core.addresses.routing_table import Bindings
 from artemis_py.core.broker import Broker
 from artemis_py.core.budget import Budget
 from artemis_py.core.consumer import Consumer
+from artemis_py.core.events import ADDRESS_REFUSES
 from artemis_py.core.order.entry import ABORTED, NACKED, Entry
 from artemis_py.core.publish.publish import Admission
 from artemis_py.core.queue.acknowledge import Chosen
@@ -297,7 +299,8 @@ class Transaction:
             if may_fail:
                 count, size = planned.get(address.name, (0, 0))
                 if not _fits(address, count, size):
-                    self._note_refused(broker.log, address, "fail")
+                    refused = self._note_refused(broker.log, address, "fail")
+                    note_full(broker.events, ADDRESS_REFUSES, address, count=refused)
                     raise AddressFullError(f"Address {address.name} is full")
                 planned[address.name] = (count + 1, size + message.memory_bytes)
             if is_limited:
@@ -337,11 +340,14 @@ class Transaction:
         ]
         return len(sizes), sum(sizes)
 
-    def _note_refused(self, log: RecordLog, full: Address, policy: str) -> None:
-        """Nothing of the transaction arrives; what it would have sent to the full address counts as refused there."""
-        for route, message, _ in self.sends:
-            if route.address is full:
-                log.story.refused(full.name, policy, message)
+    def _note_refused(self, log: RecordLog, full: Address, policy: str) -> int:
+        """Nothing of the transaction arrives; what it would have sent to the full address counts as refused there.
+        Returns how many messages these are.
+        """
+        refused = [message for route, message, _ in self.sends if route.address is full]
+        for message in refused:
+            log.story.refused(full.name, policy, message)
+        return len(refused)
 
     def abort(self, now_ms: int) -> list[Task]:
         """Forget the messages; acknowledged and refused entries go back to their queues as failed deliveries. Returns

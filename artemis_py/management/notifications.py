@@ -53,7 +53,7 @@ SENTENCES: Final = {
     "QUEUE_UNDERFULL": "senders to a queue go on",
     "MESSAGES_DROPPED": "a ring gave up messages",
     "OPERATION": "an operator changed a queue",
-    "SENDER_BLOCKED": "a sender waits for room on a queue",
+    "SENDER_BLOCKED": "a sender waits for room on a queue, or on an address",
     "SENDER_UNBLOCKED": "it goes on",
     "MESSAGE_DISCARDED": "a message was discarded after its last attempt",
     "MESSAGE_DEAD": "a message went to the dead-letter address",

@@ -14,6 +14,7 @@ from artemis_py.server.transports import CLIENT_CERTIFICATE, shown_address
 from artemis_py.server.turns import Turns
 from artemis_py.server.websocket.first_bytes import FirstBytes
 from artemis_py.server.websocket.rules import GOING_AWAY, INTERNAL, WebSocketRules
+from artemis_py.shown import many
 from artemis_py.stomp.service import StompService
 from artemis_py.stomp.session.session import Session
 
@@ -126,7 +127,7 @@ class Acceptance:
     def _why_full(self) -> str | None:
         if 0 <= self.connections_max <= self.open_count:
             return (
-                f"This acceptor allows {self.connections_max} connections: close others, or raise its "
+                f"This acceptor allows {many(self.connections_max, 'connection')}: close others, or raise its "
                 "connectionsAllowed"
             )
         holdings = self.turns.guard.holdings

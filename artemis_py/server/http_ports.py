@@ -88,6 +88,7 @@ class HttpPorts:
             faults=self._stats.faults,
             holdings=self._holdings,
             departures=self._departures,
+            name=acceptor.name,
             is_short=lambda: not is_free_below(self._descriptors.http_max, self._stored),
         )
         self.services.append(http)

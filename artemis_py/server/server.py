@@ -281,7 +281,8 @@ class Server:
             fills.begin()
             self.turns.replays = ReplayTurns(desk, fills, store.durability, self.turns.output, self.turns.isolation)
         self.stats.blocked = self.turns.input.blocked
-        self.turns.tell = OperationalLog().tell
+        self._log = OperationalLog()
+        self.turns.tell = self._log.tell
         self._gate = gate_of(config, authenticator, loop, self.stats, self.complaints.tell)
         keeps = config.persistence_enabled
         say, probe = partial(self.complaints.tell, code=DISK), around.space_of
@@ -448,6 +449,7 @@ class Server:
         if self._is_stopping:
             return
         self._loop.call_later(_CLOCK_LOOK_S, self._look_at_clock)
+        self.complaints.write_held()
         if self._clocks.look():
             self.turns.schedule()
 
@@ -519,10 +521,16 @@ class Server:
         """End at once: no further frame is sent. The files stay open until ``release`` or the end of the process."""
         self._is_stopping = True
         self._end_watches()
+        self._end_log()
         self.ports.abandon()
         self.turns.end()
         for connection in list(self.stats.connections):
             connection.cut()
+
+    def _end_log(self) -> None:
+        """Write the lines that were held back."""
+        self._log.end()
+        self.complaints.end()
 
     def _end_watches(self) -> None:
         self.configuration.end()
@@ -531,6 +539,7 @@ class Server:
 
     def release(self) -> None:
         """Close the files and end the threads; only after ``stop`` or ``abandon``. Raises DiskError."""
+        self._end_log()
         try:
             self.store.close()
         finally:

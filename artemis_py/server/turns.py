@@ -139,8 +139,8 @@ class Turns:
         self.units = TURN_UNITS
         """The budget of a turn."""
         self.on_failure: Callable[[ArtemisError], None] = _raise
-        self.tell: Callable[[list[Event], int], None] | None = None
-        """Gets the events once a turn (the operational log)."""
+        self.tell: Callable[[list[Event], int], int] | None = None
+        """Gets the events once a turn (the operational log); returns when it is to be called in any case."""
         self.replays: ReplayTurns | None = None
         """Moves replays of the log on; None where no log is retained."""
         self.calls: Calls | None = None
@@ -274,7 +274,7 @@ class Turns:
         if self.replays is not None and self.replays.are_there:
             self.replays.run(self.units, now_ms)
             output.flush(now_ms)
-        if self.tell is not None and broker.events.noted:
+        if self.tell is not None and (is_time or broker.events.noted):
             self._tell_events(self.tell, steady_ms)
         if is_time:
             self._wait()
@@ -288,10 +288,10 @@ class Turns:
         if self.on_end is not None:
             self.on_end()
 
-    def _tell_events(self, tell: Callable[[list[Event], int], None], steady_ms: int) -> None:
+    def _tell_events(self, tell: Callable[[list[Event], int], int], steady_ms: int) -> None:
         events = self.broker.events.take()
-        tell(events, steady_ms)
-        if self.notifying is not None:
+        self.broker.clock.wait_until(tell(events, steady_ms))
+        if events and self.notifying is not None:
             self.notifying.note_events(events)
 
     @property

@@ -23,7 +23,9 @@ class ReplyTo:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One request. ``rights`` are those of the sender, None where nothing is checked; ``peer`` is its IP address."""
+    """One request. ``rights`` are those of the sender, None where nothing is checked; ``peer`` is its address as
+    host:port.
+    """
 
     headers: Mapping[str, str]
     body: bytes

@@ -128,7 +128,7 @@ class StompService:
         self.acceptor = acceptor
         self.limits = Limits.of(acceptor)
         self.prefixes = Prefixes.of(acceptor)
-        self.foreign = ForeignHeaders(broker.host.events, acceptor.name)
+        self.foreign = ForeignHeaders(broker.host.events)
         self.dialects = {
             version: Dialect(version, acceptor, asked_address=self.asked_address, foreign=self.foreign)
             for version in VERSIONS

@@ -8,8 +8,10 @@ from typing import Final, final
 from artemis_py.core.addresses.address import Address
 from artemis_py.core.addresses.batch import Batch
 from artemis_py.core.addresses.fan_out import FanOut, put
+from artemis_py.core.addresses.fullness import note_full
 from artemis_py.core.addresses.route import Route
 from artemis_py.core.budget import Budget
+from artemis_py.core.events import PAGES
 from artemis_py.core.host import Host
 from artemis_py.core.memory import keep, release
 from artemis_py.core.order.entry import DAMAGED, Entry
@@ -328,6 +330,8 @@ class Enqueuer:
         if stream is None:
             page_bytes = address.settings.page_size_bytes
             stream = address.stream = self._streams.open(address.name, address.account, page_bytes)
+        if not stream.active:
+            note_full(self._host.events, PAGES, address)
         stream.begin()
         for queue, _ in waiting:
             queue.parts.pages.prepare(stream)

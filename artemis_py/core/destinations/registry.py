@@ -130,7 +130,7 @@ class Quota:
         return self._limits.get(ANYBODY, _UNLIMITED) if limits is None else limits
 
     def _refuse(self, text: str, name: str, limit: str, by: str) -> NoReturn:
-        self._events.note(LIMITED, name[:200], {"limit": limit, "login": by[:200]})
+        self._events.note(LIMITED, name[:200], {"limit": limit, "user": by[:200]})
         raise LimitError(text)
 
 

@@ -8,10 +8,11 @@ from typing import Final, final
 from artemis_py.core.addresses.address import ANYCAST, MULTICAST, PLAIN, Address, Plan
 from artemis_py.core.addresses.batch import Batch, Verdicts
 from artemis_py.core.addresses.enqueue import Enqueuer, Share
+from artemis_py.core.addresses.fullness import note_full
 from artemis_py.core.addresses.route import Route
 from artemis_py.core.addresses.routing_table import Bindings
 from artemis_py.core.destinations.auto_create import Resolver
-from artemis_py.core.events import DEAD, DISCARDED, NOT_ROUTED, ORPHANED
+from artemis_py.core.events import ADDRESS_DROPS, ADDRESS_REFUSES, DEAD, DISCARDED, NOT_ROUTED, ORPHANED
 from artemis_py.core.faults import give_up
 from artemis_py.core.host import Host
 from artemis_py.core.publish.copies import Forward, Forwards
@@ -383,19 +384,21 @@ class Admission:
     def _publish_while_room(self, batch: Batch, admitted: bool) -> int:
         address = batch.route.address
         messages = batch.messages
-        story = self._host.log.story
+        story, events = self._host.log.story, self._host.events
         for index, message in enumerate(messages):
             refusal = address.refusal
             if refusal == "DROP":
                 address.routed_message_count += 1
                 address.dropped_message_count += 1
                 story.refused(address.name, "drop", message)
+                note_full(events, ADDRESS_DROPS, address)
                 outcome = self._host.outcomes.get(message.id)
                 if outcome is not None:
                     outcome.full_address = address.name
             elif refusal is not None and not admitted and not self._duplicates.has_seen(address, message):
                 if refusal == "FAIL":
                     story.refused(address.name, "fail", message)
+                    note_full(events, ADDRESS_REFUSES, address)
                 return index
             elif address.must_page and not address.has_page_limit:
                 self._publish_rest(batch, messages[index:])

@@ -80,11 +80,7 @@ class LeaseExpiry(Task):
         self._leases.ended_count += len(holders)
         last = holders[-1]
         reader = last.reader
-        fields: dict[str, str | int] = {"consumer": last.id, "connection": reader.connection}
-        if reader.client_id is not None:
-            fields["client_id"] = reader.client_id
-        if reader.user is not None:
-            fields["user"] = reader.user
+        fields = {"consumer": last.id, "connection": reader.connection, **reader.who}
         parts = self._parts
         parts.host.note_event(LEASES_ENDED, parts.reference, fields, count=len(holders))
 

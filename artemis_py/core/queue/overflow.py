@@ -10,6 +10,7 @@ from artemis_py.core.events import DROPPED, OVERFULL, UNDERFULL
 from artemis_py.core.host import Host
 from artemis_py.core.queue.messages import Contents
 from artemis_py.core.reference import QueueReference
+from artemis_py.shown import many
 
 # ---- overflow --------------------------------------------------------------------------------------------------------
 #
@@ -42,7 +43,8 @@ class Depth:
         return self.messages_max == 0 or self.bytes_max == 0
 
     def __str__(self) -> str:
-        limits = [f"{self.messages_max} messages"] if self.messages_max >= 0 else []
+        messages = "1 message" if self.messages_max == 1 else f"{self.messages_max} messages"
+        limits = [messages] if self.messages_max >= 0 else []
         if self.bytes_max >= 0:
             limits.append(f"{self.bytes_max} bytes")
         return " and ".join(limits) or "no limit"
@@ -236,7 +238,7 @@ class Flow:
                 "a greater max-depth"
             )
         return (
-            f"Queue {name} is full (limit {depth}): it has {self._contents.message_count} messages of "
+            f"Queue {name} is full (limit {depth}): it has {many(self._contents.message_count, 'message')} of "
             f"{self._contents.size_bytes} bytes together, so {what} does not fit; retry when consumers have taken some"
         )
 

@@ -26,6 +26,8 @@ class HttpClient(Protocol):
     """The connection's number, counted by the acceptor."""
     peer: str
     """The client's IP address; empty if unknown."""
+    address: str
+    """The same as host:port."""
     is_known: bool
     """Has somebody logged in here?"""
     user: str | None

@@ -27,7 +27,7 @@ class HttpService:
     machine must wait. ``holdings`` counts the memory of connections. ``doors`` says who may use which route; without
     it everybody may use all. Nothing here knows what the routes do. A failure in a connection's step ends only that
     connection and is reported to ``faults``. ``departures`` notices clients that leave while they wait. While
-    it ``is_short`` of descriptors, clients get only what is always answered.
+    it ``is_short`` of descriptors, clients get only what is always answered. ``name`` is the acceptor's, for the log.
     """
 
     def __init__(  # noqa: PLR0913 - all but the routes are named where they are given
@@ -45,6 +45,7 @@ class HttpService:
         holdings: Holdings | None = None,
         departures: Departures | None = None,
         is_short: Callable[[], bool] = lambda: False,
+        name: str = "",
     ) -> None:
         limits = limits or HttpLimits()
         self.limits = limits
@@ -61,6 +62,7 @@ class HttpService:
             now_ms,
             call_soon,
             doors,
+            name,
             departures,
         )
 

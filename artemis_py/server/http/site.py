@@ -33,6 +33,8 @@ class Site:
     call_soon: Callable[[Callable[[], None]], object]
     doors: Doors | None = None
     """Who may use what; None: everybody everything."""
+    name: str = ""
+    """The name of the acceptor."""
     departures: Departures | None = None
     """Where nothing watches, a client that leaves while it waits is noticed when it is answered."""
     is_stopping: bool = False

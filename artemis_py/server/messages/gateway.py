@@ -32,7 +32,7 @@ from artemis_py.stomp.wire.frames import FrameError
 @final
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """The user who has logged in (None: nobody has to), and the client's IP address."""
+    """The user who has logged in (None: nobody has to), and the client's address as host:port."""
 
     identity: Identity | None = None
     peer: str = ""

@@ -7,8 +7,9 @@ from typing import Final, final
 
 from artemis_py.core.addresses.address import Address, PlanCost
 from artemis_py.core.addresses.batch import Batch, Verdicts
+from artemis_py.core.addresses.fullness import note_full
 from artemis_py.core.addresses.route import Route
-from artemis_py.core.events import REJECTED
+from artemis_py.core.events import ADDRESS_DROPS, REJECTED
 from artemis_py.core.publish_outcome import ADDRESS_FULL, PublishOutcome
 from artemis_py.errors import AddressFullError, ArtemisError, NotFoundError, QueueFullError
 from artemis_py.message import MESSAGE_OVERHEAD_BYTES, Head, HeaderName, LargeBody, Message, encode_headers
@@ -192,7 +193,7 @@ def ask(state: SessionState, frame: Send, body: bytes | LargeBody) -> Pending:
         raise FrameError(f"A management message has a body of at most {BODY_BYTES_MAX} bytes")
     reply_to = _reply_to(state, frame)
     return service.receiver.receive(
-        Request(frame.head.properties, body, reply_to, state.rights, state.user, state.peer)
+        Request(frame.head.properties, body, reply_to, state.rights, state.user, state.address)
     )
 
 
@@ -407,6 +408,7 @@ class Publishing:
         if address.refusal != "DROP":
             raise AddressFullError(f"No disk space for this body: {reason}")
         address.dropped_message_count += 1
+        note_full(self._state.broker.events, ADDRESS_DROPS, address)
         if self._outcome is not None:
             self._outcome.full_address = address.name
         if frame.receipt is not None:
@@ -538,14 +540,14 @@ class Publishing:
             return queue.flow.stopped
         if batch.route.address.refusal != "BLOCK":
             return False
-        state.blocked_by = batch.route.address
+        state.wait_for_room(batch.route.address)
         return True
 
     def _why_refused(self, batch: Batch) -> str:
         queue = batch.refused_by
         if queue is None:
             return f"Address {batch.route.address.name} is full"
-        fields: dict[str, str | int] = {"session": self._state.name, "limit": str(queue.flow.overflow.depth)}
+        fields: dict[str, str | int] = {**self._state.who, "limit": str(queue.flow.overflow.depth)}
         self._state.broker.note_event(REJECTED, queue, fields)
         return queue.flow.why_full(1, batch.refused_bytes)
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import final
+from typing import Final, final
 
-from artemis_py.core.events import BLOCKED
+from artemis_py.core.addresses.address import Address
+from artemis_py.core.addresses.fullness import note_full
+from artemis_py.core.consumer import client_fields
+from artemis_py.core.events import BLOCKED, ERROR, UNBLOCKED
 from artemis_py.core.notifications import SESSION_CLOSED, Fields
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.tasks import Awaited, Task
@@ -81,6 +84,9 @@ class UnfinishedFrame:
 # What the parts of a session share: the client, the frames that go out to it, and what the session waits for.
 
 
+_WHY_MAX: Final = 300
+
+
 @final
 class SessionState:
     """The session makes one and hands it to each of its parts. A part keeps its own fields to itself."""
@@ -139,6 +145,15 @@ class SessionState:
         """The client's IP address; empty if unknown."""
         return self.address.rpartition(":")[0].strip("[]")
 
+    @property
+    def who(self) -> dict[str, str | int]:
+        """For a line of the log: the client, as far as it is known."""
+        return client_fields(self.origin, self.user, self.client_id, self.address, self.service.acceptor.name)
+
+    def note(self, code: str, why: str) -> None:
+        """Note for the operational log what became of the client, or of a frame."""
+        self.broker.events.note(code, "", {**self.who, "why": why[:_WHY_MAX]}, kind=self.name)
+
     def admit(self, identity: Identity | None) -> None:
         """The client has logged in, or need not (None)."""
         self.identity = identity
@@ -182,7 +197,20 @@ class SessionState:
     def wait_for_queue(self, queue: Queue) -> None:
         """Wait until a full queue has room."""
         self.blocked_by = queue
-        self.broker.note_event(BLOCKED, queue, {"session": self.name})
+        self.broker.note_event(BLOCKED, queue, self.who)
+
+    def wait_for_room(self, address: Address) -> None:
+        """Wait until a full address has room."""
+        self.blocked_by = address
+        note_full(self.broker.events, BLOCKED, address, self.who)
+
+    def tell_of_room(self, awaited: Queue | Address) -> None:
+        """What the session waited for has room."""
+        if isinstance(awaited, Queue):
+            self.broker.note_event(UNBLOCKED, awaited, self.who)
+        else:
+            name = awaited.name
+            self.broker.events.note(UNBLOCKED, "", {"address": name, **self.who}, kind=name)
 
     def leave_unfinished(self, task: Task | None) -> None:
         """Note a task that the current frame started; None if it is done."""
@@ -251,5 +279,6 @@ class SessionState:
     def refuse(self, message: str, receipt: str | None, *, syntax: bool) -> None:
         """Answer ERROR to a frame. STOMP 1.2 then ends the session; 1.1 only after bad syntax; 1.0 goes on."""
         self.answer_error(message, receipt)
+        self.note(ERROR, message)
         if self.version == "1.2" or (syntax and self.version == "1.1"):
             self.has_ended = True

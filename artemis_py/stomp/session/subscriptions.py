@@ -145,7 +145,7 @@ class Subscriptions:
         key = headers.get("id") or headers["destination"]
         if not headers.get("id") and state.version != "1.0":
             headers = {**headers, "id": key}
-            state.service.foreign.note("SUBSCRIBE", "id", state.name)
+            state.service.foreign.note("SUBSCRIBE", "id", state.who)
         if asks_for_replay(headers) or (self.replaying is not None and key in self.replaying.by_key):
             self._replay(key, headers, now_ms)
             return
@@ -165,7 +165,7 @@ class Subscriptions:
         holdings.move(SUBSCRIPTIONS, subscription.size_bytes)
         holdings.move(SELECTORS, selector_bytes(subscription.selector))
         self.by_consumer[subscription.consumer.id] = subscription
-        state.service.foreign.look("SUBSCRIBE", headers, state.name)
+        state.service.foreign.look("SUBSCRIBE", headers, state.who)
         queue = subscription.queue
         if queue.address.temporary:
             state.service.temporaries.hold(queue.address.name, state.origin)
@@ -206,7 +206,7 @@ class Subscriptions:
 
     def _subscriber(self) -> Subscriber:
         state = self._state
-        reader = Reader(state.origin, state.client_id, state.user, state.address)
+        reader = Reader(state.origin, state.client_id, state.user, state.address, state.service.acceptor.name)
         return Subscriber(state.owner, state.client, state.version, reader, state.rights)
 
     def unsubscribe(self, headers: dict[str, str], now_ms: int) -> None:

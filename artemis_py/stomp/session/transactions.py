@@ -160,7 +160,7 @@ class Transactions:
             return True
         address = transaction.blocked_by()
         if address is not None:
-            state.blocked_by = address
+            state.wait_for_room(address)
             return True
         queue = transaction.make_way(broker.admission, now_ms)
         if queue is not None:

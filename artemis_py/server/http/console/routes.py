@@ -118,7 +118,7 @@ class _Logins:
 
         if gate.sessions.before_login is not None:
             gate.sessions.before_login()
-        login = gate.desk.begin(Credentials(user, password, peer=request.peer), decided)
+        login = gate.desk.begin(_given(user, password, request), decided)
         decided()
         answer.add_done_callback(partial(_give_up, login))
         return answer
@@ -130,6 +130,10 @@ class _Logins:
         return Response(
             HTTPStatus.FOUND, "text/plain", b"", (cookie("", is_secure=False), *headers) if is_there else headers
         )
+
+
+def _given(user: str, password: str, request: Request) -> Credentials:
+    return Credentials(user, password, peer=request.peer, address=request.address, acceptor=request.acceptor)
 
 
 def _give_up(login: Login, answer: asyncio.Future[Response]) -> None:
