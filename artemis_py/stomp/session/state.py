@@ -89,7 +89,7 @@ class SessionState:
 
     __slots__ = (
         "address", "begun_ms", "blocked_by", "broker", "certificate", "client_id", "has_ended", "identity",
-        "lsn_before", "lsn_written", "origin", "out", "owner", "rights", "service", "stop_at",
+        "is_outdated", "lsn_before", "lsn_written", "origin", "out", "owner", "rights", "service", "stop_at",
         "tells_routing", "unfinished", "user", "version",
     )  # fmt: skip
 
@@ -115,6 +115,8 @@ class SessionState:
         """Who has logged in; None before that, and where nobody logs in."""
         self.rights: Rights | None = None
         """What the client may do; None where nothing is checked."""
+        self.is_outdated = False
+        """Has its login changed meanwhile? Then it begins to read nothing more."""
         self.out = Outbound()
         self.blocked_by: Awaited | None = None
         """What the session waits for before its next frame: a full address or queue, the file of a large body, a slow
