@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Prints events until the broker stops, with ``--follow`` for as long as it lets the user in. Raises ArtemisError."""
+    """Prints events until the broker stops; with ``--follow`` until it refuses the user. Raises ArtemisError."""
     listening = _Listening(args)
     while True:
         listening.listen()

@@ -219,7 +219,9 @@ def delete_bob_unseen(_: BrokerProcess, folder: Path) -> None:
 def withdraw_browse(broker: BrokerProcess, folder: Path) -> None:
     file = folder / "broker.xml"
     permission = '<permission type="browse" roles="{}"/>'
-    read_again(broker, file.read_text("utf-8").replace(permission.format("workers"), permission.format("editors")), file)
+    read_again(
+        broker, file.read_text("utf-8").replace(permission.format("workers"), permission.format("editors")), file
+    )
 
 
 @pytest.mark.parametrize("header", [{"bookmark": "0"}, {"browser": "true"}], ids=["replay", "browser"])

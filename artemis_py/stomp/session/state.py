@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import final
+from typing import Final, final
 
 from artemis_py.core.addresses.fan_out import Placing
 from artemis_py.core.events import BLOCKED
@@ -81,6 +81,9 @@ class Errand:
 # ---- state -----------------------------------------------------------------------------------------------------------
 #
 # What the parts of a session share: the client, the frames that go out to it, and what the session waits for.
+
+
+_SHOWN_MAX: Final = 500
 
 
 @final
@@ -230,7 +233,9 @@ class SessionState:
     def confirm(self, receipt: str, extra: list[tuple[str, str]] | Remainder | Pending | None = None) -> None:
         """Answer RECEIPT once everything that the session wrote so far is durable. ``extra`` are further headers."""
         self.note_written()
-        if isinstance(extra, Remainder | Pending):
+        if isinstance(extra, Pending) and extra.why_failed and self.tells_routing:
+            extra = [*extra.headers(), ("reason", writer.escape(extra.why_failed[:_SHOWN_MAX], self.version))]
+        elif isinstance(extra, Remainder | Pending):
             extra = extra.headers()
         self.out.parts(self.lsn_written).append(writer.receipt(receipt, self.version, extra or ()))
         self.service.traffic.count_out("RECEIPT")
