@@ -28,7 +28,8 @@ class Sweep(Task):
     """``message-expiry-scan-period`` and ``address-queue-scan-period``, both in ms; -1 switches a round off.
 
     A queue or address is deleted when two rounds in a row find it unused (as Artemis' reaper does). So one created a
-    moment before a round has a whole period to be used. A round lasts as many turns as it takes. One that is due
+    moment before a round has a whole period to be used. An address is in use while clients send to it, also if no queue
+    takes what they send. A round lasts as many turns as it takes. One that is due
     meanwhile follows it.
     """
 
@@ -66,7 +67,7 @@ class Sweep(Task):
             if address.deleted or self._keeps_messages(address):
                 continue  # it went with the address whose messages it kept, or keeps some for queues to come
             address.had_binding = address.had_binding or address.auto_created
-            if not address.paused and _address_is_unused(address, steady_ms):
+            if _address_is_unused(address, steady_ms):
                 self._registry.delete_address(address)
 
     def _keeps_messages(self, address: Address) -> bool:
@@ -140,7 +141,9 @@ class Sweep(Task):
         return True
 
     def _look_at_address(self, address: Address, budget: Budget, now_ms: int) -> None:
-        unused = _address_is_unused(address, self._host.clock.steady_ms(now_ms))
+        steady_ms = self._host.clock.steady_ms(now_ms)
+        is_sent_to = address.note_sent(steady_ms)
+        unused = not is_sent_to and _address_is_unused(address, steady_ms) and not self._keeps_messages(address)
         if self._is_condemned(self._bindings.address_walk, address, unused=unused):
             budget.spend(_DELETION_UNITS)
             self._registry.delete_address(address)
@@ -190,9 +193,11 @@ def _address_is_unused(address: Address, steady_ms: int) -> bool:
         or address.queues
         or address.is_paging
         or address.diverts
+        or address.paused
         or not settings.auto_delete_addresses
     ):
         return False
-    if not address.had_binding and not settings.auto_delete_addresses_skip_usage_check:
+    was_used = address.had_binding or address.sent_count
+    if not was_used and not settings.auto_delete_addresses_skip_usage_check:
         return False
     return steady_ms - address.empty_since_ms >= settings.auto_delete_addresses_delay

@@ -352,13 +352,19 @@ class Connection(asyncio.BufferedProtocol):
 
     def cut_off(self, reason: str, now_ms: int) -> None:
         """The broker needs the memory: end the session with an ERROR. A client that does not read will not see it."""
-        self.session.kick(reason, now_ms)
         if self.weight.output_bytes:
+            self.session.kick(reason, now_ms)
             self.session.out.clear()
             self.cut()
+            self.weigh()
         else:
-            self._turns.output.mark_dirty(self)
-            self._turns.schedule()
+            self.dismiss(reason, now_ms)
+
+    def dismiss(self, reason: str, now_ms: int) -> None:
+        """End the session with an ERROR, behind what is on its way: a client that reads it gets to the ERROR."""
+        self.session.kick(reason, now_ms)
+        self._turns.output.mark_dirty(self)
+        self._turns.schedule()
         self.weigh()
 
     def flush(self, durable_lsn: int, now_ms: int) -> None:

@@ -1,5 +1,5 @@
-"""Ends what outlives a login that no longer holds, sessions of the console and long answers of HTTP: the files that
-name users are watched, once somebody has logged in over HTTP.
+"""Ends what outlives a login that no longer holds, sessions of the console and long answers: the files that name users
+are watched, once somebody logs in.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class RealmWatch:
         loop: asyncio.AbstractEventLoop,
         config: Callable[[], BrokerConfig],
         gate: SecurityGate,
-        ended: Callable[[Set[str]], None],
+        ended: Callable[[Set[str]], object],
         say: Callable[[str], None],
     ) -> None:
         self._loop = loop

@@ -319,14 +319,14 @@ class Server:
         self._failback = self._failback_watch()
 
     def _watch_of_realm(self) -> RealmWatch | None:
-        """Nobody reads the files of users before somebody has logged in over HTTP."""
+        """Nobody reads the files of users before somebody logs in."""
         if self._gate is None:
             return None
         from artemis_py.server.realm_watch import RealmWatch
 
-        ended, say = self.ports.http.ask_again, partial(warn, code=LOGIN)
+        ended, say = self.configuration.answers.ask_again, partial(warn, code=LOGIN)
         watch = RealmWatch(self._loop, lambda: self.configuration.in_force, self._gate, ended, say)
-        self._gate.sessions.before_login = watch.begin
+        self._gate.desk.before_login = watch.begin
         self._gate.desk.on_change = watch.look_soon
         return watch
 

@@ -39,7 +39,7 @@ class Request:
 class Pending:
     """A request that is being carried out. The sender's next frames wait for it."""
 
-    __slots__ = ("done", "failed", "failure", "reply")
+    __slots__ = ("done", "failed", "failure", "reply", "why_failed")
 
     def __init__(self) -> None:
         self.done = False
@@ -47,6 +47,8 @@ class Pending:
         """Never: a request that fails is answered, too."""
         self.failure: BaseException | None = None
         """What it failed with, when it is done; None: it succeeded."""
+        self.why_failed = ""
+        """The same in words for the client."""
         self.reply = ""
         """The body of the reply: a JSON array, or empty."""
 

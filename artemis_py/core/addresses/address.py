@@ -310,10 +310,10 @@ class Address(Home):
     """One address. It counts and limits what its messages hold in memory; the router decides where they go."""
 
     __slots__ = (
-        "_own_policy", "account", "anycast_count", "anycast_turn", "auto_created", "blocked", "bytes_max", "can_page",
-        "changes", "changes_expiry", "deleted", "diverts", "dropped_message_count", "duplicate_ids",
-        "duplicate_message_count", "empty_since_ms", "had_binding", "has_page_limit", "losses", "messages_max",
-        "origin", "plan", "queues", "retention",
+        "_own_policy", "_sent_before", "account", "anycast_count", "anycast_turn", "auto_created", "blocked",
+        "bytes_max", "can_page", "changes", "changes_expiry", "deleted", "diverts", "dropped_message_count",
+        "duplicate_ids", "duplicate_message_count", "empty_since_ms", "had_binding", "has_page_limit", "losses",
+        "messages_max", "origin", "plan", "queues", "retention",
         "routed_message_count", "routing_types", "fan_outs", "stream", "unrouted_message_count", "view",
     )  # fmt: skip
 
@@ -361,6 +361,9 @@ class Address(Home):
         """Where the file declares it; None: nowhere."""
         self.had_binding = False
         self.empty_since_ms = 0
+        """The steady time since which nobody uses it, if it has no queue."""
+        self._sent_before = 0
+        """What ``sent_count`` was when somebody looked last."""
         self.duplicate_ids: DuplicateIds | None = None
         self.routed_message_count = 0
         self.unrouted_message_count = 0
@@ -418,6 +421,20 @@ class Address(Home):
             self.plan.forget()
         if not self.queues:
             self.empty_since_ms = steady_ms
+
+    @property
+    def sent_count(self) -> int:
+        """How many messages were sent to it, whatever became of them."""
+        return self.routed_message_count + self.unrouted_message_count + self.duplicate_message_count
+
+    def note_sent(self, steady_ms: int) -> bool:
+        """Somebody looks whether it is used: have clients sent to it since the last look?"""
+        count = self.sent_count
+        if count == self._sent_before:
+            return False
+        self._sent_before = count
+        self.empty_since_ms = steady_ms
+        return True
 
     def end(self) -> None:
         """The address is deleted. Routes to it are no longer current."""

@@ -164,8 +164,6 @@ class Doors:
         wake: Callable[[], None],
     ) -> Login | Response:
         """Begin the login of a request; a response if the request cannot even be tried."""
-        if self._sessions is not None and self._sessions.before_login is not None:
-            self._sessions.before_login()
         identity = (
             None
             if self._sessions is None

@@ -116,7 +116,8 @@ def _do_nothing() -> None:
 
 
 _READING: Final = frozenset({"GET", "HEAD"})
-_WITHDRAWN: Final = "the permission for this was withdrawn, or the login has changed, while the answer was being made"
+_WITHDRAWN: Final = "the permission for this was withdrawn while the answer was being made"
+_CHANGED: Final = "the permission for this may have been withdrawn: the login has changed; log in again"
 
 
 @final
@@ -252,12 +253,13 @@ class HttpConnection(asyncio.Protocol):
         is_lost = identity.user in users and may_be_broken_off
         if not is_lost and doors.still_allows(route, request, identity):
             return
+        why = _CHANGED if is_lost else _WITHDRAWN
         if self._awaited is not None:
             self._awaited.cancel()
             self._awaited = None
-            self._send(text_response(HTTPStatus.FORBIDDEN, _WITHDRAWN), closes=True)
+            self._send(text_response(HTTPStatus.FORBIDDEN, why), closes=True)
         elif self._outgoing.stream is not None:
-            self.close()
+            self._outgoing.stream.end(why)
         else:
             self.abort()  # only a cut connection tells the client that the rest is missing
 

@@ -485,6 +485,7 @@ class Publishing:
         if not state.tells_routing:
             return self._publish(batch, may_forward=batch.route.address.may_forward)
         outcome = PublishOutcome(state.broker.host.outcomes)
+        outcome.origin = state.origin
         outcome.begin(message.id)
         try:
             return self._publish(batch, may_forward=batch.route.address.may_forward)
@@ -561,6 +562,8 @@ def _sizes_bytes(frames: list[tuple[AnyFrame, bytes]], start: int) -> Iterator[i
 def _routing_told(outcome: PublishOutcome, version: str) -> list[tuple[str, str]]:
     """What a RECEIPT says of where a message is, to a client that has asked for it (``receipt-routing``)."""
     count = outcome.queue_count - outcome.dropped_count
+    replaced = [("replaced", str(outcome.replaced_count))] if outcome.replaced_count else []
     if count <= 0:
-        return [("queues", "0"), ("reason", outcome.reason)]
-    return [("queues", str(count)), ("queue-names", writer.escape(",".join(outcome.taken_by), version))]
+        return [("queues", "0"), ("reason", outcome.reason), *replaced]
+    names = writer.escape(",".join(outcome.taken_by), version)
+    return [("queues", str(count)), ("queue-names", names), *replaced]

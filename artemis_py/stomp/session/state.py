@@ -85,6 +85,7 @@ class UnfinishedFrame:
 
 
 _WHY_MAX: Final = 300
+_SHOWN_MAX: Final = 500
 
 
 @final
@@ -93,7 +94,7 @@ class SessionState:
 
     __slots__ = (
         "address", "begun_ms", "blocked_by", "broker", "certificate", "client_id", "has_ended", "identity",
-        "lsn_before", "lsn_written", "origin", "out", "owner", "rights", "service", "stop_at",
+        "is_outdated", "lsn_before", "lsn_written", "origin", "out", "owner", "rights", "service", "stop_at",
         "tells_routing", "unfinished", "user", "version",
     )  # fmt: skip
 
@@ -119,6 +120,8 @@ class SessionState:
         """Who has logged in; None before that, and where nobody logs in."""
         self.rights: Rights | None = None
         """What the client may do; None where nothing is checked."""
+        self.is_outdated = False
+        """Has its login changed meanwhile? Then it begins to read nothing more."""
         self.out = Outbound()
         self.blocked_by: Awaited | None = None
         """What the session waits for before its next frame: a full address or queue, the file of a large body, a slow
@@ -254,7 +257,9 @@ class SessionState:
     def confirm(self, receipt: str, extra: list[tuple[str, str]] | Remainder | Pending | None = None) -> None:
         """Answer RECEIPT once everything that the session wrote so far is durable. ``extra`` are further headers."""
         self.note_written()
-        if isinstance(extra, Remainder | Pending):
+        if isinstance(extra, Pending) and extra.why_failed and self.tells_routing:
+            extra = [*extra.headers(), ("reason", writer.escape(extra.why_failed[:_SHOWN_MAX], self.version))]
+        elif isinstance(extra, Remainder | Pending):
             extra = extra.headers()
         self.out.parts(self.lsn_written).append(writer.receipt(receipt, self.version, extra or ()))
         self.service.traffic.count_out("RECEIPT")

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import Final, final
 
 from artemis_py.core.budget import Budget
 from artemis_py.core.consumer import Consumer, Reader
 from artemis_py.core.memory import SELECTORS, SUBSCRIPTIONS, Holdings, selector_bytes
 from artemis_py.core.tasks import Task
-from artemis_py.errors import LimitError
+from artemis_py.errors import LimitError, NotAllowedError
 from artemis_py.stomp.service import StompService
 from artemis_py.stomp.session.replay import Replaying, asks_for_replay
 from artemis_py.stomp.session.state import SessionState
 from artemis_py.stomp.session.subscription import (
+    BROWSER,
     Subscriber,
     Subscription,
     durable_name_of,
     durable_queue_name,
+    is_true,
     replace,
     replaces,
     subscribe,
+    why_not_browsed,
 )
 from artemis_py.stomp.wire.frames import FrameError
 
@@ -118,6 +122,7 @@ def uncount(holdings: Holdings, subscription: Subscription) -> None:
 # SUBSCRIBE and UNSUBSCRIBE, and the messages that go to the consumers.
 
 
+_LOGIN_CHANGED: Final = "The login of this connection has changed: connect again to read on"
 _NONE_BY_KEY: Final[dict[str, Subscription]] = {}
 _NONE_BY_CONSUMER: Final[dict[int, Subscription]] = {}
 """In the place of empty tables of its own for each connection that only sends. Nobody adds to them."""
@@ -146,6 +151,8 @@ class Subscriptions:
         if not headers.get("id") and state.version != "1.0":
             headers = {**headers, "id": key}
             state.service.foreign.note("SUBSCRIBE", "id", state.who)
+        if state.is_outdated and (asks_for_replay(headers) or is_true(headers, BROWSER)):
+            raise NotAllowedError(_LOGIN_CHANGED)
         if asks_for_replay(headers) or (self.replaying is not None and key in self.replaying.by_key):
             self._replay(key, headers, now_ms)
             return
@@ -301,6 +308,27 @@ class Subscriptions:
         if not end.done:
             broker.agenda.add(end)
         return failure
+
+    # ---- rights ----------------------------------------------------------------------------------
+
+    def ask_again(self, users: Container[str]) -> str:
+        """Rights have changed, or what is known of these users. Returns why the session must end, since its client
+        may not have what it only reads any more, replays and browsers; empty: it goes on, as who consumes does.
+        """
+        state = self._state
+        rights = state.rights
+        if rights is None:
+            return ""
+        state.is_outdated = state.is_outdated or rights.user in users
+        browsers = [each for each in self.by_consumer.values() if each.consumer.browses]
+        replaying = self.replaying
+        if state.is_outdated:
+            return _LOGIN_CHANGED if browsers or (replaying is not None and replaying.by_key) else ""
+        for browser in browsers:
+            reason = why_not_browsed(state.service, browser, rights)
+            if reason:
+                return reason
+        return "" if replaying is None else replaying.refusal()
 
     # ---- output ----------------------------------------------------------------------------------
 

@@ -169,3 +169,30 @@ def test_an_id_that_is_none_leads_to_nothing(last_id: str) -> None:
     again = listener(hub)
     hub.join(again, last_id.format(epoch=epoch))
     assert everything(again) == 'event: lost\ndata: {"count": -1}\n\n'
+
+
+def test_the_last_event_says_why_they_end() -> None:
+    hub, _, holdings = hub_of()
+    one = listener(hub)
+    hub.join(one, "")
+    hub.tell(told(3), 7)
+    one.end("withdrawn")
+    one.end("twice")
+    hub.tell(told(1), 7)
+    one.note_lost(2)
+    assert one.put(b"later")
+    one.beat(7)
+    one.beat(7)
+    assert one.is_over
+    assert everything(one) == 'event: problem\ndata: {"error": "withdrawn"}\n\n'
+    assert everything(one) == ""
+    one.close()
+    assert holdings.total_bytes == 0
+
+
+def test_a_login_that_ends_says_so() -> None:
+    one = Listener(frozenset(), lambda _: None, expires_ms=7)
+    one.beat(6)
+    assert not one.is_over
+    one.beat(7)
+    assert everything(one) == 'event: problem\ndata: {"error": "the login has ended: log in again"}\n\n'

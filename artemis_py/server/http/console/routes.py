@@ -116,8 +116,6 @@ class _Logins:
                     gate.refusals.note(login, user, request.peer)
                 answer.set_result(_logged_in(gate.sessions, login, request))
 
-        if gate.sessions.before_login is not None:
-            gate.sessions.before_login()
         login = gate.desk.begin(_given(user, password, request), decided)
         decided()
         answer.add_done_callback(partial(_give_up, login))
