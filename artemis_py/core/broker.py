@@ -173,7 +173,7 @@ class Broker:
         """Connect a consumer to a queue. Raises LimitError at ``max-consumers``, and where the queue belongs to
         others.
         """
-        exclusivity = queue.seats.exclusivity
+        exclusivity = queue.consumer_registry.exclusivity
         owner = exclusivity.owner
         queue.attach(consumer, now_ms)
         kind = "browser" if consumer.browses else "consumer"

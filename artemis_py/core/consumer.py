@@ -21,7 +21,7 @@ from artemis_py.selector import Selector
 
 
 @final
-class Dealings:
+class ConsumerStatistics:
     """Counts of messages, and dates in epoch ms (0: never). They move once for messages that go together."""
 
     __slots__ = (
@@ -168,7 +168,7 @@ class Consumer:
     # fmt: off
     __slots__ = (
         "_head_only", "_last_head", "_last_verdict", "_units", "_units_per_kb", "acks", "actor", "after_id",
-        "asked_units", "backlog_max", "barrier", "browses", "closed", "credit_bytes", "cursor", "dealings",
+        "asked_units", "backlog_max", "barrier", "browses", "closed", "credit_bytes", "cursor", "statistics",
         "destructive", "eased", "exclusive", "firsts", "handed", "held", "id", "listed", "no_local", "outbox", "owner",
         "parked", "passed_over", "priority", "reader", "room_bytes", "selector", "settles", "since_ms", "weigh",
         "weights", "window_bytes",
@@ -249,7 +249,7 @@ class Consumer:
         has lost none.
         """
         self.closed = False
-        self.dealings = Dealings()
+        self.statistics = ConsumerStatistics()
         self._units = self._units_per_kb = 0
         self._head_only = self._last_verdict = False
         self._last_head: Head | None = None

@@ -214,7 +214,7 @@ class Redeployment:
 
     def _send_off(self, queue: Queue) -> Steps:
         """Disconnect the consumers of a queue, and admit no others."""
-        queue.seats.consumers_max = 0
+        queue.consumer_registry.consumers_max = 0
         reason = f"Queue {queue.name} is deleted: broker.xml does not declare it any more"
         for consumer in list(queue.distribution.consumers):
             if not consumer.closed:
@@ -252,7 +252,7 @@ class Redeployment:
         return self._host.clock.steady_ms(self._now_ms())
 
     def _admit_again(self, queue: Queue) -> None:
-        queue.seats.consumers_max = queue.own.max_consumers
+        queue.consumer_registry.consumers_max = queue.own.max_consumers
 
     # ---- addresses and queues --------------------------------------------------------------------
 

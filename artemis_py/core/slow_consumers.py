@@ -56,7 +56,7 @@ class _Watch:
         self.since_ms = steady_ms
         self.due_ms = 0
         """The steady time of the next look; 0 while one is made."""
-        self.added = queue.contents.tally.added
+        self.added = queue.contents.counters.added
         self.place = 0
         """How many consumers the current look has seen."""
         self.span_ms = 0
@@ -66,7 +66,7 @@ class _Watch:
 
 def settled_count(consumer: Consumer) -> int:
     """How many messages a consumer has settled, or given back, since it attached."""
-    return consumer.dealings.delivered_count - len(consumer.held)
+    return consumer.statistics.delivered_count - len(consumer.held)
 
 
 @final
@@ -153,7 +153,7 @@ class SlowConsumers(Task):
         watch.place += len(some)
         for consumer in some:
             settled = settled_count(consumer)
-            seen, consumer.dealings.settled_before = consumer.dealings.settled_before, settled
+            seen, consumer.statistics.settled_before = consumer.statistics.settled_before, settled
             if consumer.browses or seen < 0 or not watch.is_enough or consumer.closed:
                 continue  # the first look only begins to measure
             if (settled - seen) * _MS < _threshold(settings) * watch.span_ms:
@@ -161,7 +161,7 @@ class SlowConsumers(Task):
         if watch.place < queue.consumer_count:
             return False
         watch.place = 0
-        watch.since_ms, watch.added = steady_ms, queue.contents.tally.added
+        watch.since_ms, watch.added = steady_ms, queue.contents.counters.added
         self._wait(watch, steady_ms + _period_ms(settings))
         return True
 
@@ -202,7 +202,7 @@ def _begin(watch: _Watch, queue: Queue, steady_ms: int) -> None:
     """A look begins: had the queue enough for each consumer to reach the threshold? If not, nobody is to blame."""
     watch.span_ms = max(steady_ms - watch.since_ms, 1)
     wanted = _threshold(queue.address.settings) * watch.span_ms * queue.taker_count
-    came = queue.contents.tally.added - watch.added
+    came = queue.contents.counters.added - watch.added
     watch.is_enough = came * _MS >= wanted or queue.message_count * _MS >= wanted
 
 

@@ -174,7 +174,7 @@ def _queue_is_unused(queue: Queue, steady_ms: int) -> bool:
         return False
     if not queue.contents.was_used and not settings.auto_delete_queues_skip_usage_check:
         return False
-    return steady_ms - queue.seats.idle_since_ms >= deletion.delay_ms
+    return steady_ms - queue.consumer_registry.idle_since_ms >= deletion.delay_ms
 
 
 def _comes_back(queue: Queue) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final, final
 
 from artemis_py.core.addresses.address import Address
-from artemis_py.core.addresses.batch import Batch, Verdicts
+from artemis_py.core.addresses.batch import Batch, FilterResults
 from artemis_py.core.addresses.fullness import note_full
 from artemis_py.core.addresses.route import Route
 from artemis_py.core.addresses.routing_table import Bindings
@@ -35,7 +35,7 @@ COMMIT.
 
 
 @final
-class Inquiry:
+class FilterEvaluation:
     """Asks some selectors in each turn, because all of them may cost more than one turn has."""
 
     __slots__ = ("_asked", "_passes_left", "_place", "_sends", "verdicts")
@@ -48,7 +48,7 @@ class Inquiry:
         """The programs that this pass asks about the messages of each route, taken when it reached the first of
         them.
         """
-        self.verdicts: dict[Message, Verdicts] = {}
+        self.verdicts: dict[Message, FilterResults] = {}
 
     def ask(self, bindings: Bindings, budget: Budget, stop_at: int) -> bool:
         """Ask until the budget is down to ``stop_at`` units, at least one selector. Returns True when all are asked."""
@@ -68,7 +68,7 @@ class Inquiry:
             if programs:
                 verdicts = self.verdicts.get(message)
                 if verdicts is None:
-                    verdicts = self.verdicts[message] = Verdicts(message)
+                    verdicts = self.verdicts[message] = FilterResults(message)
                 if not verdicts.ask_ahead(programs, budget, stop_at):
                     return False
             self._place += 1
@@ -108,7 +108,7 @@ class Transaction:
         self.by_filter: list[tuple[Queue, Chosen, str, int, Actor | None]] = []
         """What a client names by itself: it is looked for when the COMMIT is carried out."""
         self.size_bytes = 0
-        self._inquiry: Inquiry | None = None
+        self._inquiry: FilterEvaluation | None = None
         """What selectors say of the messages, where they are asked over several turns."""
 
     def send(self, route: Route, message: Message, due_ms: int) -> None:
@@ -164,7 +164,7 @@ class Transaction:
                     units += cost.of_all(messages)
             if units <= budget.left - stop_at:
                 return True
-            self._inquiry = Inquiry(self.sends)
+            self._inquiry = FilterEvaluation(self.sends)
         return self._inquiry.ask(bindings, budget, stop_at)
 
     def _runs(self) -> list[tuple[Route, list[Message]]]:
@@ -178,9 +178,9 @@ class Transaction:
             runs[-1][1].append(message)
         return runs
 
-    def _verdicts_of(self, message: Message) -> Verdicts:
+    def _verdicts_of(self, message: Message) -> FilterResults:
         known = None if self._inquiry is None else self._inquiry.verdicts.get(message)
-        return Verdicts(message) if known is None else known
+        return FilterResults(message) if known is None else known
 
     def make_way(self, admission: Admission, now_ms: int) -> Queue | None:
         """Let consumers take messages from queues that have stopped their senders. Returns the first queue that still

@@ -221,14 +221,14 @@ class Connection(asyncio.BufferedProtocol):
             return
         self._inbox = data
         if not self.in_line:
-            turns.input.rota.add(self)
+            turns.input.scheduler.add(self)
         turns.arrived(self)
 
     def eof_received(self) -> bool:
         """The client closed its sending side; its frames are still processed and answered."""
         self._eof = True
         if not self.in_line:
-            self._turns.input.rota.add(self)
+            self._turns.input.scheduler.add(self)
         self._turns.schedule()
         return True
 
@@ -282,7 +282,7 @@ class Connection(asyncio.BufferedProtocol):
         if count:
             self._inbox = bytes(turns.read_buffer[:count])
             turns.stats.bytes_in += count
-            turns.input.rota.add(self)
+            turns.input.scheduler.add(self)
         return count > 0
 
     def read(self, now_ms: int, stop_at: int) -> bool:
@@ -331,7 +331,7 @@ class Connection(asyncio.BufferedProtocol):
         elif not self.intake.has_more:
             self.socket.let_read(reads=not self._inbox)
         elif not self.in_line:
-            turns.input.rota.add(self)
+            turns.input.scheduler.add(self)
 
     def weigh(self) -> None:
         """Measure what the broker holds for the connection, and report a change."""

@@ -31,7 +31,7 @@ from artemis_py.storage.journal.sidecars import index_beside
 from artemis_py.storage.journal.start import JournalSettings
 from artemis_py.storage.log_id import LogId, log_id
 from artemis_py.storage.open import Disks, OpenStore, StoreSettings, Workers, open_files
-from artemis_py.storage.reclaim import Relief, make_room, rooms_of
+from artemis_py.storage.reclaim import SpaceReclaim, make_room, rooms_of
 from artemis_py.storage.recovery.absent import DataDirectories
 from artemis_py.storage.recovery.findings import damage_lines
 from artemis_py.storage.recovery.recovery import Recovered, weigh
@@ -218,7 +218,7 @@ class JournalStore(Store):
         self._files, self.pages, self.large = files, files.pages, files.large
         self.log, self.durability = files.journal.records, files.journal
         retention = None if self._retained is None else self._retained.retention
-        Relief(self._disk, files.journal, retention, lambda: self._committer.is_here, _say).offer(self.rooms)
+        SpaceReclaim(self._disk, files.journal, retention, lambda: self._committer.is_here, _say).offer(self.rooms)
         directories = [self._disk.directory] + ([] if retention is None else [retention.directory])
         identity = log_id(directories)
         files.journal.damaged_places += len(identity.faults)

@@ -147,8 +147,8 @@ class Drain:
         """How many messages are in delivery, those in transactions included. Nothing is added, so only queues that had
         some are asked again.
         """
-        self._queues = [queue for queue in self._queues if queue.contents.tally.held_count]
-        return sum(queue.contents.tally.held_count for queue in self._queues)
+        self._queues = [queue for queue in self._queues if queue.contents.counters.held_count]
+        return sum(queue.contents.counters.held_count for queue in self._queues)
 
     async def wait(self, timeout_ms: int, hurry: asyncio.Event, has_failed: Callable[[], bool]) -> None:
         """Wait until nothing is in delivery, for at most ``timeout_ms`` (-1: for ever), and no longer than until
@@ -168,8 +168,8 @@ def remains(broker: Broker) -> str:
         if queue.message_count:
             queue_count += 1
             count += queue.message_count
-            in_delivery += queue.contents.tally.held_count
-            durable += queue.contents.tally.durable_count if queue.durable else 0
+            in_delivery += queue.contents.counters.held_count
+            durable += queue.contents.counters.durable_count if queue.durable else 0
     if not broker.config.persistence_enabled:
         durable = 0
     parts = [f"{many(count, 'message')} in {many(queue_count, 'queue')}"]

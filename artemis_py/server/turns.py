@@ -88,13 +88,13 @@ class Wakeup:
 # ---- turns -----------------------------------------------------------------------------------------------------------
 #
 # The turn: the server's whole work, in one order. 1. process the input of ready connections, each within its share
-# (``Rota``); 2. handle other events (pages read, connections lost, senders with room again, what operators ask for),
-# and tell listeners what happened; 3. ``broker.tick``: what is due; 4. dispatch, and write out what consumers got; 5.
-# seal the turn's records; 6. flush every connection that has output, up to the durable lsn; 7. move replays of the
-# log on (``server/replays.py``), and flush what they wrote. A turn runs when something happened: bytes arrived, a
+# (``InputScheduler``); 2. handle other events (pages read, connections lost, senders with room again, what operators
+# ask for), and tell listeners what happened; 3. ``broker.tick``: what is due; 4. dispatch, and write out what consumers
+# got; 5. seal the turn's records; 6. flush every connection that has output, up to the durable lsn; 7. move replays of
+# the log on (``server/replays.py``), and flush what they wrote. A turn runs when something happened: bytes arrived, a
 # socket accepted output, a time came. Nothing in it awaits. No connection's failure leaves its own step: whatever a
-# step raises ends its connection (``Isolation``), and the loop continues. A failure that belongs to no connection
-# ends the broker (``on_failure``).
+# step raises ends its connection (``Isolation``), and the loop continues. A failure that belongs to no connection ends
+# the broker (``on_failure``).
 
 
 READ_BYTES_MAX: Final = 65536
@@ -240,9 +240,9 @@ class Turns:
                 self._fail(failure)
                 return
         arrivals = self.input
-        durability.inline = arrivals.rota.count <= 1 and not output.waiting
-        if arrivals.rota.count:
-            arrivals.rota.serve(broker.budget, now_ms, self.isolation.cut_off)
+        durability.inline = arrivals.scheduler.count <= 1 and not output.waiting
+        if arrivals.scheduler.count:
+            arrivals.scheduler.serve(broker.budget, now_ms, self.isolation.cut_off)
         if arrivals.lost or arrivals.blocked.awaited:
             arrivals.take_in(now_ms)
         if self.calls is not None and self.calls.is_due:
@@ -298,7 +298,7 @@ class Turns:
     def _has_more(self) -> bool:
         """Is there already work for another turn?"""
         broker, large, replays, calls = self.broker, self.large, self.replays, self.calls
-        if broker.host.ready or broker.agenda.tasks or self.input.rota.count:
+        if broker.host.ready or broker.agenda.tasks or self.input.scheduler.count:
             return True
         if broker.clock.due_ms <= broker.log.now_ms - broker.clock.shift_ms:
             return True

@@ -41,9 +41,7 @@ def test_the_operational_log_of_a_broker(tmp_path: Path) -> None:
 
 def test_every_line_says_when_what_and_who(tmp_path: Path) -> None:
     """Besides this test, every broker that a test starts is asked for the shape of its lines when it ends."""
-    assert misshapen("a\n2026-01-01T00:00:00.000Z ART-2000 text\n\tmore\nno line\nhalf") == [
-        "no line"
-    ]
+    assert misshapen("a\n2026-01-01T00:00:00.000Z ART-2000 text\n\tmore\nno line\nhalf") == ["no line"]
     with secured_broker(tmp_path) as broker:
         assert ask(broker.ports["http"], "GET", "/api/queues").status == 401, "as a browser does before anybody logs in"
         with StompSocket(broker.port) as nobody:

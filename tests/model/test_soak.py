@@ -18,14 +18,14 @@ from artemis_py.core.order.sorted import RankCursor, SortedOrder, ValueRank
 from artemis_py.core.queue.acknowledge import AcknowledgeByFilter
 from artemis_py.core.queue.barriers import Activation, Broadcast
 from artemis_py.core.queue.consumers import Exclusivity
-from artemis_py.core.queue.delivery import Aftermath
+from artemis_py.core.queue.delivery import AfterRemoval
 from artemis_py.core.queue.distribution import Distribution, Ranked
 from artemis_py.core.queue.expiry import ForcedExpiry
 from artemis_py.core.queue.gate import Gate
 from artemis_py.core.queue.groups import GroupOwners, GroupRule, GroupTable, Parking
 from artemis_py.core.queue.lease_expiry import LeaseExpiry
 from artemis_py.core.queue.leases import Leases
-from artemis_py.core.queue.messages import Contents, Tries
+from artemis_py.core.queue.messages import Contents, DeliveryAttempts
 from artemis_py.core.queue.overflow import Depth, DepthRing, Flow, FlowControl, Reject, Ring
 from artemis_py.core.queue.parts import QueueParts
 from artemis_py.core.queue.pending import BarrierRule, TargetDepth
@@ -119,7 +119,7 @@ def _none(self: ForcedExpiry, count: int) -> list[Entry]:
     return []
 
 
-def _one_too_many(self: Tries, message_id: int, *, refused: bool) -> str:
+def _one_too_many(self: DeliveryAttempts, message_id: int, *, refused: bool) -> str:
     return ""
 
 
@@ -314,7 +314,7 @@ def _met_by(owner: type, name: str) -> Iterator[tuple[Plan, list[Taken]]]:
         (QueueParts, "confirm", _nothing),
         (QueueParts, "expire_held", QueueParts.acknowledge),
         (ForcedExpiry, "_next", _none),
-        (Tries, "note", _one_too_many),
+        (DeliveryAttempts, "note", _one_too_many),
         (LeaseExpiry, "_take", _nothing),
         (AcknowledgeByFilter, "_look_among_ready", _is_done),
         (AcknowledgeByFilter, "_look_aside", _no_more),
@@ -347,7 +347,7 @@ def _met_by(owner: type, name: str) -> Iterator[tuple[Plan, list[Taken]]]:
         (Flow, "admits", _always),
         (Contents, "append_held", _not_held),
         (Ages, "add", _nothing),
-        (Aftermath, "run", _nothing),
+        (AfterRemoval, "run", _nothing),
         (GroupRule, "closes", _none_is_last),
         (GroupRule, "group_of", _no_bucket),
         (GroupOwners, "rebalance", _nothing),

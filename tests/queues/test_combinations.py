@@ -157,16 +157,16 @@ def test_three_that_are_refused(names: tuple[str, ...]) -> None:
 def counts_agree(life: Life) -> None:
     """What came is there or has left in one of the known ways, and every count tells the same."""
     queue = life.broker.broker.queues["q"]
-    tally = queue.contents.tally
-    left = tally.acknowledged + tally.expired + tally.killed + tally.replaced
-    assert tally.added - left == queue.message_count, "a message is there and not counted, or the other way round"
-    assert (tally.size_bytes > 0) == (queue.message_count > 0)
+    counters = queue.contents.counters
+    left = counters.acknowledged + counters.expired + counters.killed + counters.replaced
+    assert counters.added - left == queue.message_count, "a message is there and not counted, or the other way round"
+    assert (counters.size_bytes > 0) == (queue.message_count > 0)
     if queue.contents.last_values is None and not queue.non_destructive:
         assert (
             queue.message_count
             == queue.contents.order.count
             + (0 if queue.contents.behind is None else queue.contents.behind.count)
-            + tally.held_count
+            + counters.held_count
             + len(queue.contents.scheduled)
             + queue.contents.paged.count
         )

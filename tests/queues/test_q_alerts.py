@@ -31,7 +31,7 @@ def size_of(body: str) -> int:
     """Encoded bytes of a message."""
     bench = Bench()
     bench.send(body)
-    return bench.queue().contents.tally.size_bytes
+    return bench.queue().contents.counters.size_bytes
 
 
 # ---- alerts --------------------------------------------------------------------------------------
@@ -250,9 +250,7 @@ def test_a_line_that_was_held_back_counts_the_lines_before_it() -> None:
         due_ms = log.tell([Event("QUE-1016", "a", {"operation": f"step {number}"}, 3)], 7)
     assert due_ms == 7 + WINDOW_MS
     log.end()
-    assert lines.lines[1:] == [
-        'QUE-1016 queue=a operation="step 4" count=3 not_written_before=3 management operation'
-    ]
+    assert lines.lines[1:] == ['QUE-1016 queue=a operation="step 4" count=3 not_written_before=3 management operation']
 
 
 def test_what_was_held_back_begins_the_next_window() -> None:

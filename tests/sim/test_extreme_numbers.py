@@ -99,7 +99,7 @@ class Run:
                 entry = contents.behind.next_from(entry.sequence + 1)
             assert queue.message_count == len(there) + contents.paged.count, queue.name
             written = {item.identity[0] for item in projection.items(queue.id)}
-            assert len(written) == contents.tally.durable_count, queue.name
+            assert len(written) == contents.counters.durable_count, queue.name
             assert contents.paged.count or written <= there, queue.name
 
 

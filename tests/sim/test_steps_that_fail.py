@@ -426,13 +426,15 @@ def _take(world: World, queue: str) -> None:
 # ---- faults ----------------------------------------------------------------------------------------
 
 _BOOKKEEPING = (
-    "core/order/", "core/budget.py", "core/queue/groups.py", "core/queue/waking.py", "core/queue/leases.py",
+    "core/order/", "core/budget.py", "core/queue/groups.py", "core/queue/wake_ups.py", "core/queue/leases.py",
     "core/host.py", "core/queue/distribution.py", "core/queue/pending.py", "core/publish_outcome.py",
 )  # fmt: skip
 """Plain moves of one entry and its counts, which take no number and no text of anybody: nothing raises in between."""
 _COUNTS = frozenset(
     {
-        "Tally", "Departed", "_measured", "Dates", "Walk", "Dealings", "ExpiryWatch", "Lifetime", "Holdings", "Tries",
+        "Counters", "Departed", "_measured", "Dates", "Walk", "ConsumerStatistics", "ExpiryWatch", "Lifetime",
+        "Holdings",
+        "DeliveryAttempts",
         "keep", "release", "selector_bytes",
     }
 )  # fmt: skip
@@ -565,8 +567,8 @@ def check(world: World) -> list[str]:
     there: Counter[str] = Counter()
     for queue in list(life.broker.queues.values()):
         contents = queue.contents
-        if contents.tally.held_count:
-            wrong.append(f"{queue.name}: {contents.tally.held_count} count as in delivery, and nobody has them")
+        if contents.counters.held_count:
+            wrong.append(f"{queue.name}: {contents.counters.held_count} count as in delivery, and nobody has them")
         if contents.scheduled:
             wrong.append(f"{queue.name}: {len(contents.scheduled)} are still put aside")
         written = Counter(item.identity[3].decode() for item in projection.items(queue.id))

@@ -14,7 +14,7 @@ from artemis_py.security.login import Login
 from artemis_py.security.rights import Authorizer
 from artemis_py.server.events.hub import Listener
 from artemis_py.server.http import HttpLimits, Request, Response, Route
-from artemis_py.server.http.authentication import Doors, credentials_of
+from artemis_py.server.http.authentication import Authentication, credentials_of
 from artemis_py.server.http.outgoing import SAFETY
 from tests.unit.config.documents import load_core
 from tests.unit.test_http import FakeTransport, SteppedHttp, answer, answers
@@ -87,7 +87,7 @@ ROUTES: Final = [
 
 
 def world(desk: SmallDesk, *open_paths: str, limits: HttpLimits | None = None, names: bool = False) -> SteppedHttp:
-    doors = Doors(desk, AUTHORIZER, open_paths=frozenset(open_paths), domain="web", checks_names=names)
+    doors = Authentication(desk, AUTHORIZER, open_paths=frozenset(open_paths), domain="web", checks_names=names)
     return SteppedHttp(ROUTES, limits, doors)
 
 
@@ -228,7 +228,7 @@ def test_a_guest_without_the_right_is_asked_who_it_is() -> None:
 
 
 def test_another_prefix_has_other_permissions() -> None:
-    doors = Doors(SmallDesk(has_guest=True), AUTHORIZER, prefix="own")
+    doors = Authentication(SmallDesk(has_guest=True), AUTHORIZER, prefix="own")
     http = SteppedHttp(ROUTES, doors=doors)
     assert answer(http.talk(asked("GET", "/log")))[0] == 200
     assert answer(http.talk(asked("GET", "/log", WHO["editor"])))[0] == 403
@@ -296,7 +296,7 @@ def test_no_password_is_in_a_repr_or_in_the_log_of_a_handler_that_fails(caplog: 
     def fails(request: Request) -> Response:
         raise RuntimeError(repr(request))
 
-    doors = Doors(SmallDesk(), AUTHORIZER)
+    doors = Authentication(SmallDesk(), AUTHORIZER)
     http = SteppedHttp([Route("/fails", {"GET": fails}, {"GET": "broker.getLog"})], doors=doors)
     with caplog.at_level(logging.DEBUG):
         transport = http.talk(asked("GET", "/fails", WHO["editor"]))
@@ -344,7 +344,7 @@ def test_a_stream_ends_with_its_reason_when_its_user_may_not_have_it_any_more(us
 class StreamWorld(SteppedHttp):
     """Streams for those who may have them."""
 
-    def __init__(self, doors: Doors) -> None:
+    def __init__(self, doors: Authentication) -> None:
         self.streams: list[Listener] = []
         self.may_have = {"bob", "guest"}
         route = Route(
@@ -357,4 +357,4 @@ class StreamWorld(SteppedHttp):
 
 
 def stream_world() -> StreamWorld:
-    return StreamWorld(Doors(SmallDesk(), AUTHORIZER, domain="web"))
+    return StreamWorld(Authentication(SmallDesk(), AUTHORIZER, domain="web"))

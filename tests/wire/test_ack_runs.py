@@ -65,8 +65,8 @@ class Reader:
             name: (
                 queue.message_count,
                 queue.contents.delivering_count,
-                queue.contents.tally.acknowledged,
-                queue.contents.tally.held_size_bytes,
+                queue.contents.counters.acknowledged,
+                queue.contents.counters.held_size_bytes,
             )
             for name, queue in queues.items()
         }

@@ -68,7 +68,7 @@ class IsolationWorld(LargeBodiesBroker):
         assert self.stats.connections == {one.connection for one in (self.reader, self.sender, self.beating)}
         assert self.acceptance.open_count == 3
         assert self.stats.sessions_open == 3
-        lists = (turns.output.dirty, turns.input.rota, turns.input.blocked, turns.input.lost)
+        lists = (turns.output.dirty, turns.input.scheduler, turns.input.blocked, turns.input.lost)
         assert [list(one) for one in lists] == [[], [], [], []]
         assert connection not in turns.output.waiting
         assert connection not in turns.watches._connections.values()

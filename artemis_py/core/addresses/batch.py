@@ -20,7 +20,7 @@ from artemis_py.selector import Program, Selector
 
 
 @final
-class Verdicts:
+class FilterResults:
     """The verdicts on one message. They may be asked for ahead, some in each turn."""
 
     __slots__ = ("_asked", "_known", "_programs", "message")
@@ -94,7 +94,7 @@ class Batch:
     """
     limited: bool = False
     """May the depth of one of the queues that it may come to stand against it?"""
-    verdicts: dict[Message, Verdicts] | None = None
+    verdicts: dict[Message, FilterResults] | None = None
     """What selectors say of the messages, where they were asked before."""
     passed: tuple[str, ...] = ()
     """The diverts that made this copy, one behind the other."""
@@ -111,10 +111,10 @@ class Batch:
             size_bytes = messages[0].head.size_bytes
         self.memory_bytes = size_bytes + MESSAGE_OVERHEAD_BYTES * len(messages)
 
-    def verdicts_of(self, message: Message) -> Verdicts:
+    def verdicts_of(self, message: Message) -> FilterResults:
         """What selectors say of one of the messages, as far as it is known."""
         known = None if self.verdicts is None else self.verdicts.get(message)
-        return Verdicts(message) if known is None else known
+        return FilterResults(message) if known is None else known
 
     def narrow(self, messages: list[Message]) -> None:
         """Go on with only some of the messages."""

@@ -26,7 +26,7 @@ def put(queue: Queue, messages: list[Message], due_ms: int, now_ms: int, size_by
     scheduled. If that raises, what did not come to the queue is written off there, too: no restart may find what its
     sender was told to have failed.
     """
-    added = queue.contents.tally.added
+    added = queue.contents.counters.added
     try:
         if due_ms:
             for message in messages:
@@ -34,7 +34,7 @@ def put(queue: Queue, messages: list[Message], due_ms: int, now_ms: int, size_by
         else:
             queue.arrivals.arrive([Entry(message) for message in messages], size_bytes, now_ms)
     except Exception:
-        lost = messages[queue.contents.tally.added - added :]
+        lost = messages[queue.contents.counters.added - added :]
         queue.arrivals.miss(lost, ABANDONED)
         for message in lost:
             if not message.refs:  # charged, and nobody needs it

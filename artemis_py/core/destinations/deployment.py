@@ -141,8 +141,8 @@ def _restore_changes(queue: Queue, fields: dict[str, Any]) -> None:
     queue.gate.paused = fields["paused"]
     queue.contents.was_used = bool(fields.get("used"))
     # Under another policy the owner's client-id would be taken for a user.
-    if fields.get("owner_by") == queue.seats.exclusivity.policy:
-        queue.seats.exclusivity.owner = fields.get("owner")
+    if fields.get("owner_by") == queue.consumer_registry.exclusivity.policy:
+        queue.consumer_registry.exclusivity.owner = fields.get("owner")
     ring_size: int | None = fields["ring_size"]
     if ring_size is not None and not why_no_ring(queue, ring_size):
         queue.ring_size_changed = ring_size

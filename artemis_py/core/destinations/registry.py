@@ -367,7 +367,7 @@ class Registry:
         return _kept(queue, self.quota.owner_of(queue.id))
 
     def _bind(self, queue: Queue) -> None:
-        queue.seats.idle_since_ms = self._host.clock.steady_ms(self._host.turn_ms)
+        queue.consumer_registry.idle_since_ms = self._host.clock.steady_ms(self._host.turn_ms)
         address = self.bindings.bind(queue)
         self._count_queue(queue, 1)
         self._host.graves.note(queue.reference.rules.dead_letter_address)
@@ -479,7 +479,7 @@ def kept_of_address(address: Address) -> dict[str, Any]:
 
 def _kept(queue: Queue, owner: str | None) -> dict[str, Any]:
     """What a restart must know of a queue, which this user owns."""
-    exclusivity = queue.seats.exclusivity
+    exclusivity = queue.consumer_registry.exclusivity
     return {
         **({} if owner is None else {"user": owner}),
         "id": queue.id,

@@ -109,7 +109,7 @@ class Importing:
                 groups.setdefault(place, []).append(queue)
         self._host.budget.spend(_COPY_UNITS + _PLACE_UNITS * len(message.queues))
         for (address, due_ms), queues in groups.items():
-            before = [queue.contents.tally.replaced for queue in queues]
+            before = [queue.contents.counters.replaced for queue in queues]
             self._host.log.begin_group()
             try:
                 self._place(message, address, queues, due_ms, now_ms)
@@ -120,7 +120,7 @@ class Importing:
             for queue, count in zip(queues, before, strict=True):
                 share = shares[queue.name]
                 share.placed += 1
-                share.replaced += queue.contents.tally.replaced - count
+                share.replaced += queue.contents.counters.replaced - count
 
     def _source_of(self, message: Import, queue: Queue) -> Address:
         """The address that has the message. One that came to a view, or to a queue of a wildcard address, belongs to

@@ -505,7 +505,7 @@ class Change(Task):
             if share.is_spent:
                 break
         budget.spend(max(given, 1) - share.left)
-        self.queue.parts.aftermath.run()
+        self.queue.parts.after_removal.run()
         return self.is_over or not self.can_work
 
     def break_off(self, now_ms: int) -> bool:

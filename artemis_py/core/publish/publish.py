@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Final, final
 
 from artemis_py.core.addresses.address import ANYCAST, MULTICAST, PLAIN, Address, Plan
-from artemis_py.core.addresses.batch import Batch, Verdicts
+from artemis_py.core.addresses.batch import Batch, FilterResults
 from artemis_py.core.addresses.enqueue import Enqueuer, Share
 from artemis_py.core.addresses.fullness import note_full
 from artemis_py.core.addresses.route import Route
@@ -28,12 +28,12 @@ from artemis_py.message import HeaderName, Message
 # views over the address.
 
 
-def accepts(queue: Queue, verdicts: Verdicts) -> bool:
+def accepts(queue: Queue, verdicts: FilterResults) -> bool:
     """Does the message enter the queue?"""
     return queue.is_open_to(verdicts.message) and verdicts.of(queue.selector)
 
 
-def next_in_turn(address: Address, queues: list[Queue], verdicts: Verdicts) -> int:
+def next_in_turn(address: Address, queues: list[Queue], verdicts: FilterResults) -> int:
     """Which of several anycast queues is to get the message: the next that accepts it and admits it, or else the next
     that accepts it; -1 when none does.
     """
@@ -53,7 +53,7 @@ def offer(queues: list[Queue], batch: Batch) -> list[tuple[Queue, list[Message]]
     """What each of the queues takes of a batch. Equal filters are asked once for each message."""
     messages = batch.messages
     shares: list[tuple[Queue, list[Message]]] = []
-    asked: list[Verdicts] = []
+    asked: list[FilterResults] = []
     for queue in queues:
         taken = messages
         if not queue.accepts_all:
@@ -98,7 +98,7 @@ def only_target(route: Route, plan: Plan) -> Queue | None:
 
 
 def takers(
-    address: Address, plan: Plan, named: Queue | None, routing_type: str | None, verdicts: Verdicts
+    address: Address, plan: Plan, named: Queue | None, routing_type: str | None, verdicts: FilterResults
 ) -> list[Queue]:
     """The queues that the message would come to; ``named`` is the one of a fully qualified destination."""
     if any(verdicts.of(divert.selector) for divert in plan.exclusive_diverts):
@@ -176,7 +176,7 @@ class Router:
         diverted: set[int] | None = None
         if plan.cost.programs and batch.verdicts is None and len(batch.messages) == 1:
             message = batch.messages[0]
-            batch.verdicts = {message: Verdicts(message)}
+            batch.verdicts = {message: FilterResults(message)}
         if plan.has_diverts and (batch.route.queue is None or plan.exclusive_diverts):
             diverted = self._forwards.divert(plan, batch)
         if not batch.messages:
@@ -336,7 +336,7 @@ class Admission:
         """Is there a queue at the route's end whose depth may stand against a message?"""
         return len(_limited(route, self._bindings.plan_of(route))) > 0
 
-    def limited_takers(self, route: Route, verdicts: Verdicts) -> list[Queue]:
+    def limited_takers(self, route: Route, verdicts: FilterResults) -> list[Queue]:
         """Of the queues that a message would come to, those whose depth may stand against it."""
         plan = self._bindings.plan_of(route)
         if not _limited(route, plan):

@@ -137,7 +137,7 @@ def retune(queue: Queue, wanted: QueueSettings, settings: AddressSettings, now_m
         _use_overflow(queue)
     if GATE in parts:
         _use_gate(queue, new, now_ms)
-    queue.parts.aftermath.run()
+    queue.parts.after_removal.run()
     queue.parts.note_ready()
     return held_back(old, wanted)
 
@@ -146,7 +146,7 @@ def _use_overflow(queue: Queue) -> None:
     queue.flow.overflow = overflow_of(queue)
     if queue.flow.stopped:
         queue.flow.resume()
-    queue.parts.aftermath.use_room()
+    queue.parts.after_removal.use_room()
 
 
 def _use_gate(queue: Queue, new: QueueSettings, now_ms: int) -> None:
@@ -167,7 +167,7 @@ def _use_gate(queue: Queue, new: QueueSettings, now_ms: int) -> None:
 
 def _use_distribution(queue: Queue, new: QueueSettings) -> None:
     queue.distribution.set_live_max(live_max_of(new))
-    queue.parts.waking.has_lost_one = True  # others may be served now
+    queue.parts.wake_ups.has_lost_one = True  # others may be served now
 
 
 def _use_grouping(queue: Queue, new: QueueSettings) -> None:
@@ -184,7 +184,7 @@ def _use_grouping(queue: Queue, new: QueueSettings) -> None:
         grouping.rule = rule
     else:
         grouping.regroup(rule)
-        queue.parts.aftermath.use_room()
+        queue.parts.after_removal.use_room()
 
 
 def _use_leases(queue: Queue, new: QueueSettings) -> None:
@@ -229,18 +229,18 @@ def _use_rules(queue: Queue, new: QueueSettings) -> None:
 
 
 def _use_consumers(queue: Queue, new: QueueSettings) -> None:
-    queue.seats.consumers_max = new.max_consumers
+    queue.consumer_registry.consumers_max = new.max_consumers
 
 
 def _use_exclusivity(queue: Queue, new: QueueSettings) -> None:
-    queue.seats.exclusivity = Exclusivity(new.exclusivity_policy)
+    queue.consumer_registry.exclusivity = Exclusivity(new.exclusivity_policy)
 
 
 def _use_switches(queue: Queue, new: QueueSettings) -> None:
     queue.enabled = new.enabled
     queue.purge_on_no_consumers = new.purge_on_no_consumers
     queue.non_destructive = new.non_destructive
-    queue.seats.shows_returns = new.non_destructive
+    queue.consumer_registry.shows_returns = new.non_destructive
 
 
 _STEPS: Final[Mapping[Part, Callable[[Queue, QueueSettings], None]]] = {
@@ -276,8 +276,12 @@ class _Change(NamedTuple):
 
 
 def _too_few_seats(change: _Change) -> str | None:
-    count, seats = change.queue.distribution.taker_count, change.new.max_consumers
-    return f"it has {count} consumers, more than max-consumers {seats}" if 0 <= seats < count else None
+    count, consumer_registry = change.queue.distribution.taker_count, change.new.max_consumers
+    return (
+        f"it has {count} consumers, more than max-consumers {consumer_registry}"
+        if 0 <= consumer_registry < count
+        else None
+    )
 
 
 def _groups_are_out(change: _Change) -> str | None:

@@ -46,7 +46,7 @@ def offer_freed(parts: QueueParts) -> None:
     nothing to remember.
     """
     if parts.grouping.takes_freed():
-        parts.waking.wake_dry()
+        parts.wake_ups.wake_dry()
         parts.note_ready()
     if not parts.distribution.consumers and not parts.contents.message_count:
         parts.grouping.forget()
@@ -185,7 +185,7 @@ class Exclusivity:
 
 
 @final
-class Seats:
+class ConsumerRegistry:
     """Decides which consumers a queue admits, and takes back what a leaving consumer has."""
 
     __slots__ = ("_parts", "_shared_cursors", "consumers_max", "exclusivity", "idle_since_ms", "shows_returns")
@@ -212,7 +212,7 @@ class Seats:
         self.exclusivity.admit(name, consumer, distribution.consumers)
         self._open_cursor(consumer)
         try:
-            consumer.dealings.begun_ms = now_ms
+            consumer.statistics.begun_ms = now_ms
             distribution.add(consumer)
             if parts.grouping.attach(consumer, held=contents.has_held):
                 gate.close_again()
@@ -223,7 +223,7 @@ class Seats:
             parts.wake(consumer)
             if contents.has_more and (gate.is_open or consumer.browses):
                 parts.note_ready()
-            parts.aftermath.run()
+            parts.after_removal.run()
         except Exception:  # nobody may be left that is served, or waited for, and does not exist
             self.detach(consumer, failed=False, now_ms=now_ms)
             raise
@@ -296,7 +296,7 @@ class Seats:
                 self._remove(consumer, now_ms)
         if parts.activation is not None:
             parts.activation.note_left()
-        parts.aftermath.run()
+        parts.after_removal.run()
         return unfinished
 
     def _remove(self, consumer: Consumer, now_ms: int) -> None:
@@ -315,7 +315,7 @@ class Seats:
         if not distribution.consumers:
             self.idle_since_ms = parts.host.clock.steady_ms(now_ms)
         else:
-            parts.waking.has_lost_one = True  # with an exclusive queue the next consumer takes over
+            parts.wake_ups.has_lost_one = True  # with an exclusive queue the next consumer takes over
             parts.note_ready()
 
     def _take_back_unsent(self, consumer: Consumer) -> None:
@@ -331,10 +331,10 @@ class Seats:
                 contents.put_back(entry)
         for entry in outdated:  # after the others are back: the rest decides whether senders go on
             contents.give_up(entry)
-        parts.aftermath.run()
+        parts.after_removal.run()
         for entry in reversed(consumer.handed):
             contents.take_back_handed(entry.message)
-        parts.growth.fit_again(len(consumer.handed) + len(consumer.outbox) - len(outdated))
+        parts.after_enqueue.fit_again(len(consumer.handed) + len(consumer.outbox) - len(outdated))
         parts.grouping.settle([entry.message for entry in consumer.outbox])
         consumer.outbox.clear()
         consumer.handed.clear()

@@ -289,7 +289,7 @@ class Flow:
         if count:
             fields: dict[str, str | int] = {
                 "depth_messages": self._contents.message_count,
-                "depth_bytes": self._contents.tally.size_bytes,
+                "depth_bytes": self._contents.counters.size_bytes,
             }
             self._host.note_event(DROPPED, self._reference, fields, count=count)
 
@@ -300,7 +300,7 @@ class Flow:
             self._host.note_event(OVERFULL, self._reference, self._fields(str(self.overflow.depth)))
 
     def resume(self, picked_count: int = 0) -> None:
-        """Something left, and senders wait. If it was enough, they go on. ``picked_count``: see ``Aftermath.run``."""
+        """Something left, and senders wait. If it was enough, they go on. ``picked_count``: see ``AfterRemoval``."""
         level = self.overflow.resumes_at
         if level is None or level.holds(self._contents.message_count + picked_count, self._contents.size_bytes):
             self.stopped = False

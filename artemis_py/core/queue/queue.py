@@ -17,7 +17,7 @@ from artemis_py.core.budget import Budget
 from artemis_py.core.consumer import Consumer, ConsumerDefaults
 from artemis_py.core.order.entry import ABANDONED, NACKED, PURGED, Entry
 from artemis_py.core.queue.acknowledge import AcknowledgeByFilter, AcknowledgeUpTo, Chosen, still_there, take_leased
-from artemis_py.core.queue.consumers import Exclusivity, Seats
+from artemis_py.core.queue.consumers import ConsumerRegistry, Exclusivity
 from artemis_py.core.queue.expiry import ExpiryScan, ForcedExpiry, Removal
 from artemis_py.core.queue.lease_expiry import LeaseExpiry, take_late
 from artemis_py.core.queue.parts import QueueParts
@@ -38,10 +38,11 @@ class Queue:
     """One queue. A verb that may take longer than a turn returns its unfinished work, or None when it is done."""
 
     __slots__ = (
-        "__weakref__", "_expiry", "_lease_expiry", "address", "arrivals", "attributes", "auto_created", "auto_delete",
-        "configured", "consumer_defaults", "contents", "distribution", "durable", "enabled", "filling", "flow", "gate",
-        "grouping", "id", "name", "no_local", "non_destructive", "origin", "own", "parts", "purge_on_no_consumers",
-        "recovery", "reference", "ring_size_changed", "routing_type", "seats", "selector", "temporary", "view",
+        "__weakref__", "_expiry", "_lease_expiry", "address", "arrivals", "attributes", "auto_created",
+        "auto_delete", "configured", "consumer_defaults", "consumer_registry", "contents", "distribution",
+        "durable", "enabled", "filling", "flow", "gate", "grouping", "id", "name", "no_local",
+        "non_destructive", "origin", "own", "parts", "purge_on_no_consumers", "recovery", "reference",
+        "ring_size_changed", "routing_type", "selector", "temporary", "view",
     )  # fmt: skip
 
     def __init__(  # noqa: PLR0913 - the recipe names each attribute
@@ -76,7 +77,7 @@ class Queue:
         self.distribution = parts.distribution
         self.gate = parts.gate
         self.arrivals = parts.arrivals
-        self.seats = Seats(
+        self.consumer_registry = ConsumerRegistry(
             parts, exclusivity or Exclusivity(), consumers_max=consumers_max, shows_returns=non_destructive
         )
         self.routing_type = routing_type
@@ -186,11 +187,13 @@ class Queue:
 
     def depth(self) -> Depth | None:
         """How many persistent messages a durable queue holds; None when it holds none or is not durable."""
-        tally = self.contents.tally
-        if not self.durable or self.temporary or not tally.durable_count:
+        counters = self.contents.counters
+        if not self.durable or self.temporary or not counters.durable_count:
             return None
-        scheduled_count = tally.scheduled_durable_count
-        return Depth(self.id, tally.durable_count, tally.durable_size_bytes, tally.held_durable_count, scheduled_count)
+        scheduled_count = counters.scheduled_durable_count
+        return Depth(
+            self.id, counters.durable_count, counters.durable_size_bytes, counters.held_durable_count, scheduled_count
+        )
 
     # ---- dispatch --------------------------------------------------------------------------------
 
@@ -199,22 +202,22 @@ class Queue:
         if not self.gate.is_held:
             self.parts.delivery.run(now_ms, 0)
             if self.contents.has_left or self.grouping.groups is not None:
-                self.parts.aftermath.run()
+                self.parts.after_removal.run()
 
     def offer_first(self, now_ms: int) -> None:
         """Offer ready entries to consumers before anything is refused or dropped, even when the budget is spent."""
-        self.parts.growth.offer_first(now_ms)
+        self.parts.after_enqueue.offer_first(now_ms)
 
     def sent(self, consumer: Consumer, entries: list[Entry]) -> None:
         """The entries of a consumer's outbox were written. For a consumer that settles on send they are settled."""
-        consumer.dealings.note_delivered(len(entries), self.parts.host.turn_ms, settles=not consumer.acks)
+        consumer.statistics.note_delivered(len(entries), self.parts.host.turn_ms, settles=not consumer.acks)
         if consumer.actor is not None:
             durable = [entry.message for entry in entries if entry.message.head.persistent]
             if durable:
                 self.parts.host.log.story.delivered(self.id, durable, consumer.actor)
         contents = self.contents
-        if self.parts.hold_up is not None and consumer.destructive:
-            self.parts.hold_up.note_sent()
+        if self.parts.stall_detection is not None and consumer.destructive:
+            self.parts.stall_detection.note_sent()
         if consumer.barrier is not None:
             self._sent_barrier(consumer)
         elif not consumer.settles:
@@ -231,20 +234,20 @@ class Queue:
                 raise
             finally:
                 self.grouping.settle(messages)
-            self.parts.aftermath.run()
+            self.parts.after_removal.run()
 
     def _sent_barrier(self, consumer: Consumer) -> None:
         activation = self.parts.activation
         assert activation is not None
         activation.note_written(consumer)
-        self.parts.aftermath.run()
+        self.parts.after_removal.run()
 
     # ---- settling and returning ------------------------------------------------------------------
 
     def acknowledge(self, consumer: Consumer, entries: list[Entry]) -> None:
         """The consumer settled entries that it let go."""
         self.parts.acknowledge(consumer, entries)
-        self.parts.aftermath.run()
+        self.parts.after_removal.run()
 
     def acknowledge_up_to(self, consumer: Consumer, message_id: int, now_ms: int) -> Task | None:
         """The consumer settled a held message and all that were sent to it before. Returns the unfinished work, if
@@ -313,11 +316,11 @@ class Queue:
         """A consumer attaches. Raises LimitError when the queue has its maximum of consumers, or does not admit this
         one.
         """
-        self.seats.attach(consumer, now_ms)
+        self.consumer_registry.attach(consumer, now_ms)
 
     def detach(self, consumer: Consumer, *, failed: bool, now_ms: int) -> Task | None:
-        """A consumer leaves, and what it holds comes back; see ``Seats``. Returns the unfinished work, if any."""
-        unfinished = self.seats.detach(consumer, failed=failed, now_ms=now_ms)
+        """A consumer leaves, and what it holds comes back. Returns unfinished work, if any."""
+        unfinished = self.consumer_registry.detach(consumer, failed=failed, now_ms=now_ms)
         if self.purge_on_no_consumers and not self.taker_count and not consumer.browses:
             unfinished = self.purge(ABANDONED, now_ms) or unfinished
         return unfinished
@@ -325,8 +328,8 @@ class Queue:
     def replace(
         self, consumer: Consumer, selector: Selector | None, no_local: int, backlog_max: int, now_ms: int
     ) -> Task | None:
-        """A consumer wants other messages from now on; see ``Seats.replace``. Returns the unfinished work, if any."""
-        return self.seats.replace(consumer, selector, no_local, backlog_max, now_ms)
+        """A consumer wants other messages from now on. Returns unfinished work, if any."""
+        return self.consumer_registry.replace(consumer, selector, no_local, backlog_max, now_ms)
 
     def wake(self, consumer: Consumer) -> None:
         """The consumer has room or credit again."""
@@ -343,8 +346,8 @@ class Queue:
         self.expire_due(now_ms)
         if self.parts.alerts is not None:
             self.parts.alerts.look_again(now_ms)
-        if self.parts.hold_up is not None:
-            self.parts.hold_up.look(now_ms)
+        if self.parts.stall_detection is not None:
+            self.parts.stall_detection.look(now_ms)
 
     def tick_gate(self, steady_ms: int) -> None:
         """Open the gate if ``delay-before-dispatch`` has ended."""
@@ -374,14 +377,14 @@ class Queue:
         """Remove expired messages in pages. Those that must be read from the disk first follow in later turns."""
         if self.contents.paged.backlogs:
             self.parts.pages.expire(now_ms)
-            self.parts.aftermath.run()
+            self.parts.after_removal.run()
 
     def page_arrived(self, consumer: Consumer | None) -> None:
         """The disk has delivered what the queue, or one of its consumers, waited for."""
         if consumer is None:
-            self.parts.waking.wake_dry()
+            self.parts.wake_ups.wake_dry()
         else:
-            self.parts.waking.wake(consumer)
+            self.parts.wake_ups.wake(consumer)
         self.parts.note_ready()
 
     # ---- management ------------------------------------------------------------------------------

@@ -28,7 +28,7 @@ from artemis_py.core.queue.distribution import Distribution, Ranked, RoundRobin
 from artemis_py.core.queue.gate import Gate
 from artemis_py.core.queue.groups import Grouping, GroupRule
 from artemis_py.core.queue.leases import Leases
-from artemis_py.core.queue.messages import Contents, Deferred, Tries
+from artemis_py.core.queue.messages import Contents, Deferred, DeliveryAttempts
 from artemis_py.core.queue.overflow import (
     Depth,
     DepthRing,
@@ -40,7 +40,7 @@ from artemis_py.core.queue.overflow import (
     Unbounded,
 )
 from artemis_py.core.queue.parts import QueueParts
-from artemis_py.core.queue.pending import BarrierRule, Behind, TargetDepth
+from artemis_py.core.queue.pending import BarrierRule, PendingMessages, TargetDepth
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue.recovery import Recovery
 from artemis_py.core.queue.redelivery import Redelivery
@@ -108,19 +108,19 @@ def _order_for(own: QueueSettings) -> Order:
     return PriorityOrder(own.levels)
 
 
-def _behind_for(own: QueueSettings) -> Behind | None:
+def _behind_for(own: QueueSettings) -> PendingMessages | None:
     if own.barrier_expression:
-        return Behind(BarrierRule(compile_selector(own.barrier_expression)))
-    return Behind(TargetDepth(own.target_queue_depth)) if own.target_queue_depth > 0 else None
+        return PendingMessages(BarrierRule(compile_selector(own.barrier_expression)))
+    return PendingMessages(TargetDepth(own.target_queue_depth)) if own.target_queue_depth > 0 else None
 
 
 def _last_values_for(own: QueueSettings) -> LastValues | None:
     return None if own.last_value_key is None else LastValues(own.last_value_key)
 
 
-def _tries_for(own: QueueSettings) -> Tries | None:
+def _tries_for(own: QueueSettings) -> DeliveryAttempts | None:
     limits = own.max_deliveries, own.max_cancels
-    return Tries(*limits) if own.has_leases else None
+    return DeliveryAttempts(*limits) if own.has_leases else None
 
 
 def _leases_for(own: QueueSettings, queue_id: int, host: Host) -> Leases | None:

@@ -247,7 +247,7 @@ class Return(Task):
             if budget.is_spent and self._put_off_count < len(delayed):
                 return False
         if self._consumer.destructive and not parts.reference.deleted:
-            parts.waking.wake_dry()
+            parts.wake_ups.wake_dry()
             parts.note_ready()
         for holder in self._everybody:
             if holder.parked:

@@ -25,7 +25,7 @@ from artemis_py.core.replay.replay import (
     removed,
     unreadable,
 )
-from artemis_py.core.replay.slices import Order, Shelf
+from artemis_py.core.replay.slices import Order, SliceCache
 from artemis_py.core.replay.tail import Tail
 from artemis_py.logged import ReplayLog, Shelved
 
@@ -124,7 +124,7 @@ class Replays:
         out.
         """
         self._clock = clock
-        self._shelf = Shelf(log, holdings)
+        self._shelf = SliceCache(log, holdings)
         self.tail = Tail(syntax)
         self._share = Budget()
         self._arrived: deque[Order] = deque()

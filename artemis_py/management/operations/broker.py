@@ -27,11 +27,11 @@ def show_broker(managed: Managed, given: Given) -> Generator[Step, None, Row]:
     queues = list(broker.queues.values())
     for start in range(0, len(queues), LOOKS_PER_STEP):
         for queue in queues[start : start + LOOKS_PER_STEP]:
-            tally = queue.contents.tally
+            counters = queue.contents.counters
             consumers += queue.consumer_count
             messages += queue.message_count
-            added += tally.added
-            acknowledged += tally.acknowledged
+            added += counters.added
+            acknowledged += counters.acknowledged
         yield None
     used_bytes, bytes_max = broker.memory.account.size_bytes, broker.memory.bytes_max
     spaces = [] if stored is None else stored.spaces()

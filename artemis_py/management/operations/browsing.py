@@ -111,7 +111,7 @@ def _known_count(queue: Queue, states: tuple[str, ...], choice: Choice) -> int:
         return contents.message_count
     behind = 0 if contents.behind is None else contents.behind.count
     counts = {
-        DELIVERING: contents.tally.held_count,
+        DELIVERING: contents.counters.held_count,
         READY: contents.order.count,
         BEHIND: behind,
         PAGED: contents.paged.count,

@@ -81,7 +81,7 @@ def _about_gate(asking: Asking, queue: Queue, now_ms: int) -> bool:
     asking.add_reason(why_closed(basis, now_ms, is_held=queue.is_held))
     if queue.gate.paused:  # to resume the queue would not be enough
         asking.add_reason(why_address_paused(basis))
-    groups, held = queue.grouping.groups, queue.contents.tally.held_count
+    groups, held = queue.grouping.groups, queue.contents.counters.held_count
     if groups is not None and groups.owners.pausing and held:
         text = f"groups are handed out anew, which waits for {messages(held)} in delivery"
         asking.add("rebalance", text, used=held, unit="messages")

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, final
 
 from artemis_py.core.memory import HTTP, Holdings
-from artemis_py.core.notifications import Notice, Notices
+from artemis_py.core.notifications import Notice, Notifications
 from artemis_py.management.notifications import json_of
 from artemis_py.server.stream import Stream
 
@@ -175,7 +175,7 @@ class Hub:
     """
 
     def __init__(
-        self, notices: Notices, loop: asyncio.AbstractEventLoop, holdings: Holdings, date_ms: Callable[[], int]
+        self, notices: Notifications, loop: asyncio.AbstractEventLoop, holdings: Holdings, date_ms: Callable[[], int]
     ) -> None:
         self.listeners: set[Listener] = set()
         self.date_ms = date_ms

@@ -83,7 +83,7 @@ _NO_LOGIN: Final = "log in with a user and password (Authorization: Basic) or a 
 
 
 @final
-class Doors:
+class Authentication:
     """The doors of one acceptor. ``open_paths`` are the first parts of paths that need no login, such as
     ``metrics``. ``domain`` is the acceptor's ``securityDomain``. With ``checks_names`` the header ``Host`` is checked
     on open paths, too.
@@ -118,11 +118,11 @@ class Doors:
         authorizer: Authorizer,
         sessions: Sessions | None = None,
         refusals: Refusals | None = None,
-    ) -> Doors:
+    ) -> Authentication:
         """The doors of an acceptor as its parameters say."""
         is_near = is_loopback(acceptor.host)
         opened = acceptor.params.get("openWithoutLogin", "metrics" if is_near else "none")
-        return Doors(
+        return Authentication(
             desk,
             authorizer,
             prefix=prefix,

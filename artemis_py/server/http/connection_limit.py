@@ -68,7 +68,7 @@ _by_time: Final = attrgetter("waiting_since_ms", "number")
 
 
 @final
-class Crowd:
+class ConnectionLimit:
     """Counts connections, also in ``holdings``. As many as ``limits`` allow are regular, a few more are spares. Where
     users log in (``knows_users``), strangers do not get the places of those who have. While it ``is_short`` of
     descriptors, those that come are spares.

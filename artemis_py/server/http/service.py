@@ -8,8 +8,8 @@ from typing import final
 
 from artemis_py.core.memory import Holdings
 from artemis_py.server.failures import Faults
-from artemis_py.server.http.authentication import Doors
-from artemis_py.server.http.connection_limit import Crowd
+from artemis_py.server.http.authentication import Authentication
+from artemis_py.server.http.connection_limit import ConnectionLimit
 from artemis_py.server.http.departures import Departures
 from artemis_py.server.http.files import FileSender
 from artemis_py.server.http.hosts import Hosts
@@ -39,7 +39,7 @@ class HttpService:
         call_threadsafe: Callable[[Callable[[], None]], object],
         limits: HttpLimits | None = None,
         hosts: Hosts | None = None,
-        doors: Doors | None = None,
+        doors: Authentication | None = None,
         is_busy: Callable[[], bool] = lambda: False,
         faults: Faults | None = None,
         holdings: Holdings | None = None,
@@ -50,7 +50,7 @@ class HttpService:
         limits = limits or HttpLimits()
         self.limits = limits
         self.faults = faults or Faults()
-        self.crowd = Crowd(limits, holdings, knows_users=doors is not None, is_short=is_short)
+        self.crowd = ConnectionLimit(limits, holdings, knows_users=doors is not None, is_short=is_short)
         self._files = FileSender(call_threadsafe, limits, is_busy)
         self._site = Site(
             Routes(routes),

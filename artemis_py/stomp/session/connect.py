@@ -84,9 +84,7 @@ class _Refused:
     frame: bytes
 
 
-def _refused(
-    reason: str, version: str, receipt: str | None, headers: list[tuple[str, str]] | None = None
-) -> _Refused:
+def _refused(reason: str, version: str, receipt: str | None, headers: list[tuple[str, str]] | None = None) -> _Refused:
     return _Refused(reason, writer.error(reason, version, receipt, headers or []))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final, final
 
 from artemis_py.core.addresses.address import Address, PlanCost
-from artemis_py.core.addresses.batch import Batch, Verdicts
+from artemis_py.core.addresses.batch import Batch, FilterResults
 from artemis_py.core.addresses.fullness import note_full
 from artemis_py.core.addresses.route import Route
 from artemis_py.core.events import ADDRESS_DROPS, REJECTED
@@ -228,7 +228,7 @@ class _Asked:
 
     __slots__ = ("address", "frame", "verdicts")
 
-    def __init__(self, frame: Send, address: Address, verdicts: Verdicts) -> None:
+    def __init__(self, frame: Send, address: Address, verdicts: FilterResults) -> None:
         self.frame = frame
         self.address = address
         self.verdicts = verdicts
@@ -506,7 +506,7 @@ class Publishing:
                 return True
             expires_ms = route.address.expiry_of(frame.shape.expires_ms, now_ms)
             message = Message(route.head_of(head), body, 0, now_ms, expires_ms, route.address.account, state.origin)
-            asked = self._asked = _Asked(frame, route.address, Verdicts(message))
+            asked = self._asked = _Asked(frame, route.address, FilterResults(message))
         return asked.verdicts.ask_ahead(cost.programs, broker.budget, state.stop_at)
 
     # ---- both ------------------------------------------------------------------------------------

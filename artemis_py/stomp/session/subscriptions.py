@@ -341,7 +341,7 @@ class Subscriptions:
         if handed:  # taken when they are written: if writing fails, they go back
             subscription.writer.write(handed, out.parts())
             consumer.handed = []
-            consumer.dealings.note_delivered(len(handed), self._state.broker.host.turn_ms, settles=not consumer.acks)
+            consumer.statistics.note_delivered(len(handed), self._state.broker.host.turn_ms, settles=not consumer.acks)
             self._state.service.traffic.count_out("MESSAGE", len(handed))
         if entries:
             is_barrier = consumer.barrier is not None

@@ -96,7 +96,7 @@ def test_what_waits_for_a_restart_does_not_stop_an_update() -> None:
     broker, wanted = broker_with({}, {}), broker_with({"sort_key": "k", "max_consumers": 3}, {})
     assert reload(broker, wanted)
     queue = update(broker, max_consumers=4)
-    assert queue.seats.consumers_max == 4
+    assert queue.consumer_registry.consumers_max == 4
     assert queue.own is not None
     assert queue.own.sort_key is None, "it is not in force"
     with pytest.raises(BrokerError, match="sort-key stays as it is, because it decides the order"):
@@ -140,7 +140,7 @@ def test_a_ring_size_of_an_operator_stays_until_the_file_has_another() -> None:
     queue = update(broker, ring_size=4, max_consumers=9)
     for wanted, most in ((plain, -1), (other, 3)):
         reload(broker, wanted)
-        assert (queue.ring_size_changed, queue.seats.consumers_max) == (4, most)
+        assert (queue.ring_size_changed, queue.consumer_registry.consumers_max) == (4, most)
         assert queue.flow.overflow.excess(6, 6) == 2
     update(broker, max_consumers=2)
     reload(broker, plain)
@@ -161,7 +161,7 @@ def test_a_queue_of_notifications_stays_a_ring() -> None:
     broker = made()
     limit = broker.queues["q"].flow.overflow
     reload(broker, made(max_consumers=3))
-    assert broker.queues["q"].seats.consumers_max == 3
+    assert broker.queues["q"].consumer_registry.consumers_max == 3
     assert type(broker.queues["q"].flow.overflow) is type(limit)
 
 

@@ -224,7 +224,7 @@ def test_removed_messages_are_gone(messages_max: int) -> None:
     send(desk.broker, "q", head=head_of("q", region="eu"), due_ms=desk.now_ms + 1000)
     desk.settle()
     assert desk.finish(desk.broker.handling.remove(desk.queue, chosen(EU))).done_count == 7
-    assert (regions(desk, "q"), counts(desk, "graves"), desk.queue.contents.tally.killed) == (["us"] * 2, (0, 0), 7)
+    assert (regions(desk, "q"), counts(desk, "graves"), desk.queue.contents.counters.killed) == (["us"] * 2, (0, 0), 7)
 
 
 def test_expired_messages_say_that_they_were_forced() -> None:
@@ -233,7 +233,7 @@ def test_expired_messages_say_that_they_were_forced() -> None:
     desk.settle()
     assert desk.finish(desk.broker.handling.expire(desk.queue, Choice())).done_count == 5
     assert [properties["reason"] for _, properties in contents(desk, "late")] == ["forced_expire"] * 5
-    assert desk.queue.contents.tally.expired == 5
+    assert desk.queue.contents.counters.expired == 5
 
 
 @pytest.mark.parametrize("messages_max", [-1, 2])

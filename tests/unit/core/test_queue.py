@@ -186,7 +186,7 @@ def test_expiry_scan_looks_only_at_what_expires() -> None:
         send(broker, count=count)
         send(broker, expires_ms=NOW_MS + 10)
         costs.append(lines_run(partial(queue.expire_due, NOW_MS + 10)))
-        assert queue.contents.tally.expired == 1
+        assert queue.contents.counters.expired == 1
     assert costs[0] == costs[1]
 
 
@@ -246,7 +246,7 @@ def test_browser_is_not_shown_a_redelivery() -> None:
     queue.release(consumer, [consumer.let_go(1)], failed=True, now_ms=NOW_MS)
     broker.detach(queue, consumer, failed=False, now_ms=NOW_MS)
     turn(broker, NOW_MS + 100)
-    assert queue.contents.tally.read_count == len(browser.held) == 1
+    assert queue.contents.counters.read_count == len(browser.held) == 1
     broker.detach(queue, browser, failed=False, now_ms=NOW_MS)
     assert (queue.contents.delivering_count, queue.message_count) == (0, 1)
 
@@ -272,7 +272,7 @@ def test_non_destructive_queue() -> None:
     second = consumer_on(broker, queue)
     turn(broker)
     assert held(second) == [1, 2, 3]
-    assert (queue.message_count, queue.contents.tally.acknowledged) == (3, 0)
+    assert (queue.message_count, queue.contents.counters.acknowledged) == (3, 0)
     assert queue.remove_all() == 3
     assert (queue.message_count, broker.addresses["a"].account.message_count) == (0, 0)
 
@@ -360,7 +360,7 @@ def test_what_was_never_written_is_on_the_queue_as_before(settles: bool, failed:
     assert [(entry.message.id, entry.attempts, entry.redelivered) for entry in queue.contents.order] == [
         (1, 0, False), (2, 0, False), (3, 0, False),
     ]  # fmt: skip
-    assert (queue.message_count, queue.contents.tally.acknowledged) == (3, 0)
+    assert (queue.message_count, queue.contents.counters.acknowledged) == (3, 0)
 
 
 @pytest.mark.parametrize("failed", [False, True])
@@ -373,9 +373,9 @@ def test_what_was_handed_over_and_never_written_goes_on_the_queue(failed: bool) 
     send(broker, plain=True)
     broker.detach(queue, consumer, failed=failed, now_ms=NOW_MS)
     assert ids(queue.contents.order) == [1, 2, 3]
-    tally = queue.contents.tally
-    assert (tally.added, tally.acknowledged, queue.message_count) == (3, 0, 3)
-    assert tally.size_bytes == sum(entry.message.size_bytes for entry in queue.contents.order)
+    counters = queue.contents.counters
+    assert (counters.added, counters.acknowledged, queue.message_count) == (3, 0, 3)
+    assert counters.size_bytes == sum(entry.message.size_bytes for entry in queue.contents.order)
     assert broker.addresses["a"].account.message_count == 3
 
 
@@ -399,11 +399,11 @@ def test_purge_leaves_what_is_in_delivery() -> None:
     send(broker, due_ms=NOW_MS + 1000)
     turn(broker)
     assert queue.remove_all() == 3
-    assert (queue.message_count, queue.contents.delivering_count, queue.contents.tally.killed) == (1, 1, 3)
+    assert (queue.message_count, queue.contents.delivering_count, queue.contents.counters.killed) == (1, 1, 3)
     queue.acknowledge(consumer, [consumer.let_go(1)])
     turn(broker, NOW_MS + 1000)
     assert queue.message_count == 0
-    assert (queue.contents.tally.durable_count, queue.contents.tally.size_bytes) == (0, 0)
+    assert (queue.contents.counters.durable_count, queue.contents.counters.size_bytes) == (0, 0)
 
 
 def test_what_was_picked_and_never_written_expires_all_the_same() -> None:
@@ -418,4 +418,4 @@ def test_what_was_picked_and_never_written_expires_all_the_same() -> None:
     broker.detach(queue, consumer, failed=False, now_ms=NOW_MS + 200)
     assert queue.message_count == 1
     queue.expire_due(NOW_MS + 200)
-    assert (queue.message_count, queue.contents.tally.expired) == (0, 1)
+    assert (queue.message_count, queue.contents.counters.expired) == (0, 1)

@@ -33,7 +33,7 @@ def seen(queue: Queue) -> dict[str, Any]:
         "exclusive": isinstance(queue.distribution, RoundRobin) and queue.distribution._live_max == 1,
         "ring_size": overflow.size if isinstance(overflow, Ring) else -1,
         "non_destructive": queue.non_destructive,
-        "max_consumers": queue.seats.consumers_max,
+        "max_consumers": queue.consumer_registry.consumers_max,
         "consumers_before_dispatch": queue.gate.consumers_min,
         "delay_before_dispatch": queue.gate.delay_ms,
         "purge_on_no_consumers": queue.purge_on_no_consumers,

@@ -13,7 +13,7 @@ import pytest
 from artemis_py.core.broker import Broker
 from artemis_py.core.budget import WORK_PARTS
 from artemis_py.core.queue.messages import Contents
-from artemis_py.core.queue.parts import Growth
+from artemis_py.core.queue.parts import AfterEnqueue
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.tasks import Task
 from artemis_py.errors import ArtemisError
@@ -92,7 +92,7 @@ def deliver(count: int) -> tuple[Bench, int]:
     for _ in range(10):
         consumer_on(bench.broker, bench.queue)
     lines = bench.run(int)
-    assert bench.queue.contents.tally.held_count == count
+    assert bench.queue.contents.counters.held_count == count
     return bench, lines
 
 
@@ -101,7 +101,7 @@ def expire(count: int) -> tuple[Bench, int]:
     send(bench.broker, count=count, expires_ms=LATER_MS)
     bench.now_ms = LATER_MS
     lines = bench.run(lambda: bench.queue.expire_due(LATER_MS))
-    assert (bench.queue.contents.tally.expired, bench.broker.queues["x"].message_count) == (count, count)
+    assert (bench.queue.contents.counters.expired, bench.broker.queues["x"].message_count) == (count, count)
     return bench, lines
 
 
@@ -120,14 +120,14 @@ def fall_due(count: int) -> tuple[Bench, int]:
 def delete(count: int) -> tuple[Bench, int]:
     bench = _filled(count)
     lines = bench.run(lambda: bench.broker.registry.delete_queue(bench.queue, NOW_MS))
-    assert (bench.queue.message_count, bench.queue.contents.tally.killed, bench.broker.memory_bytes) == (0, count, 0)
+    assert (bench.queue.message_count, bench.queue.contents.counters.killed, bench.broker.memory_bytes) == (0, count, 0)
     return bench, lines
 
 
 def purge(count: int) -> tuple[Bench, int]:
     bench = _filled(count)
     lines = bench.run(bench.queue.remove_all)
-    assert (bench.queue.message_count, bench.queue.contents.tally.killed) == (0, count)
+    assert (bench.queue.message_count, bench.queue.contents.counters.killed) == (0, count)
     return bench, lines
 
 
@@ -136,7 +136,7 @@ def lose(count: int) -> tuple[Bench, int]:
     lines = bench.run(lambda: bench.broker.detach(bench.queue, consumer, failed=True, now_ms=NOW_MS))
     ready = [entry.message.id for entry in bench.queue.contents.order]
     assert ready == sorted(ready)
-    assert (len(ready), bench.queue.contents.tally.held_count) == (count, 0)
+    assert (len(ready), bench.queue.contents.counters.held_count) == (count, 0)
     return bench, lines
 
 
@@ -146,7 +146,7 @@ def bury(count: int) -> tuple[Bench, int]:
     for entry in consumer.held.values():
         entry.attempts = 9
     lines = bench.run(lambda: bench.broker.detach(bench.queue, consumer, failed=True, now_ms=NOW_MS))
-    assert (bench.queue.contents.tally.killed, bench.broker.queues["d"].message_count) == (count, count)
+    assert (bench.queue.contents.counters.killed, bench.broker.queues["d"].message_count) == (count, count)
     return bench, lines
 
 
@@ -155,7 +155,7 @@ def refuse(count: int) -> tuple[Bench, int]:
     bench.broker.operations.pause("q")
     last_id = next(reversed(consumer.held))
     lines = bench.run(lambda: bench.queue.refuse_up_to(consumer, last_id, NOW_MS))
-    assert (bench.queue.contents.order.count, bench.queue.contents.tally.held_count) == (count, 0)
+    assert (bench.queue.contents.order.count, bench.queue.contents.counters.held_count) == (count, 0)
     return bench, lines
 
 
@@ -163,7 +163,7 @@ def acknowledge(count: int) -> tuple[Bench, int]:
     bench, consumer = _held(count)
     last_id = next(reversed(consumer.held))
     lines = bench.run(lambda: bench.queue.acknowledge_up_to(consumer, last_id, NOW_MS))
-    assert (bench.queue.message_count, bench.queue.contents.tally.acknowledged) == (0, count)
+    assert (bench.queue.message_count, bench.queue.contents.counters.acknowledged) == (0, count)
     return bench, lines
 
 
@@ -172,7 +172,7 @@ def shed(count: int) -> tuple[Bench, int]:
     bench, consumer = _held(count)
     bench.broker.operations.set_ring_size("q", 10)
     lines = bench.run(lambda: bench.broker.detach(bench.queue, consumer, failed=False, now_ms=NOW_MS))
-    assert (bench.queue.contents.order.count, bench.queue.contents.tally.replaced) == (10, count - 10)
+    assert (bench.queue.contents.order.count, bench.queue.contents.counters.replaced) == (10, count - 10)
     return bench, lines
 
 
@@ -197,7 +197,7 @@ def broadcast(count: int) -> tuple[Bench, int]:
     bench.run(int)
     send(bench.broker, head=head_of(kind="barrier"))
     lines = bench.run(int)
-    assert (bench.queue.message_count, bench.queue.contents.tally.acknowledged) == (0, 1)
+    assert (bench.queue.message_count, bench.queue.contents.counters.acknowledged) == (0, 1)
     return bench, lines
 
 
@@ -258,7 +258,7 @@ def test_the_name_of_a_deleted_queue_is_free_at_once() -> None:
     assert 0 < old.message_count < FEW
     assert broker.queues["q"].message_count == 1
     bench.run(int)
-    assert (old.message_count, old.contents.tally.killed, broker.queues["q"].message_count) == (0, FEW, 1)
+    assert (old.message_count, old.contents.counters.killed, broker.queues["q"].message_count) == (0, FEW, 1)
     assert broker.addresses["a"].account.message_count == 1
 
 
@@ -280,7 +280,7 @@ def test_what_comes_during_a_purge_stays() -> None:
     assert (
         bench.queue.contents.order.count,
         len(bench.queue.contents.scheduled),
-        bench.queue.contents.tally.killed,
+        bench.queue.contents.counters.killed,
     ) == (1, 1, FEW)
 
 
@@ -294,9 +294,12 @@ def test_a_lost_consumer_has_acknowledged_what_it_acknowledged() -> None:
         bench.broker.detach(bench.queue, consumer, failed=True, now_ms=NOW_MS)
 
     _once(bench, acknowledge_and_leave)
-    assert bench.queue.contents.tally.held_count > 0
+    assert bench.queue.contents.counters.held_count > 0
     bench.run(int)
-    assert (bench.queue.contents.tally.acknowledged, bench.queue.contents.order.count) == (FEW // 2 + 1, FEW // 2 - 1)
+    assert (bench.queue.contents.counters.acknowledged, bench.queue.contents.order.count) == (
+        FEW // 2 + 1,
+        FEW // 2 - 1,
+    )
 
 
 def test_the_last_of_many_that_choose_is_not_starved() -> None:
@@ -365,7 +368,7 @@ def test_a_queue_that_breaks_off_behind_a_task_blames_nobody(monkeypatch: pytest
         raise ArtemisError("broken")
 
     with monkeypatch.context() as broken:
-        broken.setattr(Growth, "run", fail)
+        broken.setattr(AfterEnqueue, "run", fail)
         for _ in range(1000):
             if work.done:
                 break

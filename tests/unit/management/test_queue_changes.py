@@ -297,10 +297,10 @@ def test_many_groups_are_reset_in_steps() -> None:
 def test_a_counter_begins_again(counter: str) -> None:
     one, operated = bench()
     one.send("a")
-    tally = one.queue().contents.tally
-    setattr(tally, counter.lower(), 7)
+    counters = one.queue().contents.counters
+    setattr(counters, counter.lower(), 7)
     assert operated.do(f"queue.resetMessages{counter}", queue="q") == {"was": 7}
-    assert getattr(tally, counter.lower()) == 0
+    assert getattr(counters, counter.lower()) == 0
     assert one.count() == 1
 
 
