@@ -97,7 +97,8 @@ def _modules(config: BrokerConfig, jaas: JaasConfig) -> Iterator[tuple[ModuleEnt
 
 
 def _users_of(source: _Source, files: UserFiles) -> Iterator[KnownUser]:
-    users, roles = users_in(files.users), roles_in(files.roles).by_user
+    users = users_in(files.users)
+    roles = roles_in(files.roles, users).by_user
     for user, stored in users.passwords.items():
         login = CERTIFICATE if source.has_certificates else how_stored(stored)
         origin = Origin(str(files.users), users.lines[user])

@@ -307,7 +307,10 @@ class Connection(asyncio.BufferedProtocol):
         awaited = state.blocked_by
         if awaited is not None and not was_blocked:
             turns.input.blocked.add(self, awaited)
-        has_more = self.intake.has_more
+        has_more = False
+        if self.intake is not session or not session.is_at_rest:
+            has_more = self.intake.has_more
+            self.weigh()
         reads = awaited is None and not has_more
         if reads is not self.socket.reads:
             self.socket.let_read(reads=reads)
@@ -322,14 +325,13 @@ class Connection(asyncio.BufferedProtocol):
         if not was_open and session.is_open:
             self._place.logged_in()
             self._watch_pulse(now_ms)
+        turns.output.mark_dirty(self)  # also if it waits again: what it has answered goes out
         if session.blocked_by is not None:
             turns.input.blocked.add(self, session.blocked_by)
-            return
-        if not self.intake.has_more:
+        elif not self.intake.has_more:
             self.socket.let_read(reads=not self._inbox)
         elif not self.in_line:
             turns.input.rota.add(self)
-        turns.output.mark_dirty(self)
 
     def weigh(self) -> None:
         """Measure what the broker holds for the connection, and report a change."""
@@ -375,10 +377,9 @@ class Connection(asyncio.BufferedProtocol):
                 turns.schedule()
         if (
             self.weight is not NOTHING
-            or session.out.segments
+            or (session.out.segments and not session.out.is_light)
             or self.intake is not session
             or socket.flow is not None
-            or not session.is_light
             or transport.get_write_buffer_size()
         ):
             self.weigh()

@@ -193,17 +193,17 @@ class Turns:
         which is faster than to sleep and be woken. Only while nothing else is ready, and not for long.
         """
         until_ns = perf_counter_ns() + ATTEND_NS_MAX
-        while not self._at_hand and not self._wakeup.is_due and self._polls(connection):
+        while not self._at_hand and not self._wakeup.is_due:
+            try:
+                has_come = connection.poll(ATTEND_NS)
+            except Exception as error:
+                self.isolation.cut_off(connection, "poll", error)
+                return
+            if not has_come:
+                return
             self.run()
             if not self._durability.was_inline or perf_counter_ns() > until_ns:
                 return
-
-    def _polls(self, connection: Client) -> bool:
-        try:
-            return connection.poll(ATTEND_NS)
-        except Exception as error:
-            self.isolation.cut_off(connection, "poll", error)
-            return False
 
     def run(self) -> None:
         """One turn. A failure in a step that belongs to no connection is reported to ``on_failure``; no turn

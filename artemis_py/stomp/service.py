@@ -68,11 +68,6 @@ TURN_BYTES_MAX: Final = 131072
 _TURN_BYTES_MIN: Final = 8192
 
 
-def turn_bytes(consumer_count: int) -> int:
-    """How many bytes one of a connection's consumers may get in one turn."""
-    return max(TURN_BYTES_MAX // consumer_count, _TURN_BYTES_MIN) if consumer_count > 1 else TURN_BYTES_MAX
-
-
 class Awaited(Protocol):
     """Something that a session must wait for: room on an address, or the disk."""
 
@@ -161,7 +156,9 @@ class StompService:
 
     def turn_bytes(self, consumer_count: int) -> int:
         """How many bytes one of a connection's consumers may get in one turn."""
-        return 0 if self.drains else turn_bytes(consumer_count)
+        if self.drains:
+            return 0
+        return max(TURN_BYTES_MAX // consumer_count, _TURN_BYTES_MIN) if consumer_count > 1 else TURN_BYTES_MAX
 
     def parser(self, version: str) -> Parser:
         """The parser for a connection's frames from now on."""

@@ -9,7 +9,7 @@ from artemis_py.core.memory import FRAME_BYTES, HEADER_BYTES
 from artemis_py.stomp.wire.frames import COMMANDS, AckRun, AnyFrame, FrameError
 from artemis_py.stomp.wire.parser import Parser
 from tests.fuzz.fuzzing import Fuzzer, Input, Judge, outcome_of
-from tests.unit.stomp.frame_tools import comparable, feed_all, parser
+from tests.unit.stomp.frame_tools import acks_of, comparable, feed_all, parser
 
 VERSIONS = ("1.0", "1.1", "1.2")
 LIMITS = {"maxHeaderBytes": 600, "maxHeaderLineBytes": 200, "maxHeaders": 20, "maxBodyBytes": 400}
@@ -53,10 +53,20 @@ def frame(rng: random.Random) -> bytes:
     return before + b"".join(line + end for line in lines) + end + body + b"\0"
 
 
+def _ack(rng: random.Random, number: int) -> bytes:
+    receipts = [b""] * 6 + [
+        b"receipt:%d\n" % number,
+        b"receipt:a-b c\n",
+        b"receipt:\\c\n",
+        b"receipt:%b\n" % (b"r" * 64),
+    ]
+    return b"ACK\n%bid:%d-%d\n%b\n\0" % (rng.choice(receipts), rng.randrange(9), number, rng.choice(receipts))
+
+
 def stream(rng: random.Random) -> bytes:
     """A few frames, or acknowledgements, which have a way of their own."""
     if rng.random() < 0.1:
-        return b"".join(b"ACK\nid:%d-%d\n\n\0" % (rng.randrange(9), number) for number in range(rng.randrange(300)))
+        return b"".join(_ack(rng, number) for number in range(rng.randrange(300)))
     return b"".join(frame(rng) for _ in range(rng.choice((1, 1, 2, 3, 5))))
 
 
@@ -107,7 +117,7 @@ def _one_at_a_time(one: Parser, data: bytes) -> list[tuple[object, ...]]:
     frames: list[tuple[object, ...]] = []
     for each, body in found:
         if isinstance(each, AckRun):
-            frames += [("ACK", (("id", f"{a.decode()}-{b.decode()}"),), -1, b"") for a, b in each.pairs]
+            frames += acks_of(each)
         else:
             frames.append(comparable(each, body))
     return frames

@@ -7,7 +7,7 @@ import pytest
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.order.entry import Entry
 from artemis_py.core.queue.queue import Queue
-from artemis_py.stomp.wire.frames import Limits
+from artemis_py.stomp.wire.frames import ACK_RECEIPT_BYTES_MAX, Limits
 from tests.wire.in_process import InProcessBroker, configuration
 
 pytestmark = pytest.mark.wire
@@ -72,24 +72,40 @@ class Reader:
         return counts, frames, self.client.is_closed, dict(world.stats.frames_in)
 
 
-def _acks(reader: Reader, run: str, extra: str) -> list[bytes]:
-    return [f"ACK\nid:{reader.ack_id(name)}\n{extra}\n\0".encode() for name in run.split()]
+RECEIPTS = {
+    "no receipts": lambda number: ("", ""),
+    "receipts behind": lambda number: ("", f"receipt:r-{number}\n"),
+    "receipts before": lambda number: (f"receipt:r {number}\n" if number == 2 else f"receipt:{number}\n", ""),
+    "some receipts": lambda number: ("", f"receipt:{number}\n" if number % 2 else ""),
+    "two receipts": lambda number: (f"receipt:a{number}\n", f"receipt:b{number}\n"),
+    "long receipts": lambda number: ("", f"receipt:{'x' * 63}{number}\n"),
+}
+
+
+def _acks(reader: Reader, run: str, extra: str, receipts: str = "no receipts") -> list[bytes]:
+    acks = []
+    for number, name in enumerate(run.split()):
+        before, behind = RECEIPTS[receipts](number)
+        acks.append(f"ACK\n{before}id:{reader.ack_id(name)}\n{behind}{extra}\n\0".encode())
+    return acks
 
 
 @pytest.mark.parametrize("between", [b"", b"\n", b"\r\n"], ids=["nothing", "LF", "CR LF"])
+@pytest.mark.parametrize("receipts", RECEIPTS)
 @pytest.mark.parametrize("run", RUNS.values(), ids=RUNS)
-def test_a_run_does_what_its_acks_do_alone(run: str, between: bytes) -> None:
+def test_a_run_does_what_its_acks_do_alone(run: str, receipts: str, between: bytes) -> None:
     """A header that means nothing sends an ACK the long way."""
     together, alone = Reader(), Reader()
-    together.client.send(between.join(_acks(together, run, "")))
-    for data in _acks(alone, run, "foo:bar\n"):
+    together.client.send(between.join(_acks(together, run, "", receipts)))
+    for data in _acks(alone, run, "foo:bar\n", receipts):
         if not alone.client.is_closed:
             alone.client.send(data)
     assert together.outcome() == alone.outcome()
 
 
 @pytest.mark.interpreted
-def test_a_run_is_settled_together(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("receipts", ["no receipts", "receipts behind", "some receipts"])
+def test_a_run_is_settled_together(monkeypatch: pytest.MonkeyPatch, receipts: str) -> None:
     """One request to the queue, whatever the number of ACKs: that is what makes it cheap."""
     reader = Reader()
     asked: list[int] = []
@@ -100,13 +116,13 @@ def test_a_run_is_settled_together(monkeypatch: pytest.MonkeyPatch) -> None:
         settle(queue, consumer, entries)
 
     monkeypatch.setattr(Queue, "acknowledge", watched)
-    reader.client.send(b"".join(_acks(reader, "b1 b2 b3 b5", "")))
+    reader.client.send(b"".join(_acks(reader, "b1 b2 b3 b5", "", receipts)))
     assert asked == [4]
 
 
 def test_only_limits_that_every_ack_keeps_allow_the_short_way() -> None:
-    longest = len(f"ACK\nid:{'9' * 18}-{'9' * 18}")
-    assert Limits(header_line_bytes_max=longest, header_bytes_max=longest, headers_max=1).allow_any_ack
+    longest = len(f"ACK\nid:{'9' * 18}-{'9' * 18}\nreceipt:{'r' * ACK_RECEIPT_BYTES_MAX}")
+    assert Limits(header_line_bytes_max=longest, header_bytes_max=longest, headers_max=2).allow_any_ack
     assert not Limits(header_line_bytes_max=longest - 1).allow_any_ack
     assert not Limits(header_bytes_max=longest - 1).allow_any_ack
-    assert not Limits(headers_max=0).allow_any_ack
+    assert not Limits(headers_max=1).allow_any_ack

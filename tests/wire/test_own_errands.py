@@ -104,3 +104,31 @@ def test_a_cumulative_acknowledgement_counts_what_it_covers(world: InProcessBrok
     world.client("a").send(f"BEGIN\ntransaction:t\n\n\0ACK\nid:{last}\ntransaction:t\n\n\0".encode())
     assert _commands(world, "a") == ["ERROR"]
     assert world.queue("q").contents.order.count == COUNT
+
+
+@pytest.mark.interpreted
+def test_each_receipt_of_a_run_waits_for_its_own_work(world: InProcessBroker) -> None:
+    """Two cumulative ACKs come together; neither is done in one turn."""
+    for client in ("a", "b"):
+        _connect(world, client)
+    _send(world, "b", "q", COUNT)
+    last = _hold(world, "a")
+    queue = world.queue("q")
+    (consumer,) = queue.distribution.consumers
+    middle = f"{consumer.id}-{list(consumer.held)[COUNT // 2]}"
+    _commands(world, "a")
+    world.together = True
+    data = f"ACK\nid:{middle}\nreceipt:1\n\n\0ACK\nid:{last}\nreceipt:2\n\n\0"
+    world.client("a").send(data.encode())
+    receipts: list[str | None] = []
+    held: list[int] = []
+    while len(receipts) < 2:
+        world.turns.run()
+        frames = world.client("a").collect()
+        for frame in frames:
+            receipts.append(frame.header("receipt-id"))
+            held.append(queue.contents.tally.held_count)
+        frames.clear()
+    assert receipts == ["1", "2"]
+    assert 0 < held[0] <= COUNT // 2
+    assert held[1] == 0

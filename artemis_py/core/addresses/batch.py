@@ -104,9 +104,6 @@ class Batch:
     """What the messages add to their address' size."""
 
     def __post_init__(self) -> None:
-        self._measure()
-
-    def _measure(self) -> None:
         """Large bodies come alone: several messages have none. Those in files take no memory."""
         messages = self.messages
         size_bytes = self.size_bytes
@@ -124,4 +121,4 @@ class Batch:
         if len(messages) != len(self.messages):
             self.messages = messages
             self.size_bytes = sum(message.size_bytes for message in messages)
-            self._measure()
+            self.__post_init__()

@@ -159,13 +159,13 @@ class Router:
             self._log.begin_group()
             messages = self._duplicates.leave_out(address, batch.messages)
             batch.narrow(messages)
-            self._publish_distinct(batch)
+            self._route(batch)
             self._duplicates.write(address, messages)
             self._log.end_group()
         else:
-            self._publish_distinct(batch)
+            self._route(batch)
 
-    def _publish_distinct(self, batch: Batch) -> None:
+    def _route(self, batch: Batch) -> None:
         plan = batch.plan or self._bindings.plan_of(batch.route)
         diverted: set[int] | None = None
         if plan.cost.programs and batch.verdicts is None and len(batch.messages) == 1:
@@ -173,10 +173,8 @@ class Router:
             batch.verdicts = {message: Verdicts(message)}
         if plan.has_diverts and (batch.route.queue is None or plan.exclusive_diverts):
             diverted = self._forwards.divert(plan, batch)
-        if batch.messages:
-            self._route(batch, plan, diverted)
-
-    def _route(self, batch: Batch, plan: Plan, diverted: set[int] | None) -> None:
+        if not batch.messages:
+            return
         route, messages = batch.route, batch.messages
         only = only_target(route, plan)
         if only is not None and only.accepts_all:

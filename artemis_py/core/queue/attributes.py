@@ -138,7 +138,8 @@ def retune(queue: Queue, wanted: QueueSettings, settings: AddressSettings, now_m
 
 def _use_overflow(queue: Queue, overflow: Overflow) -> None:
     queue.flow.overflow = overflow
-    queue.flow.resume()
+    if queue.flow.stopped:
+        queue.flow.resume()
     queue.parts.aftermath.use_room()
 
 

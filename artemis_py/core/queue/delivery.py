@@ -45,7 +45,8 @@ class Aftermath:
         contents, groups = self._contents, self._grouping.groups
         if contents.has_left:
             contents.has_left = False
-            self._flow.resume(picked_count)
+            if self._flow.stopped:
+                self._flow.resume(picked_count)
             if (self._gate.counts or contents.behind is not None) and contents.has_more:
                 self._host.note_ready(self._reference)
             if self._reading.cramped and self._waking.dry:
@@ -323,7 +324,7 @@ class Delivery:
         """Offer ready entries to consumers until none is ready or every consumer is parked. At ``floor`` units left in
         the turn's budget it stops and notes the queue ready.
         """
-        self._host.budget.spend(1)
+        self._host.budget.left -= 1
         if self._contents.paged.backlogs:
             self._pages.begin_dispatch(now_ms)
         if self._waking.is_due:
@@ -609,7 +610,7 @@ class Delivery:
         """Count what consumers are to settle, before the entry goes that ended the run because it has expired."""
         if held:
             self._contents.deliver_run(held)
-        self._host.budget.spend(units)
+        self._host.budget.left -= units
         if expired is not None:
             self._next.expire(expired)
             self._aftermath.run()

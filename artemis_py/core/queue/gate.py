@@ -44,7 +44,7 @@ class Gate:
     @property
     def is_open(self) -> bool:
         """May the queue dispatch?"""
-        return self.started and not self.is_paused
+        return self.started and not (self.paused or (self._home is not None and self._home.paused))
 
     @property
     def is_paused(self) -> bool:

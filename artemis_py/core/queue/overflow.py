@@ -58,6 +58,8 @@ class Overflow(ABC):
         """The limit on the queue's depth; None when the policy does not count depth."""
         self.keeps_none = keeps_none
         """True when no arrival stays, not even for a consumer that waits for one."""
+        self.is_ring = False
+        """May arrivals be too many, by the number of ready entries (``excess``)?"""
 
     @property
     def sheds(self) -> bool:
@@ -110,6 +112,7 @@ class Ring(Overflow):
 
     def __init__(self, size: int) -> None:
         super().__init__(keeps_none=size == 0)
+        self.is_ring = True
         self.size = size
 
     def excess(self, ready_count: int, added_count: int) -> int:
@@ -277,9 +280,7 @@ class Flow:
             self._host.note_event(OVERFULL, self._reference, self._fields(str(self.overflow.depth)))
 
     def resume(self, picked_count: int = 0) -> None:
-        """Something left. If it was enough, senders go on. ``picked_count``: see ``Aftermath.run``."""
-        if not self.stopped:
-            return
+        """Something left, and senders wait. If it was enough, they go on. ``picked_count``: see ``Aftermath.run``."""
         level = self.overflow.resumes_at
         if level is None or level.holds(self._contents.message_count + picked_count, self._contents.size_bytes):
             self.stopped = False

@@ -61,7 +61,7 @@ class Growth:
             self._flow.stop()
             return
         overflow = self._flow.overflow
-        if overflow.excess(self._contents.order.count, added):
+        if overflow.is_ring and overflow.excess(self._contents.order.count, added):
             if not overflow.keeps_none:
                 self.offer_first(now_ms)
             self._trim(added)

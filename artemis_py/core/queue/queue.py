@@ -198,7 +198,8 @@ class Queue:
         """Offer ready entries to consumers until the turn's budget is spent."""
         if not self.parts.works.holds:
             self.parts.delivery.run(now_ms, 0)
-            self.parts.aftermath.run()
+            if self.contents.has_left or self.grouping.groups is not None:
+                self.parts.aftermath.run()
 
     def offer_first(self, now_ms: int) -> None:
         """Offer ready entries to consumers before anything is refused or dropped, even when the budget is spent."""
@@ -408,5 +409,6 @@ class Queue:
         parts = self.parts
         parts.pages.remove_all(reason)
         unfinished = parts.tasks.begin(Removal(self.contents, reason, parts.host.message_id), now_ms)
-        self.flow.resume()
+        if self.flow.stopped:
+            self.flow.resume()
         return unfinished

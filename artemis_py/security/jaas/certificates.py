@@ -22,6 +22,7 @@ from artemis_py.security.users.tables import (
     Entry,
     RolesTable,
     TableError,
+    cut_since,
     entries_of,
     roles_table,
     text_of,
@@ -38,6 +39,8 @@ class CertificateTable:
     patterns: tuple[tuple[re.Pattern[str], str], ...]
     flaws: Mapping[str, str]
     """By user what is wrong with a line that lets nobody in."""
+    users: frozenset[str]
+    """All users that the file names."""
 
     def user_of(self, name: SubjectName) -> str | None:
         """Return the user with this name: an exact entry wins, then the first expression that matches all of it."""
@@ -71,7 +74,7 @@ def certificate_table(data: bytes) -> CertificateTable:
             parts = parts_of(value)
             if parts is not None:
                 by_parts[parts] = user
-    return CertificateTable(by_parts, by_text, tuple(patterns), flaws)
+    return CertificateTable(by_parts, by_text, tuple(patterns), flaws, frozenset(found))
 
 
 def _flaw(entry: Entry) -> str:
@@ -93,7 +96,10 @@ class TextFileModule:
 
     def __init__(self, users_file: Path, roles_file: Path, *, reloads: bool) -> None:
         self._users: Final = ReloadedFile[CertificateTable](users_file, certificate_table, reloads=reloads)
-        self._roles: Final = ReloadedFile[RolesTable](roles_file, roles_table, reloads=reloads)
+        self._roles: Final = ReloadedFile[RolesTable](roles_file, self._roles_in, worse=cut_since, reloads=reloads)
+
+    def _roles_in(self, data: bytes) -> RolesTable:
+        return roles_table(data, self._users.value().users)
 
     @property
     def files(self) -> tuple[ReloadedFile[Any], ...]:

@@ -51,7 +51,7 @@ class Accounts:
     def all(self) -> list[Account]:
         """Every user in the order of the file."""
         users = users_in(self._files.users)
-        roles = roles_in(self._files.roles)
+        roles = roles_in(self._files.roles, users)
         return [
             Account(user, tuple(sorted(roles.by_user.get(user, ()))), password)
             for user, password in users.passwords.items()
@@ -101,8 +101,11 @@ class Accounts:
             with _told(roles_file):
                 roles = PropertiesText(_content(roles_file) if os.path.exists(roles_file) else b"")
             before = users.data, roles.data
-            _demand_whole(users_file, users_table(users.data).flaws)
-            _demand_whole(roles_file, roles_table(roles.data).flaws)
+            known = users_table(users.data)
+            _demand_whole(users_file, known.flaws)
+            _demand_whole(roles_file, roles_table(roles.data, known.passwords).flaws)
+            users.end_last_line()
+            roles.end_last_line()
             yield users, roles
             changed: list[tuple[Path, bytes]] = []
             if roles.data != before[1] or not os.path.exists(roles_file):
@@ -126,10 +129,10 @@ def users_in(path: Path) -> UsersTable:
         return users_table(_content(path))
 
 
-def roles_in(path: Path) -> RolesTable:
-    """What a roles file says; nothing if there is none. Raises UsersFileError, as ``users_in``."""
+def roles_in(path: Path, users: UsersTable) -> RolesTable:
+    """What the roles file of these users says; nothing if there is none. Raises UsersFileError, as ``users_in``."""
     with _told(path):
-        return roles_table(_content(path) if os.path.exists(path) else b"")
+        return roles_table(_content(path) if os.path.exists(path) else b"", users.passwords)
 
 
 def check_name(what: str, name: str) -> None:

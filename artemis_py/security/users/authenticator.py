@@ -9,7 +9,7 @@ from typing import Final, final
 from artemis_py.security.identity import Credentials, Identity
 from artemis_py.security.users.passwords import spend
 from artemis_py.security.users.reloaded import ReloadedFile
-from artemis_py.security.users.tables import RolesTable, UsersTable, roles_table, users_table
+from artemis_py.security.users.tables import RolesTable, UsersTable, cut_since, roles_table, users_table
 
 
 @final
@@ -27,7 +27,12 @@ class PropertiesUsers:
         self, users_file: Path, roles_file: Path, *, reloads: bool = True, tell: Callable[[str], None] | None = None
     ) -> None:
         self._users: Final = ReloadedFile[UsersTable](users_file, users_table, reloads=reloads, tell=tell)
-        self._roles: Final = ReloadedFile[RolesTable](roles_file, roles_table, reloads=reloads, tell=tell)
+        self._roles: Final = ReloadedFile[RolesTable](
+            roles_file, self._roles_in, worse=cut_since, reloads=reloads, tell=tell
+        )
+
+    def _roles_in(self, data: bytes) -> RolesTable:
+        return roles_table(data, self._users.value().passwords)
 
     @property
     def files(self) -> tuple[ReloadedFile[UsersTable], ReloadedFile[RolesTable]]:

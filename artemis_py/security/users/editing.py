@@ -59,10 +59,17 @@ class PropertiesText:
             del self._rows[entry.first - 1 : entry.last]
         self._rows = _ROW.findall("".join(self._rows))  # a row that ended in \r makes one line end with an empty one
 
-    def _append(self, line: str) -> None:
-        end = next((found for found in map(_end_of, self._rows) if found), "\n")
+    def end_last_line(self) -> None:
+        """Give the last line its line end if it has none."""
         if self._rows and not _end_of(self._rows[-1]):
-            self._rows[-1] += end
+            self._rows[-1] += self._line_end()
+
+    def _line_end(self) -> str:
+        return next((found for found in map(_end_of, self._rows) if found), "\n")
+
+    def _append(self, line: str) -> None:
+        end = self._line_end()
+        self.end_last_line()
         if self._rows and _continues(self._rows[-1]):
             self._rows.append(_end_of(self._rows[-1]))  # another end could make one line end of the two
         self._rows.append(line + end)

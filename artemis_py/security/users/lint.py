@@ -6,6 +6,7 @@ import os
 import re
 import stat
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -57,7 +58,8 @@ def problems_of_users(config: BrokerConfig) -> list[Problem]:
 def lint_files(files: UserFiles, problems: Problems) -> tuple[UsersTable, RolesTable] | None:
     """Check a users file and a roles file, and return what they say; None if one cannot be read."""
     users = _read(files.users, users_table, problems)
-    roles = _read(files.roles, roles_table, problems)
+    known = () if users is None else tuple(users.passwords)
+    roles = _read(files.roles, partial(roles_table, known=known), problems)
     if users is None or roles is None:
         return None
     _check_passwords(files.users, users, problems)

@@ -3,14 +3,15 @@
 Both are Java properties in ISO-8859-1; of a key that is given twice, the last line counts. The value of a role is split
 at each comma and nothing is trimmed: ``admin = bob, eve`` gives the role to ``bob`` and to `` eve``.
 
-Unlike in Artemis, a line counts only if it is whole. The last line of a file without a line end may have been cut: it
-lets nobody in and gives no role, unless it is a hash with its closing parenthesis, which cannot be a part of another.
+Unlike in Artemis, a line counts only if it is whole. The last line of a file without a line end may have been cut. It
+counts only if nothing can be missing: a hash ends with its parenthesis, and the last name of a role is that of a user
+that no other user's name begins with. So are the files that ``artemis create`` writes, which have no line end there.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, final
 
@@ -72,6 +73,8 @@ class RolesTable:
     lines: Mapping[str, int]
     by_user: Mapping[str, frozenset[str]]
     flaws: Mapping[str, str]
+    is_ended: bool
+    """Has the last line its line end?"""
 
 
 def text_of(data: bytes) -> str:
@@ -111,21 +114,42 @@ def users_table(data: bytes) -> UsersTable:
     return UsersTable(passwords, lines, max((each.work for each in passwords.values()), default=0), flaws)
 
 
-def roles_table(data: bytes) -> RolesTable:
-    """Read a roles file. Raises TableError."""
+def roles_table(data: bytes, known: Collection[str] = ()) -> RolesTable:
+    """Read a roles file; ``known`` are the users of its users file. Raises TableError."""
     users: dict[str, tuple[str, ...]] = {}
     lines: dict[str, int] = {}
     flaws: dict[str, str] = {}
-    for entry in entries_of(text_of(data)):
-        users[entry.key] = names_in(entry.value) if entry.is_whole else ()
+    text = text_of(data)
+    for entry in entries_of(text):
+        names = names_in(entry.value)
+        is_whole = entry.is_whole or _is_end_of(text, names, known)
+        users[entry.key] = names if is_whole else ()
         lines[entry.key] = entry.first
-        if not entry.is_whole:
+        if not is_whole:
             flaws[entry.key] = f"line {entry.first}: {CUT}"
     by_user: dict[str, set[str]] = {}
     for role, names in users.items():
         for name in names:
             by_user.setdefault(name, set()).add(role)
-    return RolesTable(users, lines, {name: frozenset(roles) for name, roles in by_user.items()}, flaws)
+    roles_of = {name: frozenset(roles) for name, roles in by_user.items()}
+    return RolesTable(users, lines, roles_of, flaws, not text or text.endswith("\n"))
+
+
+def _is_end_of(text: str, names: tuple[str, ...], known: Collection[str]) -> bool:
+    """Does a file without a line end stop behind a whole name, and not at the beginning of another?"""
+    if not names or text.endswith(("\\", ",")):
+        return False
+    return [user for user in known if user.startswith(names[-1])] == [names[-1]]
+
+
+def cut_since(before: RolesTable, now: RolesTable) -> str:
+    """Why ``now`` may be only the beginning of a file that ended with a line end ``before``; empty: it has one, too, or
+    takes no role from anybody.
+    """
+    if now.is_ended or not before.is_ended:
+        return ""
+    has_all = all(roles <= now.by_user.get(user, frozenset()) for user, roles in before.by_user.items())
+    return "" if has_all else f"line {max(now.lines.values(), default=1)}: {CUT}"
 
 
 def names_in(value: str) -> tuple[str, ...]:

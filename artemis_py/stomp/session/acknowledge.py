@@ -268,40 +268,60 @@ class Acknowledging:
         carry_out(self._state, subscription.queue, subscription.consumer, entries, outcome, now_ms)
 
     def acknowledge_run(self, run: AckRun, now_ms: int) -> None:
-        """ACKs that follow each other, those of one subscription in one request. Raises FrameError at the first that
-        is for no message in delivery; those before it are carried out.
+        """ACKs that follow each other, those of one subscription in one request, with their receipts. Those that are
+        carried out leave the run. It stops behind one whose work is not finished, for which ``SessionState.blocked_by``
+        then waits.
+
+        Raises FrameError at the first that is for no message in delivery; those before it are carried out and
+        confirmed.
         """
-        by_consumer = self._subscriptions.by_consumer
+        state, by_consumer = self._state, self._subscriptions.by_consumer
         entries: list[Entry] = []
+        receipts: list[tuple[int, str]] = []
         subscription: Subscription | None = None
         consumer_text = b""
-        for place, (consumer, message) in enumerate(run.pairs):
+        for place, (early, consumer, message, late) in enumerate(run.acks):
             if consumer != consumer_text:
                 _settle(subscription, entries)
                 consumer_text = consumer
                 subscription = by_consumer.get(int(consumer))
                 entries = []
             message_id = int(message)
-            if subscription is None or message_id not in subscription.consumer.held:
-                if subscription is None and self._is_replay(int(consumer)):
-                    continue
+            if subscription is not None and message_id in subscription.consumer.held:
+                if subscription.ack_mode == INDIVIDUAL:
+                    entries.append(subscription.consumer.let_go(message_id))
+                else:
+                    queue = subscription.queue
+                    state.leave_unfinished(queue.acknowledge_up_to(subscription.consumer, message_id, now_ms))
+                    if subscription.consumer.parked:
+                        queue.wake(subscription.consumer)
+                    if state.unfinished:
+                        self._end_run(run, place + 1, receipts)
+                        state.begin_errand("ACK", (early or late).decode() or None, None)
+                        return
+            elif subscription is not None and _takes_late(subscription):
                 _settle(subscription, entries)
-                if subscription is not None and _takes_late(subscription):
-                    entries = []
-                    self._settle_late(subscription, message_id, ACCEPT, None, now_ms)
-                    continue
-                self._state.service.traffic.count_in("ACK", place + 1)
+                entries = []
+                self._settle_late(subscription, message_id, ACCEPT, None, now_ms)
+            elif subscription is not None or not self._is_replay(int(consumer)):
+                _settle(subscription, entries)
+                self._end_run(run, place, receipts)
+                state.service.traffic.count_in("ACK")
                 self.acknowledge(Frame("ACK", {"id": f"{consumer.decode()}-{message.decode()}"}), now_ms, refuses=False)
                 raise AssertionError("an ACK for a message that is not held must be refused")
-            if subscription.ack_mode == INDIVIDUAL:
-                entries.append(subscription.consumer.let_go(message_id))
-            else:
-                queue = subscription.queue
-                self._state.leave_unfinished(queue.acknowledge_up_to(subscription.consumer, message_id, now_ms))
-                if subscription.consumer.parked:
-                    queue.wake(subscription.consumer)
+            if early or late:
+                receipts.append((place, (early or late).decode()))
         _settle(subscription, entries)
-        self._state.service.traffic.count_in("ACK", len(run.pairs))
+        self._end_run(run, len(run.acks), receipts)
+
+    def _end_run(self, run: AckRun, count: int, receipts: list[tuple[int, str]]) -> None:
+        """The first ``count`` ACKs of a run are carried out: count them, and confirm those that ask for it."""
+        state = self._state
+        state.service.traffic.count_in("ACK", count)
+        state.broker.budget.left -= count
+        if receipts:
+            state.confirm_run(receipts, count)
+        run.acks = run.acks[count:]
 
     def _is_replayed(self, text: str) -> bool:
         """Does a replay of this connection show the message with this id? Then there is nothing to settle."""

@@ -279,7 +279,8 @@ class Publishing:
         address, plan = route.address, bindings.plan_of(route)
         cost = plan.cost if route.queue is None else bindings.cost_of(route)
         limit = len(frames)
-        if cost.units > 1 or address.spread is not None or address.may_forward:
+        may_forward = address.may_forward
+        if cost.units > 1 or address.spread is not None or may_forward:
             limit = self._end_of_run(frames, start, address, cost)
         if limit == start:
             return start + 1 if self._send_or_refuse(first, frames[start][1], now_ms) else start
@@ -305,7 +306,7 @@ class Publishing:
         if route.view is not None and messages:
             route.take_over(messages)
         batch = Batch(route, messages, size_bytes, now_ms, shape.plain, distinct=True, plan=plan)
-        behind = start + self._publish(batch)
+        behind = start + self._publish(batch, may_forward=may_forward)
         state.service.traffic.count_in("SEND", behind - start)
         if receipts:
             state.confirm_run(receipts, behind)
@@ -482,11 +483,11 @@ class Publishing:
         if self._outcome is not None:
             self._outcome.begin(message.id)
         if not state.tells_routing:
-            return self._publish(batch)
+            return self._publish(batch, may_forward=batch.route.address.may_forward)
         outcome = PublishOutcome(state.broker.host.outcomes)
         outcome.begin(message.id)
         try:
-            return self._publish(batch)
+            return self._publish(batch, may_forward=batch.route.address.may_forward)
         finally:
             outcome.end()
             self._told = _routing_told(outcome, state.version)
@@ -509,12 +510,12 @@ class Publishing:
 
     # ---- both ------------------------------------------------------------------------------------
 
-    def _publish(self, batch: Batch) -> int:
+    def _publish(self, batch: Batch, *, may_forward: bool) -> int:
         """Publish a batch with the copies that diverts make of it; returns how many messages were accepted. A duplicate
-        id is not remembered without all of them.
+        id is not remembered without all of them. ``may_forward``: see ``Address.may_forward``.
         """
         broker = self._state.broker
-        is_group = not batch.plain and batch.route.address.may_forward
+        is_group = not batch.plain and may_forward
         if is_group:
             broker.log.begin_group()
         accepted = broker.admission.publish(batch)

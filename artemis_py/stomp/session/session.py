@@ -208,12 +208,15 @@ class Session:
         return bool(waiting.frames) or bool(parser.unread) or parser.error is not None
 
     @property
-    def is_light(self) -> bool:
-        """Is nothing held in memory but what waits in ``out``?"""
+    def is_at_rest(self) -> bool:
+        """Was all of the client's input carried out, and is no transaction open? Then nothing is held in memory but
+        what waits in ``out``.
+        """
         waiting = self._input
         parser = waiting.parser
-        is_amid = waiting.frames or parser.unread or parser.start or parser.unfinished is not None
-        return not (is_amid or self.transactions.by_name)
+        if waiting.frames or parser.unread or parser.start or parser.unfinished is not None:
+            return False
+        return parser.error is None and not self.transactions.by_name
 
     @property
     def held_bytes(self) -> tuple[int, int, int]:
@@ -280,9 +283,9 @@ class Session:
             elif frame.__class__ is Send and frame.gathers:
                 position = self._publishing.keep_run(frames, position, now_ms)
             elif isinstance(frame, AckRun):
-                budget.spend(len(frame.pairs))
                 self._acknowledge_run(frame, now_ms)
-                position += 1
+                if not frame.acks:
+                    position += 1
             elif self._handle(frame, body, now_ms):
                 position += 1
             if state.has_ended:
@@ -314,9 +317,7 @@ class Session:
         except StorageError:
             raise
         except ArtemisError as error:
-            self.refuse(str(error), None, syntax=isinstance(error, FrameError) and error.syntax)
-        if self.state.unfinished and self.is_open:
-            self.state.begin_errand("ACK", None, None)
+            self.refuse(str(error), run.receipt, syntax=isinstance(error, FrameError) and error.syntax)
 
     def _handle(self, frame: BodiedFrame, body: bytes, now_ms: int) -> bool:
         """Carry out one frame; False if it has to wait."""

@@ -315,7 +315,10 @@ class Subscriptions:
             self._state.service.traffic.count_out("MESSAGE", len(handed))
         if entries:
             is_barrier = consumer.barrier is not None
-            lsn = self._state.broker.log.last_lsn if is_barrier else max(entry.message.lsn for entry in entries)
+            lsn = self._state.broker.log.last_lsn if is_barrier else 0
+            for entry in entries:
+                if entry.message.lsn > lsn:
+                    lsn = entry.message.lsn
             subscription.writer.write(entries, out.parts(lsn), is_settled=is_barrier)
             consumer.outbox = []
             self._state.service.traffic.count_out("MESSAGE", len(entries))

@@ -18,7 +18,10 @@ COMMANDS: Final = frozenset(
 )
 
 
-_ACK_BYTES_MAX: Final = len("ACK\nid:") + 2 * 18 + len("-")
+ACK_RECEIPT_BYTES_MAX: Final = 64
+"""ACKs with longer receipts are read by themselves."""
+_ACK_BYTES_MAX: Final = len("ACK\nid:-\nreceipt:") + 2 * 18 + ACK_RECEIPT_BYTES_MAX
+_ACK_HEADERS: Final = 2
 
 
 class FrameError(ArtemisError):
@@ -56,17 +59,26 @@ class Frame:
 
 
 class AckRun:
-    """Consecutive STOMP 1.2 ACKs with only an id, as pairs of consumer number and message number, in digits."""
+    """Consecutive STOMP 1.2 ACKs with an id, a receipt or none, and no other header."""
 
-    __slots__ = ("pairs",)
+    __slots__ = ("acks",)
 
-    def __init__(self, pairs: list[tuple[bytes, bytes]]) -> None:
-        self.pairs = pairs
+    def __init__(self, acks: list[tuple[bytes, bytes, bytes, bytes]]) -> None:
+        self.acks = acks
+        """Each as the receipt before the id, the consumer's number and the message's, in digits, and the receipt behind
+        the id. A receipt that is not there is empty.
+        """
+
+    @property
+    def receipt(self) -> str | None:
+        """The receipt that the first ACK asks for."""
+        early, _, _, late = self.acks[0]
+        return (early or late).decode() or None
 
     @property
     def size_bytes(self) -> int:
         """What the frames take in memory."""
-        return HEADER_BYTES * len(self.pairs)
+        return (HEADER_BYTES + ACK_RECEIPT_BYTES_MAX) * len(self.acks)
 
 
 class Refused:
@@ -194,8 +206,11 @@ class Limits:
 
     @property
     def allow_any_ack(self) -> bool:
-        """Do the limits allow every ACK with an id of two numbers?"""
-        return self.headers_max > 0 and min(self.header_line_bytes_max, self.header_bytes_max) >= _ACK_BYTES_MAX
+        """Do the limits allow every ACK of an ``AckRun``?"""
+        return (
+            self.headers_max >= _ACK_HEADERS
+            and min(self.header_line_bytes_max, self.header_bytes_max) >= _ACK_BYTES_MAX
+        )
 
     @staticmethod
     def of(acceptor: AcceptorConfig) -> Limits:

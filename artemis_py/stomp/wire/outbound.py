@@ -11,6 +11,9 @@ Part: TypeAlias = bytes | LargeBody
 PART_BYTES: Final = 100
 """The cost of a waiting part of a frame, besides the message's own bytes, which the message counts."""
 
+_FEW_PARTS: Final = 8
+"""A connection with so many is not worth counting for its memory."""
+
 _NONE: Final[list[tuple[int, list[Part]]]] = []
 """In the place of an empty list of its own for each connection with nothing to send. Nobody adds to it."""
 
@@ -29,6 +32,12 @@ class Outbound:
 
     def __bool__(self) -> bool:
         return bool(self.segments)
+
+    @property
+    def is_light(self) -> bool:
+        """Do only a few parts wait?"""
+        segments = self.segments
+        return not segments or (len(segments) == 1 and len(segments[0][1]) <= _FEW_PARTS)
 
     @property
     def part_count(self) -> int:

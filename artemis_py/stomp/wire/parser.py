@@ -15,7 +15,15 @@ from typing import Final, final
 
 from artemis_py.stomp.wire.bodies import BodyRules, UnfinishedFrame, no_nul, too_large, upload_large
 from artemis_py.stomp.wire.dialect import MEMO_BLOCK_BYTES_MAX, Dialect
-from artemis_py.stomp.wire.frames import AckRun, AnyFrame, BodiedFrame, FrameError, Send, receipt_of
+from artemis_py.stomp.wire.frames import (
+    ACK_RECEIPT_BYTES_MAX,
+    AckRun,
+    AnyFrame,
+    BodiedFrame,
+    FrameError,
+    Send,
+    receipt_of,
+)
 from artemis_py.stomp.wire.headers import receipt_in
 
 _EOL: Final = b"\r\n"
@@ -27,8 +35,12 @@ _A: Final = 65
 _RECEIPT: Final = b"\nreceipt:"
 ACK_RUN_MAX: Final = 256
 """The most ACKs in one request."""
-_ACK_RUN: Final = re.compile(rb"(?:ACK\nid:\d{1,18}+-\d{1,18}+\n\n\0\n?+){1,%d}+" % ACK_RUN_MAX)
-_ACK_IDS: Final = re.compile(rb"(\d+)-(\d+)")
+_ACK: Final = rb"ACK\n%b?id:(\d{1,18}+)-(\d{1,18}+)\n%b?\n\0\n?+" % (
+    (rb"(?:receipt:([!-9;-\[\]-~]{1,%d}+)\n)" % ACK_RECEIPT_BYTES_MAX,) * 2
+)
+"""A receipt may stand before or behind the id. Its characters mean themselves in every version."""
+_ACKS: Final = re.compile(_ACK)
+_ACK_RUN: Final = re.compile(rb"(?:%b){1,%d}+" % (_ACK, ACK_RUN_MAX))
 _LINE_ENDS: Final = re.compile(rb"[\r\n]*+")
 _NOWHERE: Final = (1 << 60) - 1
 """A position after every byte; what -1 becomes with ``&``."""
@@ -210,9 +222,9 @@ class Parser:
             else:
                 acks = _ACK_RUN.match(data, position) if first == _A and self._reads_ack_runs else None
                 if acks is not None:
-                    pairs = _ACK_IDS.findall(acks[0])
-                    frames.append((AckRun(pairs), b""))
-                    frames_max -= len(pairs)
+                    run = AckRun(_ACKS.findall(acks[0]))
+                    frames.append((run, b""))
+                    frames_max -= len(run.acks)
                     position = acks.end()
                     continue
                 frames_max += self.read_units

@@ -43,6 +43,11 @@ class Write:
     failure: str | None = None
 
 
+def bytes_of(writes: list[Write]) -> int:
+    """How many bytes are to be written, including new files."""
+    return sum([len(write.data) + max(write.create_bytes, 0) for write in writes])
+
+
 @dataclass(slots=True)
 class Commit:
     """One batch: its writes in order, and the lsn that is durable when all of them are. What a record refers to (a
@@ -51,6 +56,8 @@ class Commit:
 
     writes: list[Write]
     lsn: int
+    size_bytes: int = 0
+    """How many bytes are to be written, including new files; 0: unknown."""
     may_wait: bool = False
     """May the batch fail for lack of room without failing the committer? Then ``failure`` says so, and the batch can be
     submitted again.
@@ -59,14 +66,6 @@ class Commit:
     duration_ns: int = 0
     """How long it took to write the batch and to make it durable."""
 
-    @property
-    def size_bytes(self) -> int:
-        """How many bytes are to be written, including new files."""
-        size_bytes = 0
-        for write in self.writes:
-            size_bytes += len(write.data) + max(write.create_bytes, 0)
-        return size_bytes
-
 
 def carry_out(commit: Commit) -> None:
     """Write a batch and make it durable. Raises DiskError."""
@@ -74,7 +73,17 @@ def carry_out(commit: Commit) -> None:
     started_ns = perf_counter_ns()
     for write in commit.writes:
         try:
-            _carry_out(write)
+            disk, name, data = write.disk, write.name, write.data
+            if write.create_bytes >= 0 or write.renamed_from is not None or write.begins:
+                _make_file(write)
+            if data:
+                disk.write(name, write.offset, data)
+            if write.sync:
+                disk.sync(name)
+            if data:
+                disk.confirm(name)
+            if write.ends:
+                disk.finish(name)
         except NoSpaceError as error:
             if commit.may_wait:
                 commit.failure = str(error)
@@ -86,7 +95,7 @@ def carry_out(commit: Commit) -> None:
     commit.duration_ns = perf_counter_ns() - started_ns
 
 
-def _carry_out(write: Write) -> None:
+def _make_file(write: Write) -> None:
     disk, name = write.disk, write.name
     if write.renamed_from is not None:
         disk.rename(write.renamed_from, name)
@@ -96,14 +105,6 @@ def _carry_out(write: Write) -> None:
         write.create_bytes = -1  # made anew, it would lose what a record may count that a full disk has refused
     if write.begins:
         disk.begin(name)
-    if write.data:
-        disk.write(name, write.offset, write.data)
-    if write.sync:
-        disk.sync(name)
-    if write.data:
-        disk.confirm(name)
-    if write.ends:
-        disk.finish(name)
 
 
 def _create(disk: Disk, name: str, size: int) -> None:
@@ -147,7 +148,11 @@ class Committer(ABC):
         except NoSpaceError:  # the thread may free room before it tries again
             self.submit(commit)
         except DiskError as error:
-            self.failure = error
+            self.fail(error)
+
+    def fail(self, error: DiskError) -> None:
+        """Nothing more becomes durable."""
+        self.failure = error
 
     @abstractmethod
     def later(self, work: Callable[[], None]) -> None:
@@ -192,10 +197,9 @@ class ThreadCommitter(Committer):
         self.busy = True
         self._work.put(commit)
 
-    def run_now(self, commit: Commit) -> None:
-        super().run_now(commit)
-        if self.failure is not None:
-            self._wake()  # its turn has already checked for failures, and nothing else may wake the next one
+    def fail(self, error: DiskError) -> None:
+        super().fail(error)
+        self._wake()  # the turn has already checked for failures, and nothing else may wake the next one
 
     def later(self, work: Callable[[], None]) -> None:
         self._work.put(work)

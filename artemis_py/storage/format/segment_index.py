@@ -96,8 +96,8 @@ class Gathered:
     """What was written for one batch. Only publications count as messages, not copies made by compaction."""
 
     __slots__ = (
-        "addresses", "end", "last_lsn", "messages", "newest_ms", "offset", "oldest_ms", "records", "repeated",
-        "time_ms",
+        "addresses", "end", "is_non_transactional", "is_transactional", "last_lsn", "messages", "newest_ms", "offset",
+        "oldest_ms", "records", "repeated", "time_ms",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -112,17 +112,14 @@ class Gathered:
         """
         self.repeated: list[tuple[str, dict[str, Any]]] = []
         """Records to repeat: the list, and their fields with their lsn."""
+        self.is_transactional = False
+        """Does it contain a client's transaction?"""
+        self.is_non_transactional = False
+        """Does it contain anything else?"""
         self.offset = 0
         self.end = 0
         self.last_lsn = 0
         self.time_ms: int | None = None
-
-    def place(self, offset: int, size_bytes: int, last_lsn: int, time_ms: int, begins_file: bool) -> None:
-        """The batch will be written: its offset, its length with a file header before it, its last lsn, its time."""
-        self.offset = offset + FILE_HEADER_BYTES if begins_file else offset
-        self.end = offset + size_bytes
-        self.last_lsn = last_lsn
-        self.time_ms = time_ms
 
     def published(self, address: str, oldest_ms: int, newest_ms: int, count: int = 1) -> None:
         """Messages with timestamps in this range were published to an address."""

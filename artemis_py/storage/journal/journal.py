@@ -14,7 +14,7 @@ from mypy_extensions import mypyc_attr
 
 from artemis_py.histogram import Histogram
 from artemis_py.records import Durability
-from artemis_py.storage.disk.committer import Commit, Committer, Write
+from artemis_py.storage.disk.committer import Commit, Committer, Write, bytes_of
 from artemis_py.storage.disk.disk import Disk, DiskError
 from artemis_py.storage.format import codec, page_codec
 from artemis_py.storage.format.codec import Kept
@@ -22,7 +22,7 @@ from artemis_py.storage.journal.bindings_copy import BindingsCopy
 from artemis_py.storage.journal.compaction import Compaction, binding_records, page_records
 from artemis_py.storage.journal.index import Segment
 from artemis_py.storage.journal.record_writer import RecordWriter
-from artemis_py.storage.journal.segments import Segments
+from artemis_py.storage.journal.segments import NO_NEW_FILE, Segments
 from artemis_py.storage.journal.start import JournalSettings, JournalStart, SegmentCare
 from artemis_py.storage.journal.story import LogStory
 from artemis_py.storage.pages.files import PageFiles
@@ -163,11 +163,8 @@ class Journal(Durability):
             return
         if is_round:
             self._begin_round()
-        moved = self.compaction.moved()
-        if moved:
-            self.write_again(moved)
-        if not self.segments[0].live:
-            self._let_empty_go()
+        if len(self.segments) > 1:
+            self._make_old_ones_go()
         writes: list[Write] = []
         if pages is not None:
             pages.now_ms = records.now_ms
@@ -178,7 +175,7 @@ class Journal(Durability):
         if records.pending:
             commit = self._make_commit(writes)
         elif writes:
-            commit = Commit(writes, self.durable_lsn)
+            commit = Commit(writes, self.durable_lsn, bytes_of(writes))
             self._syncing = False
         else:
             self.files.retire(self.durable_lsn)
@@ -197,6 +194,14 @@ class Journal(Durability):
         if is_round or self._began_file:
             self.files.provide_spares()
 
+    def _make_old_ones_go(self) -> None:
+        """Write again what lives in the oldest segment, if that is wanted, and let go of segments without any."""
+        moved = self.compaction.moved()
+        if moved:
+            self.write_again(moved)
+        if not self.segments[0].live:
+            self._let_empty_go()
+
     def _begin_round(self) -> None:
         """Have the regular chores done in the committer's thread."""
         self._round_due_ms = self.records.now_ms + _ROUND_EVERY_MS
@@ -209,21 +214,24 @@ class Journal(Durability):
         segment, records, settings = self.segments[-1], self.records, self._settings
         self.batches += 1
         batch = codec.Batch(self.batches, records.now_ms, records.message_id, records.queue_id)
-        taken = records.take(codec.encode_batch(batch))
-        file = self.files.new_file(records.now_ms)
-        self._began_file = file.is_needed
-        data = b"".join([file.header, *taken.records])
-        sync = (taken.is_transactional and settings.sync_transactional) or (
-            taken.is_non_transactional and settings.sync_non_transactional
+        encoded, gathered = records.take(codec.encode_batch(batch))
+        files = self.files
+        self._began_file = files.is_unmade
+        file = files.new_file(records.now_ms) if files.is_unmade else NO_NEW_FILE
+        data = b"".join([file.header, *encoded])
+        sync = (gathered.is_transactional and settings.sync_transactional) or (
+            gathered.is_non_transactional and settings.sync_non_transactional
         )
         if not sync and (self._replaces or self.files.fills(len(data))):
             # Synced batches must not depend on unsynced ones. A sync here may take long.
             sync, self.inline = True, False
         self._syncing, self._replaces = sync, False
         write = Write(self._disk, segment.name, segment.written_bytes, data, sync, file.create_bytes, file.spare)
-        taken.gathered.place(segment.written_bytes, len(data), records.last_lsn, records.now_ms, file.is_needed)
-        self.files.wrote(len(data), records.last_lsn, taken.gathered)
-        return Commit([*writes, write], records.last_lsn)
+        size_bytes = len(data) + max(file.create_bytes, 0)
+        if writes:
+            size_bytes += bytes_of(writes)
+        files.wrote(gathered, len(data), records.last_lsn, records.now_ms, begins_file=self._began_file)
+        return Commit([*writes, write], records.last_lsn, size_bytes)
 
     def compact(self) -> None:
         """Write again, in the next turns, what lives in all files but the current one."""

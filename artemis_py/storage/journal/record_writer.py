@@ -18,20 +18,6 @@ from artemis_py.storage.journal.start import JournalSettings, JournalStart
 from artemis_py.storage.pages.index import places_of
 
 
-class Taken:
-    """The content of a batch: the BATCH record and all others, and what they add to the segment's index."""
-
-    __slots__ = ("gathered", "is_non_transactional", "is_transactional", "records")
-
-    def __init__(self, records: list[bytes], gathered: Gathered) -> None:
-        self.records = records
-        self.gathered = gathered
-        self.is_transactional = False
-        """Does it contain a client's transaction?"""
-        self.is_non_transactional = False
-        """Does it contain anything else?"""
-
-
 @mypyc_attr(allow_interpreted_subclasses=True)
 class RecordWriter(RecordLog):
     """Implements the core's view of storage. It does not know when anything becomes durable. ``segments`` are the
@@ -63,7 +49,6 @@ class RecordWriter(RecordLog):
         self._origin_outside = 0
         """The value of ``_origin`` before the group."""
         self._group_transactional = False
-        self._transactional = self._non_transactional = False
 
     # ---- records ---------------------------------------------------------------------------------
 
@@ -74,7 +59,7 @@ class RecordWriter(RecordLog):
             self._group.append(record)
         else:
             self.pending.append(record)
-            self._non_transactional = True
+            self.gathered.is_non_transactional = True
         return self.last_lsn
 
     def _number(self, type_code: int, payload: bytes) -> bytes:
@@ -103,15 +88,13 @@ class RecordWriter(RecordLog):
             self.append(codec.ORIGIN, codec.encode_origin(self.story.session_number(origin)))
             self._origin = origin
 
-    def take(self, batch: bytes) -> Taken:
-        """Take everything gathered as a batch. ``batch`` is the payload of its BATCH record."""
-        taken = Taken([self._number(codec.BATCH, batch), *self.pending], self.gathered)
-        taken.is_transactional, taken.is_non_transactional = self._transactional, self._non_transactional
-        self._transactional = self._non_transactional = False
+    def take(self, batch: bytes) -> tuple[list[bytes], Gathered]:
+        """Take everything gathered as a batch. ``batch`` is the payload of its BATCH record, which comes first."""
+        records, gathered = [self._number(codec.BATCH, batch), *self.pending], self.gathered
         self.pending = []
         self.gathered = Gathered()
         self._origin = 0
-        return taken
+        return records, gathered
 
     # ---- what happens ----------------------------------------------------------------------------
 
@@ -146,7 +129,7 @@ class RecordWriter(RecordLog):
             self._group.extend(codec.encode_published(published))
         else:
             self.pending.extend(codec.encode_published(published))
-            self._non_transactional = True
+            self.gathered.is_non_transactional = True
         first, last = messages[0], messages[-1]  # timestamps never decrease: a run is from one turn
         self.gathered.published(first.head.address, first.timestamp_ms, last.timestamp_ms, len(messages))
         self.index.add_run(published, self.segments[-1])
@@ -316,7 +299,7 @@ class RecordWriter(RecordLog):
         is_bare = len(records) == 1 and not self._origin_outside  # else readers would assume that sender for the next
         self.pending.append(records[0] if is_bare else self._number(codec.GROUP, b"".join(records)))
         if transactional:
-            self._transactional = True
+            self.gathered.is_transactional = True
         else:
-            self._non_transactional = True
+            self.gathered.is_non_transactional = True
         return self.last_lsn

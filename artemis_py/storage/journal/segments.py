@@ -155,25 +155,20 @@ class Spares:
 # removed. Batches aside, every operation on a file runs in the committer's thread.
 
 
-_MADE_ALREADY: Final = -1
-
-
 class NewFile:
     """How the first batch of a segment makes its file: its size in bytes (``create_bytes``, -1: the file exists), its
     header, and the file created ahead that it uses (``spare``, None: a new file).
     """
 
-    __slots__ = ("create_bytes", "header", "is_needed", "spare")
+    __slots__ = ("create_bytes", "header", "spare")
 
     def __init__(self, create_bytes: int, header: bytes, spare: str | None) -> None:
         self.create_bytes = create_bytes
-        self.is_needed = create_bytes != _MADE_ALREADY
-        """Must the file be made?"""
         self.header = header
         self.spare = spare
 
 
-_NO_NEW_FILE: Final = NewFile(_MADE_ALREADY, b"", None)
+NO_NEW_FILE: Final = NewFile(-1, b"", None)
 
 
 class Segments:
@@ -199,7 +194,7 @@ class Segments:
         self._under_way: Segment | None = None
         """The segment of the batch being written; ``_gathered`` is what that batch adds to its index."""
         self._gathered = Gathered()
-        self._is_unmade = False
+        self.is_unmade = False
         """Has the current segment no file yet?"""
         self._is_unsynced = False
         """Was something written to the last file since its last sync?"""
@@ -220,15 +215,13 @@ class Segments:
         segment.last_lsn = self.all[-1].last_lsn if self.all else 0
         segment.index = SegmentIndex(number, first_lsn)
         self.all.append(segment)
-        self._is_unmade = True
+        self.is_unmade = True
 
     # ---- a batch ---------------------------------------------------------------------------------
 
     def new_file(self, now_ms: int) -> NewFile:
-        """How the next batch makes the current segment's file, if it must. ``now_ms`` goes into its header."""
-        if not self._is_unmade:
-            return _NO_NEW_FILE
-        self._is_unmade = False
+        """How the next batch makes the current segment's file, which ``is_unmade``. ``now_ms`` goes into its header."""
+        self.is_unmade = False
         segment = self.all[-1]
         spare = self.spares.take()
         before_lsn = self.all[-2].last_lsn if len(self.all) > 1 else 0
@@ -242,13 +235,17 @@ class Segments:
         """Would this many more bytes fill the current segment?"""
         return self.all[-1].written_bytes + size_bytes >= self._file_bytes
 
-    def wrote(self, size_bytes: int, last_lsn: int, gathered: Gathered) -> None:
-        """A batch was handed over for the current segment. ``last_lsn`` is the lsn of its BATCH record, the highest in
-        it.
+    def wrote(self, gathered: Gathered, size_bytes: int, last_lsn: int, now_ms: int, *, begins_file: bool) -> None:
+        """A batch was handed over for the current segment, with the file header before it if it ``begins_file``.
+        ``last_lsn`` is the lsn of its BATCH record, the highest in it.
         """
         segment = self.all[-1]
         self._under_way, self._gathered = segment, gathered
+        gathered.offset = segment.written_bytes + codec.FILE_HEADER_BYTES if begins_file else segment.written_bytes
         segment.written_bytes += size_bytes
+        gathered.end = segment.written_bytes
+        gathered.last_lsn = last_lsn
+        gathered.time_ms = now_ms
         segment.last_lsn = last_lsn - 1
         if segment.written_bytes >= self._file_bytes:
             self._begin(segment.number + 1, last_lsn + 1)
@@ -285,13 +282,13 @@ class Segments:
 
     def provide_spares(self) -> None:
         """Have files created ahead, unless the next batch needs one first."""
-        if not self._is_unmade:
+        if not self.is_unmade:
             self.spares.provide(len(self.all))
 
     def finish(self, *, is_all_written: bool) -> None:
         """Close the current segment; if ``is_all_written``, note the end of the journal."""
         segment = self.all[-1]
-        if not self._is_unmade:
+        if not self.is_unmade:
             self._close(segment)
         if not (is_all_written and segment.last_lsn):
             return
@@ -317,7 +314,7 @@ class Segments:
         numbers.
         """
         oldest = self.all[0]
-        return None if oldest.live or len(self.all) - self._is_unmade < 2 else oldest
+        return None if oldest.live or len(self.all) - self.is_unmade < 2 else oldest
 
     def let_oldest_go(self, lsn: int) -> None:
         """Retire the oldest segment when the journal is durable up to ``lsn``."""

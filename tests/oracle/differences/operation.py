@@ -141,7 +141,8 @@ CONFIGURATION: Final = (
         "A line of a users file that is not whole: without a password, a hash without its `)`, the last "
         "line of a file without a line end",
         "lets in without a password, or with what is left of it",
-        "lets nobody in, unless it is a whole hash; the same holds for roles and names of certificates",
+        "lets nobody in, unless it is surely whole: a hash with its `)`, a role that ends with a user's name which "
+        "no other begins with",
         "a full disk, or a copy that broke off, should open no door",
         shown=False,
     ),

@@ -24,8 +24,10 @@ from artemis_py.security.masked import Codec, MaskedError, reveal
 from artemis_py.security.realms import open_realms
 from artemis_py.security.stores.pem import read_pem
 from artemis_py.security.stores.store import StoreError
+from artemis_py.security.users.accounts import Accounts
 from artemis_py.security.users.authenticator import PropertiesUsers
 from artemis_py.security.users.editing import escaped_key, escaped_value
+from artemis_py.security.users.files import UserFiles
 from artemis_py.security.users.passwords import hashed
 from artemis_py.security.users.tables import TableError, roles_table, users_table
 from tests.certificates import Authority
@@ -97,11 +99,36 @@ def test_each_line_of_a_hash_that_is_cut_alone() -> None:
             assert "admin" not in found or not found["admin"].verify("hidden")
 
 
-def test_roles() -> None:
-    whole = roles_table(ROLES.encode()).by_user
+@pytest.mark.parametrize("known", [(), ("admin", "bob", "bobby", "zoe", "zoeann", "eve"), ("bobby", "zoeann", "admin")])
+def test_roles(known: tuple[str, ...]) -> None:
+    whole = roles_table(ROLES.encode(), known).by_user
     for cut in prefixes(ROLES):
-        for user, roles in roles_table(cut.encode()).by_user.items():
+        for user, roles in roles_table(cut.encode(), known).by_user.items():
             assert roles <= whole.get(user, frozenset()), (cut[-20:], user)
+
+
+@pytest.mark.parametrize("text", ["amq = admin", "# roles\n\namq = bob,admin", "view = eve\namq=admin"])
+def test_the_last_line_of_an_artemis_instance_has_no_line_end(text: str) -> None:
+    """``artemis create`` writes the files so. A name that no other begins with is whole."""
+    assert roles_table(text.encode(), {"admin", "bob", "eve"}).by_user["admin"] == {"amq"}
+    assert roles_table(text.encode(), {"admin", "administrator"}).by_user.get("admin") is None
+    assert roles_table(text.encode(), {"bob"}).flaws
+    assert roles_table((text + "\\").encode(), {"admin"}).flaws
+    assert roles_table((text + ",").encode(), {"admin"}).flaws
+
+
+def test_an_artemis_instance_lets_its_administrator_in(tmp_path: Path) -> None:
+    (tmp_path / "users").write_text(f"# artemis\n\nadmin = {HASH}")
+    (tmp_path / "roles").write_text("# artemis\n\namq = admin")
+    told: list[str] = []
+    realm = PropertiesUsers(tmp_path / "users", tmp_path / "roles", tell=told.append)
+    assert realm.authenticate(Credentials("admin", "hidden")) == Identity("admin", frozenset({"amq"}))
+    assert told == []
+    accounts = Accounts(UserFiles(tmp_path / "users", tmp_path / "roles"))
+    accounts.add("administrator", "plain", ["view"])
+    assert {one.user: one.roles for one in accounts.all()} == {"admin": ("amq",), "administrator": ("view",)}
+    accounts.add("admi", "plain", [])
+    assert realm.authenticate(Credentials("admin", "hidden")) == Identity("admin", frozenset({"amq"}))
 
 
 class World:
@@ -127,7 +154,7 @@ def test_a_cut_in_a_line_changes_nothing_of_what_is_in_force(tmp_path: Path) -> 
     for file, text in ((world.users, USERS), (world.roles, ROLES)):
         for cut in prefixes(text[:-1]):
             file.write_text(cut, "latin-1")
-            if cut.endswith(("\n", HASH[-20:])) or cut.rpartition("\n")[2].startswith("#"):
+            if cut.endswith(("\n", HASH[-20:])) or cut.rpartition("\n")[2].startswith("#") or cut == ROLES[:-1]:
                 continue  # an edit that names fewer, or a line that is whole
             assert world.who() == before, cut[-30:]
             assert any(file.complaint for file in world.realm.files)

@@ -29,7 +29,7 @@ def parser(version: str = "1.2", /, **params: object) -> Parser:
 def comparable(frame: AnyFrame, body: bytes) -> tuple[object, ...]:
     """A frame as plain values."""
     if isinstance(frame, AckRun):
-        return ("ACK", *frame.pairs)
+        return ("ACK", *frame.acks)
     if isinstance(frame, Frame):
         return (frame.command, tuple(frame.headers.items()), frame.content_length, body)
     if isinstance(frame, Refused):
@@ -38,6 +38,19 @@ def comparable(frame: AnyFrame, body: bytes) -> tuple[object, ...]:
     deciding = (shape.address, shape.queue, shape.routing_type, shape.priority, shape.persistent, shape.expires_ms)
     rest = (shape.due_ms, shape.due_delay_ms, shape.duplicate_id, frame.receipt, frame.transaction, frame.quick)
     return ("SEND", frame.head.block, frame.head.sized, deciding, rest, body)
+
+
+def acks_of(run: AckRun) -> list[tuple[object, ...]]:
+    """The ACKs of a run, each as ``comparable`` gives it when it is read by itself."""
+    found: list[tuple[object, ...]] = []
+    for early, consumer, message, late in run.acks:
+        lines = [("receipt", early), ("id", b"%b-%b" % (consumer, message)), ("receipt", late)]
+        headers: dict[str, str] = {}
+        for name, value in lines:
+            if value:
+                headers.setdefault(name, value.decode())
+        found.append(("ACK", tuple(headers.items()), -1, b""))
+    return found
 
 
 class Feeds(Protocol):
@@ -52,7 +65,7 @@ def feed_all(one: Feeds, chunks: list[bytes]) -> list[tuple[object, ...]]:
     found: list[tuple[object, ...]] = []
     for frame, body in (pair for chunk in chunks for pair in one.feed(chunk)):
         if isinstance(frame, AckRun):
-            found.extend(("ACK", (("id", f"{pair[0].decode()}-{pair[1].decode()}"),), -1, b"") for pair in frame.pairs)
+            found.extend(acks_of(frame))
         else:
             found.append(comparable(frame, body))
     return found

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from artemis_py.storage.disk.committer import Commit, ThreadCommitter, Write, carry_out
+from artemis_py.storage.disk.committer import Commit, ThreadCommitter, Write, bytes_of, carry_out
 from artemis_py.storage.disk.disk import NoSpaceError
 from tests.e2e.broker_process import eventually
 from tests.sim.disk import Fault, SimDisk
@@ -112,5 +112,5 @@ def test_a_write_that_may_fail_leaves_no_file_and_the_others_go_on() -> None:
 def test_a_new_file_counts_for_what_a_batch_has_to_write() -> None:
     """A large one would keep the event loop waiting."""
     disk = WatchedDisk()
-    assert Commit([Write(disk, "a", 0, b"data", sync=True)], 1).size_bytes == 4
-    assert Commit([Write(disk, "a", 0, b"data", sync=True, create_bytes=1000)], 1).size_bytes == 1004
+    assert bytes_of([Write(disk, "a", 0, b"data", sync=True)]) == 4
+    assert bytes_of([Write(disk, "a", 0, b"data", sync=True, create_bytes=1000)]) == 1004
