@@ -159,7 +159,7 @@ def test_Q_62_what_each_policy_tells(cut: bool) -> None:
         "RING": {"QUE-1005"},
         "PRODUCER_FLOW_CONTROL": {"QUE-1003"},
         "FLOW_TO_DISK": set(),
-        "REJECT": {"ART-1002"},
+        "REJECT": {"ART-1002", "ART-1018"},  # and the ERROR that its client got
     }
 
 
