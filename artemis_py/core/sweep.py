@@ -29,8 +29,7 @@ class Sweep(Task):
 
     A queue or address is deleted when two rounds in a row find it unused (as Artemis' reaper does). So one created a
     moment before a round has a whole period to be used. An address is in use while clients send to it, also if no queue
-    takes what they send. A round lasts as many turns as it takes. One that is due
-    meanwhile follows it.
+    takes what they send. A round lasts as many turns as it takes. One that is due meanwhile follows it.
     """
 
     def __init__(self, host: Host, registry: Registry, config: BrokerConfig, steady_ms: int) -> None:
@@ -143,7 +142,9 @@ class Sweep(Task):
     def _look_at_address(self, address: Address, budget: Budget, now_ms: int) -> None:
         steady_ms = self._host.clock.steady_ms(now_ms)
         is_sent_to = address.note_sent(steady_ms)
-        unused = not is_sent_to and _address_is_unused(address, steady_ms) and not self._keeps_messages(address)
+        unused = not is_sent_to and _address_is_unused(address, steady_ms)
+        if unused and not address.had_binding and self._keeps_messages(address):
+            unused = False  # nobody has had what it keeps; what once had a queue goes with all that it keeps (Artemis)
         if self._is_condemned(self._bindings.address_walk, address, unused=unused):
             budget.spend(_DELETION_UNITS)
             self._registry.delete_address(address)

@@ -319,14 +319,12 @@ class Server:
         self._failback = self._failback_watch()
 
     def _watch_of_realm(self) -> RealmWatch | None:
-        """Nobody reads the files of users before somebody logs in."""
         if self._gate is None:
             return None
         from artemis_py.server.realm_watch import RealmWatch
 
         ended, say = self.configuration.answers.ask_again, partial(warn, code=LOGIN)
         watch = RealmWatch(self._loop, lambda: self.configuration.in_force, self._gate, ended, say)
-        self._gate.desk.before_login = watch.begin
         self._gate.desk.on_change = watch.look_soon
         return watch
 
@@ -432,6 +430,8 @@ class Server:
         """Open every acceptor that may be opened. Raises ListenError, and then none is open."""
         sockets = self.ports.bind()
         self._look_at_disk()  # before any client can send
+        if self._realm_watch is not None:
+            await self._realm_watch.begin()  # before anybody can log in
         self.ports.open(sockets)
         self.turns.schedule()
         self.configuration.begin()

@@ -276,4 +276,4 @@ def test_a_file_that_was_cut_ends_nothing_and_lets_nobody_in(broker: BrokerProce
     shape = r"^\S+Z ART-2011 (file=\S+) (?:line=(\d+) )?warning: .*stays in force$"
     told = re.findall(shape, broker.said, re.MULTILINE)
     assert all(file.endswith("artemis-users.properties") for file, _ in told)
-    assert [line for _, line in told][1:3] == ["", "1"], "an empty file has no line"
+    assert {"", "1"} <= {line for _, line in told}, "an empty file has no line"

@@ -466,7 +466,8 @@ _VERBS = frozenset(
     {
         "Queue.release", "Queue.acknowledge", "Queue.expire_held", "QueueParts.acknowledge", "QueueTasks.begin",
         "QueueTasks._is_done", "TaskLine.may_go_on", "Return._take_back", "Return.add", "Broker.detach", "Queue.detach",
-        "Seats.detach", "Seats._remove", "Transaction.abort", "Transaction._release", "_put_all", "put",
+        "ConsumerRegistry.detach", "ConsumerRegistry._remove",
+        "Transaction.abort", "Transaction._release", "_put_all", "put",
         "Queue.fall_due", "Enqueuer._hand_over", "Enqueuer._put_on_several", "Arrivals._append", "Removal._kill",
         "Contents.count_in", "Arrivals.arrive", "Delivery._react", "Agenda.add", "Intake.bring_in", "Intake.give_back",
         "AcknowledgeByFilter._settle", "AcknowledgeByFilter._settle_held", "QueueParts.expire_held",

@@ -380,8 +380,6 @@ class Desk:
         """Attempts that wait for a thread or are in one."""
         self._lines = Lines()
         self._workers = Workers(THREADS)
-        self.before_login: Callable[[], None] | None = None
-        """Called before each login."""
         self.on_change: Callable[[], None] | None = None
         """Called when others may log in than before."""
         self._running = 0
@@ -390,8 +388,6 @@ class Desk:
 
     def begin(self, credentials: Credentials, wake: Callable[[], None]) -> Login:
         """Begin a login; see ``LoginDesk``."""
-        if self.before_login is not None:
-            self.before_login()
         login = self._begun = Login()
         peer, is_question = credentials.peer, credentials.is_question
         address, acceptor = credentials.address or peer, credentials.acceptor

@@ -13,7 +13,7 @@ from artemis_py.core.queue.queue import Queue
 from artemis_py.core.tasks import Awaited, Task
 from artemis_py.security.identity import Identity
 from artemis_py.security.permit import Permit
-from artemis_py.security.rights import Rights
+from artemis_py.security.rights import DENIED, Rights
 from artemis_py.stomp.requests import Pending
 from artemis_py.stomp.service import StompService
 from artemis_py.stomp.temporaries import Client
@@ -284,6 +284,7 @@ class SessionState:
     def refuse(self, message: str, receipt: str | None, *, syntax: bool) -> None:
         """Answer ERROR to a frame. STOMP 1.2 then ends the session; 1.1 only after bad syntax; 1.0 goes on."""
         self.answer_error(message, receipt)
-        self.note(ERROR, message)
+        if not message.startswith(DENIED):  # who was denied what is told already
+            self.note(ERROR, message)
         if self.version == "1.2" or (syntax and self.version == "1.1"):
             self.has_ended = True

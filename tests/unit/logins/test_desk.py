@@ -294,14 +294,3 @@ def test_a_login_that_ends_is_not_remembered_longer(stage: Stage) -> None:
     assert stage.begin("ann", "secret-of-ann").identity is not None
     stage.time.pass_by(1)
     assert not stage.begin("ann", "secret-of-ann").may_go_on
-
-
-def test_it_says_so_before_each_login() -> None:
-    """Whoever must know what changes after it looks at the files first."""
-    stage = Stage(Users(ann="x"))
-    before: list[int] = []
-    stage.desk.before_login = lambda: before.append(len(stage.users.asked))
-    stage.log_in("ann", "x")
-    stage.log_in("ann", "x")
-    stage.log_in("bob", "x")
-    assert before == [0, 1, 1]
